@@ -1,0 +1,26 @@
+"""Replication-proof bandits: whether a platform can be gamed by registering the same thing twice."""
+
+from cloneproof import errors
+from cloneproof.analysis.conformance import check_mechanism
+from cloneproof.engines.reference import simulate, simulate_runs, summarise
+from cloneproof.market import (
+    Agent,
+    Beta,
+    Discrete,
+    Empirical,
+    Instance,
+    Market,
+    Point,
+    Uniform,
+    load_market,
+    save_market,
+)  # fmt: skip
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Session, mechanism, rule, session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Agent", "Beta", "Discrete", "Doubling", "Empirical", "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule",
+    "Sample", "Session", "Uniform", "check_mechanism", "errors", "load_market", "mechanism", "rule", "save_market",
+    "session", "simulate", "simulate_runs", "summarise",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""QUESTIONS: what one may ask of a mechanism in a market."""

@@ -1,0 +1,53 @@
+"""One file, one factory: how a new rule or reward family is found without editing a list.
+
+Every module of a package that defines a function of its own name contributes that function. The public name has
+hyphens for underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from cloneproof.errors import CloneproofError, did_you_mean
+
+
+@cache
+def factories(package: str) -> Mapping[str, Callable[..., Any]]:
+    """Public name to factory, for every module of the package."""
+    found = {}
+    for module in pkgutil.iter_modules(import_module(package).__path__):
+        factory = getattr(import_module(f"{package}.{module.name}"), module.name, None)
+        if callable(factory):
+            found[module.name.replace("_", "-")] = factory
+    return found
+
+
+def call(
+    what: str,
+    name: str,
+    known: Mapping[str, Callable[..., Any]],
+    options: Mapping[str, Any],
+    error: type[CloneproofError],
+) -> Any:  # noqa: ANN401 (what a factory makes is its own affair)
+    """Call the factory of that name; an unknown name or option gets one sentence."""
+    if name not in known:
+        raise error(f"unknown {what} {name!r}; {did_you_mean(name, known)}known are {', '.join(known)}")
+    check_options(f"{what} {name!r}", options, inspect.signature(known[name]).parameters, error)
+    return known[name](**options)
+
+
+def check_options(
+    owner: str, options: Mapping[str, Any], known: Mapping[str, Any] | list[str], error: type[CloneproofError]
+) -> None:
+    """Refuse an option that the owner does not have."""
+    for option in options:
+        if option not in known:
+            raise error(
+                f"unknown parameter {option!r} of {owner}; {did_you_mean(option, known)}"
+                f"it takes {', '.join(known) or 'none'}"
+            )

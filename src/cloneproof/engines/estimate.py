@@ -1,0 +1,61 @@
+"""Numbers with their error bounds, and how they were obtained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["proven", "confidence", "estimated"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, the half-width of its error, and what the error means.
+
+    proven      the true value lies in value +- error: interval arithmetic, or exact arithmetic and its rounding
+    confidence  it does so with the probability that the method states
+    estimated   the error was estimated, e.g. from two resolutions of a quadrature, or from a count of roundings
+
+    >>> Estimate(2.0, 0.5, "proven", "by hand") - Estimate(1.0, 0.25, "proven", "by hand")
+    Estimate(value=1.0, error=0.7500000000000001, kind='proven', method='by hand')
+    """
+
+    value: float
+    error: float
+    kind: Kind
+    method: str
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.value - self.error
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.value + self.error
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """The difference; it is only as sure as the less sure of the two."""
+        order: list[Kind] = ["proven", "confidence", "estimated"]
+        kind = max(self.kind, other.kind, key=order.index)
+        method = self.method if self.method == other.method else f"{self.method}; {other.method}"
+        rounding = abs(self.value - other.value) * 2.0**-53
+        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method)
+
+    def to_dict(self) -> dict[str, float | str]:
+        """The form of the command line's JSON."""
+        return {"value": self.value, "error": self.error, "kind": self.kind, "method": self.method}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a market and a mechanism come to: each agent's ex-ante payoff and the platform's expected regret.
+
+    `notes` say what a reader must know, such as conditions of a theorem that do not hold here.
+    """
+
+    payoff: dict[str, Estimate]
+    regret: Estimate
+    engine: str
+    notes: tuple[str, ...] = field(default=())

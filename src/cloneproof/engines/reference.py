@@ -1,0 +1,157 @@
+"""The reference simulator: plain Python, one run as a stream of records, against which fast engines are checked.
+
+The mechanism runs as the same online session that serves live traffic. Rewards come from tapes: the reward of a pull
+is a function of (seed, run, agent, original, copy, pull), so two strategies see the same rewards from the same arm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cloneproof.errors import MarketError
+from cloneproof.market.copies import Copies, arms_of, full_copies
+from cloneproof.market.market import Market, Means
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.session import Session, checked_seed, session
+from cloneproof.randomness import substream, uniform, word
+
+_MEANS, _TAPE, _SESSION = range(3)
+
+
+class Record(NamedTuple):
+    """One round: who was served, what came, and the regret of this round against the best original."""
+
+    round: int
+    agent: str
+    arm: int
+    reward: float
+    regret: float
+
+
+class Run(NamedTuple):
+    """The outcome of one whole run: what each agent was paid, and the platform's regret."""
+
+    payoff: dict[str, float]
+    regret: float
+
+
+def drawn_means(market: Market, seed: int, run: int) -> Means:
+    """The means of all originals in that run, drawn from the priors."""
+    stream = substream(0, seed, run, _MEANS)
+    return {
+        agent.name: tuple(prior.quantile(uniform(word(stream, i), o)) for o, prior in enumerate(agent.priors))
+        for i, agent in enumerate(market.agents)
+    }
+
+
+def simulate(
+    market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
+) -> Iterator[Record]:
+    """One run, as records from round 1 to the horizon. Regret is against the best original, registered or not.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 1, Point(1.0)), Agent("bo", 1, Point(0.5))], horizon=3, rewards="deterministic")
+    >>> sorted(record.agent for record in simulate(market, mechanism("ucb1")))[:2]
+    ['ana', 'ana']
+    """
+    return _steps(*_opened(market, mechanism, copies, checked_seed(seed), run))
+
+
+def simulate_run(
+    market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
+) -> Run:
+    """One run, as its outcome."""
+    live, arms = _opened(market, mechanism, copies, checked_seed(seed), run)
+    regret = math.fsum(record.regret for record in _steps(live, arms))
+    return Run(live.payoff, regret)
+
+
+class _Arm:
+    """A registered arm as the world knows it: its mean, its tape, how often it was pulled."""
+
+    __slots__ = ("loss", "mean", "pulls", "tape")
+
+    def __init__(self, mean: float, loss: float, tape: int) -> None:
+        self.mean, self.loss, self.tape, self.pulls = mean, loss, tape, 0
+
+
+def _opened(
+    market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
+) -> tuple[Session, dict[str, list[_Arm]]]:
+    registered = full_copies(market.agents, copies)
+    means = drawn_means(market, seed, run)
+    best = max(mean for own in means.values() for mean in own)
+    tapes = substream(0, seed, run, _TAPE)
+    arms = {
+        name: [
+            _Arm(means[name][original], best - means[name][original], substream(tapes, i, original, copy))
+            for original, copy in arms_of(registered[name])
+        ]
+        for i, name in enumerate(registered)
+    }
+    live = session(
+        mechanism,
+        registered={name: len(own) for name, own in arms.items()},
+        horizon=market.horizon,
+        seed=substream(0, seed, run, _SESSION) >> 1,
+        share=market.share,
+        rewards=market.family,
+    )
+    return live, arms
+
+
+def _steps(live: Session, arms: dict[str, list[_Arm]]) -> Iterator[Record]:
+    sample = live.rewards.sample
+    for _ in range(live.horizon):
+        decision = live.decide()
+        arm = arms[decision.agent][decision.arm]
+        reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
+        arm.pulls += 1
+        live.reward(decision.id, reward)
+        yield Record(decision.id, decision.agent, decision.arm, reward, arm.loss)
+
+
+@dataclass(frozen=True)
+class SampleMean:
+    """The mean of independent runs and its standard error (infinite for a single run)."""
+
+    mean: float
+    standard_error: float
+    runs: int
+
+    @classmethod
+    def of(cls, values: list[float]) -> SampleMean:
+        """The mean of these values."""
+        count = len(values)
+        mean = math.fsum(values) / count
+        if count == 1:
+            return cls(mean, math.inf, 1)
+        variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+        return cls(mean, math.sqrt(variance / count), count)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Payoffs and regret over many runs."""
+
+    payoff: dict[str, SampleMean]
+    regret: SampleMean
+
+
+def summarise(runs: list[Run]) -> Summary:
+    """The sample means of some runs."""
+    payoff = {name: SampleMean.of([run.payoff[name] for run in runs]) for name in runs[0].payoff}
+    return Summary(payoff, SampleMean.of([run.regret for run in runs]))
+
+
+def simulate_runs(
+    market: Market, mechanism: Mechanism, copies: Copies | None = None, runs: int = 1, seed: int = 0
+) -> Iterator[Run]:
+    """Independent runs 0, 1, .. of one seed; summarise what you have whenever you like."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise MarketError(f"expected a whole number of runs from 1, got {runs!r}; use e.g. 200")
+    full_copies(market.agents, copies)
+    return (simulate_run(market, mechanism, copies, seed, run) for run in range(runs))

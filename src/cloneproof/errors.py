@@ -1,0 +1,43 @@
+"""Every error that cloneproof raises on purpose, and the sentence that each one says.
+
+A message names what was expected, what came, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CloneproofError(ValueError):
+    """The base of every error we raise."""
+
+
+class MarketError(CloneproofError):
+    """A market, an agent, a prior, a reward family or a copies vector that makes no sense."""
+
+
+class MarketFileError(MarketError):
+    """A market file that cannot be read; the message names the file, the key and the line."""
+
+
+class MechanismError(CloneproofError):
+    """An unknown mechanism, an unknown or impossible parameter, or a rule that broke its contract."""
+
+
+class SessionError(CloneproofError):
+    """A call that a session cannot answer, or a session file that cannot be restored."""
+
+
+class ConformanceError(CloneproofError):
+    """A mechanism that failed the conformance suite; the message lists the failed checks."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `did you mean 'x'? ` for the nearest known word, or nothing.
+
+    >>> did_you_mean("h-etcr", ["h-etc-r", "ucb1"])
+    "did you mean 'h-etc-r'? "
+    """
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}? " if near else ""

@@ -1,0 +1,84 @@
+"""Agents: the providers, their originals and what they know of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cloneproof.errors import MarketError
+from cloneproof.market.priors import Prior, smallest_gap
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A provider with some originals; one prior for all of them, or one for each (the paper's asymmetric setting).
+
+    >>> from cloneproof.market.priors import Point
+    >>> Agent("ana", originals=2, prior=Point(0.5)).originals
+    2
+    >>> Agent("bo", prior=[Point(0.9), Point(0.2)]).originals
+    2
+    """
+
+    name: str
+    originals: int | None = None
+    prior: Prior | Sequence[Prior] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise MarketError(f"expected an agent's name to be some text, got {self.name!r}; name every agent")
+        if isinstance(self.prior, Sequence):
+            object.__setattr__(self, "prior", tuple(self.prior))
+        given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
+        for prior in given:
+            if not hasattr(prior, "quantile"):
+                raise MarketError(
+                    f"expected a prior such as Point(0.5) for agent {self.name!r}, got {prior!r}; "
+                    "use Point, Discrete, Uniform, Beta or Empirical"
+                )
+        if self.originals is None:
+            object.__setattr__(self, "originals", len(given))
+        if isinstance(self.originals, bool) or not isinstance(self.originals, int) or self.originals < 1:
+            raise MarketError(
+                f"expected agent {self.name!r} to have a whole number of originals from 1, got {self.originals!r}; "
+                "give it at least one"
+            )
+        if isinstance(self.prior, tuple) and len(self.prior) != self.originals:
+            raise MarketError(
+                f"expected one prior or {self.originals} of them for the originals of agent {self.name!r}, "
+                f"got {len(self.prior)}; give one for each original"
+            )
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The prior of each original."""
+        if isinstance(self.prior, Sequence):
+            return tuple(self.prior)
+        assert self.prior is not None
+        return (self.prior,) * self.count
+
+    @property
+    def count(self) -> int:
+        """How many originals it has."""
+        assert self.originals is not None
+        return self.originals
+
+    @property
+    def support(self) -> tuple[float, ...] | None:
+        """The possible means of its originals in increasing order, or None where a prior is continuous."""
+        atoms = [prior.atoms for prior in self.priors]
+        if any(a is None for a in atoms):
+            return None
+        return tuple(sorted({value for a in atoms if a is not None for value, _ in a}))
+
+    @property
+    def gap(self) -> float | None:
+        """The smallest gap in the union of its supports; infinite for one point, None for a continuous prior."""
+        return None if self.support is None else smallest_gap(self.support)
+
+    @property
+    def least_best(self) -> float:
+        """A lower bound of its best mean: the largest of the lowest possible means of its originals."""
+        lows = [-math.inf if prior.atoms is None else prior.atoms[0][0] for prior in self.priors]
+        return max(lows)

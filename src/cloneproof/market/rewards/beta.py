@@ -1,0 +1,22 @@
+"""Beta rewards: watch time as a fraction, ratings, anything continuous in [0, 1]."""
+
+from scipy.special import betaincinv
+
+from cloneproof.market.family import RewardFamily, positive
+
+
+def quantile(mean: float, u: float, concentration: float) -> float:
+    """The quantile of Beta(mean * concentration, (1 - mean) * concentration), a point where the mean is 0 or 1."""
+    if mean <= 0.0 or mean >= 1.0:
+        return mean
+    return float(betaincinv(mean * concentration, (1.0 - mean) * concentration, u))
+
+
+def beta(concentration: float = 10.0) -> RewardFamily:
+    """Beta rewards around the mean, tighter for a larger `concentration`.
+
+    Ordered: as the mean grows one parameter rises and the other falls, and the likelihood ratio of two such laws,
+    x**d / (1 - x)**d up to a constant, increases in x.
+    """
+    concentration = positive(concentration, "the concentration of beta rewards")
+    return RewardFamily("beta", quantile, (concentration,), options={"concentration": concentration})

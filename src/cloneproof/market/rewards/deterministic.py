@@ -1,0 +1,13 @@
+"""Deterministic rewards: every pull pays the mean. The paper's counterexamples use them."""
+
+from cloneproof.market.family import RewardFamily
+
+
+def quantile(mean: float, u: float) -> float:
+    """The mean itself."""
+    return mean
+
+
+def deterministic() -> RewardFamily:
+    """Rewards equal to the mean, so anywhere in [0, 1]."""
+    return RewardFamily("deterministic", quantile)

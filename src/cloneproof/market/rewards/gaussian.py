@@ -1,0 +1,18 @@
+"""Gaussian rewards of a common standard deviation: unbounded, so outside the paper's [0, 1] but inside its order."""
+
+import math
+
+from scipy.special import ndtri
+
+from cloneproof.market.family import RewardFamily, positive
+
+
+def quantile(mean: float, u: float, sd: float) -> float:
+    """The normal quantile; it shifts with the mean, hence the stochastic order."""
+    return mean + sd * float(ndtri(u))
+
+
+def gaussian(sd: float = 0.1) -> RewardFamily:
+    """Normal rewards of standard deviation `sd` around the mean."""
+    sd = positive(sd, "the standard deviation sd of gaussian rewards")
+    return RewardFamily("gaussian", quantile, (sd,), low=-math.inf, high=math.inf, spread=sd, options={"sd": sd})

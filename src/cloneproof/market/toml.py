@@ -1,0 +1,127 @@
+"""Market files: TOML in and out, without loss.
+
+The standard parser keeps no positions, so a second, forgiving look at the text finds the line of a key or a table:
+an error in a file names both.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from cloneproof.errors import MarketError, MarketFileError, did_you_mean
+from cloneproof.files import write_whole
+from cloneproof.market.agents import Agent
+from cloneproof.market.market import Market
+from cloneproof.market.priors import prior_from_dict
+
+MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "agents")
+AGENT_KEYS = ("name", "originals", "prior")
+
+
+def load_market(path: str | Path) -> Market:
+    """Read a market file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise MarketFileError(f"expected a readable market file, got {path}: {problem}; check the path") from None
+    return market_from_toml(text, str(path))
+
+
+def save_market(market: Market, path: str | Path) -> None:
+    """Write a market file whole, or not at all; `load_market` gives an equal market."""
+    write_whole(path, market_to_toml(market))
+
+
+def market_to_toml(market: Market) -> str:
+    """The market as the text of a market file."""
+    top: dict[str, Any] = {"horizon": market.horizon, "share": market.share, "rewards": market.family.to_dict()}
+    agents = []
+    for agent in market.agents:
+        each = isinstance(agent.prior, tuple)
+        prior = [p.to_dict() for p in agent.priors] if each else agent.priors[0].to_dict()
+        agents.append({"name": agent.name, "originals": agent.originals, "prior": prior})
+    return tomli_w.dumps(top | dict(market.declared) | {"agents": agents})
+
+
+def market_from_toml(text: str, source: str = "the text") -> Market:
+    r"""The market that a market file describes.
+
+    >>> market_from_toml('horizon = 9\n[[agents]]\nname = "ana"\noriginals = 1\nprior = { point = 0.5 }').horizon
+    9
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise MarketFileError(f"{source} is not TOML: {problem}; mend that line") from None
+    lines = _Lines(text, source)
+    _check_keys(data, MARKET_KEYS, ("horizon", "agents"), "the market", lines, 0)
+    if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):
+        raise MarketFileError(f"{lines.at('agents', 0)}: expected [[agents]] tables, got {data['agents']!r}")
+    agents = [_agent(agent, number, lines) for number, agent in enumerate(data["agents"], start=1)]
+    try:
+        return Market(**{**data, "agents": agents})
+    except MarketFileError:
+        raise
+    except MarketError as problem:
+        raise MarketFileError(f"{lines.at(_blamed(str(problem), data), 0)}: {problem}") from None
+
+
+def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
+    _check_keys(data, AGENT_KEYS, AGENT_KEYS, f"agent {number}", lines, number)
+    try:
+        prior = data["prior"]
+        parsed = [prior_from_dict(p) for p in prior] if isinstance(prior, list) else prior_from_dict(prior)
+    except MarketError as problem:
+        key = re.search(r"unknown key '([^']*)'", str(problem))
+        raise MarketFileError(f"{lines.at(key[1] if key else 'prior', number)}: {problem}") from None
+    try:
+        return Agent(data["name"], data["originals"], parsed)
+    except MarketError as problem:
+        raise MarketFileError(f"{lines.at(_blamed(str(problem), data), number)}: {problem}") from None
+
+
+def _check_keys(
+    data: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...], owner: str, lines: _Lines, table: int
+) -> None:
+    for key in data:
+        if key not in known:
+            raise MarketFileError(
+                f"{lines.at(key, table)}: unknown key {key!r} of {owner}; {did_you_mean(key, known)}"
+                f"known are {', '.join(known)}"
+            )
+    for key in needed:
+        if key not in data:
+            raise MarketFileError(f"{lines.at(None, table)}: missing key {key!r} of {owner}; add a line {key} = ..")
+
+
+def _blamed(message: str, data: Mapping[str, Any]) -> str | None:
+    """The key of the data that a message speaks of, if it names one."""
+    return next((key for key in sorted(data, key=len, reverse=True) if key in message), None)
+
+
+class _Lines:
+    """Where keys and tables stand in the text: table 0 is the top, table k the k-th [[agents]]."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.lines = text.splitlines()
+        self.tables = [0] + [k for k, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*agents\s*\]\]", line)]
+
+    def at(self, key: str | None, table: int) -> str:
+        """`file, line n` of the key in that table; of the table itself where the key is not to be found."""
+        if table >= len(self.tables):  # agents written as an inline array
+            table = 0
+        start = self.tables[table]
+        stop = self.tables[table + 1] if table + 1 < len(self.tables) else len(self.lines)
+        if key is not None:
+            pattern = re.compile(rf"""(?:^|[{{,\s\[.])["']?{re.escape(key)}["']?\s*[=\].]""")
+            for number in range(start, stop if table else len(self.lines)):
+                if pattern.search(self.lines[number].split("#")[0]):
+                    return f"{self.source}, line {number + 1}"
+        return f"{self.source}, line {start + 1}"

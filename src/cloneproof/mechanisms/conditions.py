@@ -1,0 +1,34 @@
+"""Where a run leaves the conditions under which a theorem speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+
+
+def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
+    """One sentence for each condition that fails; the mechanism runs all the same.
+
+    >>> from cloneproof.mechanisms.catalogue import mechanism
+    >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
+    ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
+    """
+    agent = mechanism.agent
+    if agent is None or agent.explore <= 1:
+        return []
+    found = []
+    needed = len(registered) * agent.explore
+    if horizon < needed:
+        running = "agents are chosen uniformly" if mechanism.fallback else "the trial does not end"
+        found.append(f"a horizon of {horizon} is shorter than the trials of {needed} rounds: {running}")
+    for name, arms in registered.items():
+        if isinstance(mechanism.score, HoldOut):
+            if arms > mechanism.score.max_arms:
+                found.append(f"{name!r} registered {arms} arms, more than {mechanism.score.max_arms}: it has no score")
+        elif arms * mechanism.arm.explore > agent.explore:
+            found.append(
+                f"the trial of {agent.explore} rounds cannot explore the {arms} arms of {name!r} "
+                f"for {mechanism.arm.explore} rounds each"
+            )
+    return found

@@ -1,0 +1,110 @@
+"""Rules: how one level picks among its candidates.
+
+A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
+rounds, then picks the candidate of highest priority, ties uniformly at random. The priority is a pure function of
+numbers alone, so that the session, a compiled kernel and a state tree can all use it as it is:
+
+    priority(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters) -> number
+
+    clock, log_clock   the level's round and its natural logarithm (from one table, so equal on every machine)
+    pulls, mean        rewards known of this candidate, and their exact average rounded once (0 where none is known)
+    coin, draw         uniform in (0, 1): one for the whole level this round, one for this candidate
+    candidates         how many candidates the level has
+
+Everything else about a rule is data that engines can read. Equal averages give equal floats whatever the pulls,
+which is why a rule gets the mean and not a rounded sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from cloneproof.discovery import call, factories
+from cloneproof.errors import MechanismError
+
+RULES_PACKAGE = "cloneproof.mechanisms.rules"
+
+Order = Literal["round-robin", "block", "index"]
+Choice = Literal["commit", "greedy"]
+Clock = Literal["current", "completed"]
+Priority = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one level picks; see the module for the contract of `priority`.
+
+    explore     rounds that every candidate gets before priorities count
+    order       of exploration: least-pulled first with ties at random, one candidate after the other in a random order,
+                or one after the other as registered
+    commits     whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds
+    clock       whether `clock` counts the current round (t) or only the completed ones (t - 1)
+    randomised  whether the priority looks at `coin` or `draw`
+    binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
+    """
+
+    name: str
+    priority: Priority = field(repr=False)
+    parameters: tuple[float, ...] = ()
+    explore: int = 0
+    order: Order = "round-robin"
+    commits: bool = False
+    clock: Clock = "current"
+    randomised: bool = False
+    binarise: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def permutation_invariant(self) -> bool:
+        """Whether a relabelling of the candidates relabels the run: not if the order of registration is used."""
+        return self.order != "index"
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """The rule as data, from which `rule_from_dict` makes it again; None if it holds somebody's own function."""
+        if self.name not in factories(RULES_PACKAGE) or any(callable(value) for value in self.options.values()):
+            return None
+        return {"rule": self.name, **self.options}
+
+
+def rule_names() -> list[str]:
+    """The names of all rules."""
+    return sorted(factories(RULES_PACKAGE))
+
+
+def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
+    """A rule by name.
+
+    >>> rule("ucb", constant=1.0).explore
+    1
+    """
+    made = call("rule", name, factories(RULES_PACKAGE), options, MechanismError)
+    assert isinstance(made, Rule)
+    return made
+
+
+def rule_from_dict(data: Mapping[str, Any]) -> Rule:
+    """The inverse of `Rule.to_dict`."""
+    return rule(data["rule"], **{key: value for key, value in data.items() if key != "rule"})
+
+
+def checked_order(order: object) -> Order:
+    """An order of exploration, or a clear error."""
+    if order not in get_args(Order):
+        raise MechanismError(f"expected an order of {', '.join(get_args(Order))}, got {order!r}; choose one of them")
+    return order  # type: ignore[return-value]
+
+
+def whole(value: object, what: str, least: int = 1) -> int:
+    """A whole number from `least`, or a clear error."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise MechanismError(f"expected {what} to be a whole number from {least}, got {value!r}; round it up")
+    return value
+
+
+def positive(value: object, what: str) -> float:
+    """A finite number above 0, or a clear error."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise MechanismError(f"expected {what} to be a finite number above 0, got {value!r}; use e.g. 2.0")
+    return float(value)

@@ -1,0 +1,225 @@
+"""The online session: run a mechanism live, one decision at a time.
+
+`decide()` never blocks and `reward()` may come late, out of order or twice. The session keeps the ledger. It is given
+the public view alone (who registered how many arms, the horizon), so means, priors and which arms are copies cannot be
+reached from it.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cloneproof.errors import MechanismError, SessionError
+from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.mechanisms.machine import Registration, Slot, machine
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.randomness import substream, uniform
+
+ONE: Final = 1 << TICK_BITS
+SEED_LIMIT: Final = 1 << 63
+_MACHINE, _COINS = range(2)
+
+
+class Decision(NamedTuple):
+    """Whom to serve this round. `id` is the round, from 1; `arm` counts from 0 inside its agent.
+
+    `phase` is trial or award where agents are first tried and one is then chosen, waiting where a commitment waits for
+    rewards, and play otherwise.
+    """
+
+    id: int
+    agent: str
+    arm: int
+    phase: str
+
+
+class Entry(NamedTuple):
+    """A line of the ledger: the reward of a decision and what its owner was paid."""
+
+    id: int
+    agent: str
+    arm: int
+    reward: float
+    paid: float
+
+
+class Session:
+    """A mechanism in the middle of its work. Made by `cloneproof.session`."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        seed: int,
+        share: float,
+        rewards: RewardFamily,
+    ) -> None:
+        self.mechanism, self.registration, self.horizon = mechanism, registration, horizon
+        self.seed, self.share, self.rewards = seed, share, rewards
+        stream = substream(0, seed)
+        self._coins = substream(stream, _COINS)
+        self._binarises = any(rule.binarise for rule in mechanism.rules)
+        self.machine = machine(mechanism, registration, horizon, substream(stream, _MACHINE))
+        self.round = 0
+        self.pending: dict[int, Slot] = {}
+        self.sums = [0] * len(registration.names)
+        self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
+
+    def decide(self) -> Decision:
+        """Decide the next round. Never waits for rewards."""
+        if self.round >= self.horizon:
+            raise SessionError(
+                f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
+            )
+        slot = self.machine.next(self.round + 1)
+        self.round += 1
+        self.pending[self.round] = slot
+        self._agent_of.append(slot.agent)
+        self._arm_of.append(slot.arm)
+        self._value_of.append(math.nan)
+        return Decision(self.round, self.registration.names[slot.agent], slot.arm, slot.phase)
+
+    def reward(self, decision: int, value: float) -> None:
+        """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
+        slot = self.pending.get(decision)
+        if slot is None:
+            self._repeated(decision, value)
+            return
+        value = self._checked(value)
+        del self.pending[decision]
+        ticks = ONE if value == 1.0 else round(value * ONE)
+        coin = 0
+        if self._binarises and uniform(self._coins, decision) < value:
+            coin = ONE
+        self.machine.add(slot, ticks, coin)
+        self.sums[slot.agent] += ticks
+        self._value_of[decision - 1] = value
+
+    def _checked(self, value: object) -> float:
+        number = float(value) if isinstance(value, int | float) else math.nan
+        if not self.rewards.allows(number):
+            raise SessionError(
+                f"expected a reward in {self.rewards.support} ({self.rewards.name} rewards), got {value!r}; "
+                "scale it, or name another reward family when the session is opened"
+            )
+        return number
+
+    def _repeated(self, decision: object, value: float) -> None:
+        if isinstance(decision, bool) or not isinstance(decision, int) or not 1 <= decision <= self.round:
+            raise SessionError(
+                f"expected the id of a decision made so far (1 to {self.round}), got {decision!r}; use decide()'s id"
+            )
+        before = self._value_of[decision - 1]
+        if before != value:
+            raise SessionError(
+                f"decision {decision} already has reward {before!r}, got {value!r}; a reward is final, "
+                "only the same value may be sent again"
+            )
+
+    @property
+    def payoff(self) -> dict[str, float]:
+        """What each agent has been paid so far: the share of the rewards of its arms that have arrived."""
+        return {
+            name: self.share * (ticks / ONE) for name, ticks in zip(self.registration.names, self.sums, strict=True)
+        }
+
+    @property
+    def ledger(self) -> list[Entry]:
+        """Every reward that has arrived, by decision, with what was paid for it."""
+        names = self.registration.names
+        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
+        return [
+            Entry(number, names[agent], arm, value, self.share * value)
+            for number, (agent, arm, value) in lines
+            if value == value
+        ]
+
+    def to_json(self) -> str:
+        """The whole session as text, from which `from_json` goes on as if nothing had happened."""
+        from cloneproof.mechanisms.session_file import session_to_json
+
+        return session_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
+        """A session from the text of `to_json`; a mechanism with functions of your own must be given again."""
+        from cloneproof.mechanisms.session_file import session_from_json
+
+        return session_from_json(text, mechanism)
+
+
+def session(
+    mechanism: Mechanism,
+    registered: Mapping[str, int],
+    horizon: int,
+    seed: int = 0,
+    share: float = 1.0,
+    rewards: RewardFamily | str | Mapping[str, Any] | None = None,
+) -> Session:
+    """Open a session: the mechanism, who registered how many arms, and the horizon.
+
+    Rewards are any numbers in [0, 1] unless a reward family is named.
+
+    >>> from cloneproof.mechanisms.catalogue import mechanism
+    >>> s = session(mechanism("ucb1"), registered={"ana": 3, "bo": 1}, horizon=10, seed=0)
+    >>> d = s.decide()
+    >>> s.reward(d.id, 1.0)
+    >>> s.payoff[d.agent]
+    1.0
+    """
+    registration = open_registration(registered)
+    return checked_session(mechanism, registration, horizon, seed, share, rewards)
+
+
+def open_registration(registered: Mapping[str, int]) -> Registration:
+    """The public view in its usual order, keys as positions."""
+    if not isinstance(registered, Mapping) or not registered:
+        raise SessionError(
+            f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
+        )
+    for name, arms in registered.items():
+        if isinstance(arms, bool) or not isinstance(arms, int) or arms < 1:
+            raise SessionError(
+                f"expected agent {name!r} to have registered a whole number of arms from 1, got {arms!r}"
+            )
+    counts = tuple(registered.values())
+    arm_keys = tuple(tuple(range(count)) for count in counts)
+    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
+
+
+def checked_session(
+    mechanism: Mechanism,
+    registration: Registration,
+    horizon: int,
+    seed: int,
+    share: float,
+    rewards: RewardFamily | str | Mapping[str, Any] | None,
+) -> Session:
+    """A session on a registration, after a check of all that was given."""
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
+    if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
+        raise SessionError(
+            f"expected a horizon that is a whole number from 1, got {horizon!r}; say how many rounds run"
+        )
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise SessionError(f"expected a share above 0 and at most 1, got {share!r}; 0.4 pays 40 % of each reward")
+    family = BOUNDED if rewards is None else reward_family(rewards)
+    if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
+        raise MechanismError(
+            f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
+            "use another mechanism or family"
+        )
+    return Session(mechanism, registration, horizon, checked_seed(seed), float(share), family)
+
+
+def checked_seed(seed: object) -> int:
+    """A seed, or a clear error."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
+        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {seed!r}; use e.g. 0")
+    return seed
