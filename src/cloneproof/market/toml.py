@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import tomli_w
 from cloneproof.errors import MarketError, MarketFileError, did_you_mean
 from cloneproof.files import write_whole
 from cloneproof.market.agents import Agent
+from cloneproof.market.family import reward_family
 from cloneproof.market.market import Market
 from cloneproof.market.priors import prior_from_dict
 
@@ -64,26 +66,19 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
     if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):
         raise MarketFileError(f"{lines.at('agents', 0)}: expected [[agents]] tables, got {data['agents']!r}")
     agents = [_agent(agent, number, lines) for number, agent in enumerate(data["agents"], start=1)]
-    try:
-        return Market(**{**data, "agents": agents})
-    except MarketFileError:
-        raise
-    except MarketError as problem:
-        raise MarketFileError(f"{lines.at(_blamed(str(problem), data), 0)}: {problem}") from None
+    with _blame("rewards", data, lines, 0):
+        rewards = reward_family(data.get("rewards", "bernoulli"))
+    with _blame(None, data, lines, 0):
+        return Market(**{**data, "agents": agents, "rewards": rewards})
 
 
 def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
     _check_keys(data, AGENT_KEYS, AGENT_KEYS, f"agent {number}", lines, number)
-    try:
-        prior = data["prior"]
+    prior = data["prior"]
+    with _blame("prior", data, lines, number):
         parsed = [prior_from_dict(p) for p in prior] if isinstance(prior, list) else prior_from_dict(prior)
-    except MarketError as problem:
-        key = re.search(r"unknown key '([^']*)'", str(problem))
-        raise MarketFileError(f"{lines.at(key[1] if key else 'prior', number)}: {problem}") from None
-    try:
+    with _blame(None, data, lines, number):
         return Agent(data["name"], data["originals"], parsed)
-    except MarketError as problem:
-        raise MarketFileError(f"{lines.at(_blamed(str(problem), data), number)}: {problem}") from None
 
 
 def _check_keys(
@@ -100,9 +95,16 @@ def _check_keys(
             raise MarketFileError(f"{lines.at(None, table)}: missing key {key!r} of {owner}; add a line {key} = ..")
 
 
-def _blamed(message: str, data: Mapping[str, Any]) -> str | None:
-    """The key of the data that a message speaks of, if it names one."""
-    return next((key for key in sorted(data, key=len, reverse=True) if key in message), None)
+@contextmanager
+def _blame(key: str | None, data: Mapping[str, Any], lines: _Lines, table: int) -> Iterator[None]:
+    """Say in which line an error sits: of the word it calls unknown, of `key`, or of the key that it speaks of."""
+    try:
+        yield
+    except MarketError as problem:
+        unknown = re.search(r"unknown (?:key|parameter) '([^']*)'", str(problem))
+        spoken_of = next((k for k in sorted(data, key=len, reverse=True) if k in str(problem)), None)
+        where = lines.at(unknown[1] if unknown else key or spoken_of, table)
+        raise MarketFileError(f"{where}: {problem}") from None
 
 
 class _Lines:

@@ -25,6 +25,7 @@ from cloneproof.mechanisms.parameters import (
 from cloneproof.mechanisms.rule import Choice, Clock, Order, whole
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
+from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
@@ -33,7 +34,7 @@ Bonus = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
 
 
-def ucb1(constant: float | None = None, clock: Clock = "current", bonus: Bonus | None = None) -> Mechanism:
+def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: Bonus | None = None) -> Mechanism:
     """UCB1 over all arms (Algorithm 1)."""
     claims = (
         Claim("not clone-proof", "Theorem 1", "confirmed by search over T, not at the paper's own T; see fact 1"),
@@ -58,7 +59,7 @@ def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: 
 
 
 def h_ucb(
-    constant: float | None = None, clock: Clock = "current", arm_clock: Clock = "completed", bonus: Bonus | None = None
+    constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: Bonus | None = None
 ) -> Mechanism:
     """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
     claims = (
@@ -72,7 +73,7 @@ def rh_ucb(sample_factor: float = 1.0, clock: Clock = "completed") -> Mechanism:
     """H-UCB on a sample of L ln T arms of each agent, with a slower agent level (Shin, Lee and Ok 2022)."""
     claims = (Claim("clone-proof for fully informed agents, sublinear regret", SHIN_2022),)
     return Mechanism(
-        agent=ucb(clock=clock, slow=True), arm=ucb(clock="completed"), sample=Sample(sample_factor), claims=claims
+        agent=slow_ucb(clock=clock), arm=ucb(clock="completed"), sample=Sample(sample_factor), claims=claims
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
 
 
 def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
@@ -16,7 +16,7 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     """
     agent = mechanism.agent
     if agent is None or agent.explore <= 1:
-        return []
+        return _exploration_only(mechanism, registered, horizon)
     found = []
     needed = len(registered) * agent.explore
     if horizon < needed:
@@ -32,3 +32,14 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
                 f"for {mechanism.arm.explore} rounds each"
             )
     return found
+
+
+def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
+    """Explore-then-commit that never comes to a commitment."""
+    if not mechanism.arm.commits or isinstance(mechanism.restart, Doubling):
+        return []
+    arms = sum(registered.values()) if mechanism.agent is None else max(registered.values())
+    rounds = arms * mechanism.arm.explore
+    if horizon >= rounds:
+        return []
+    return [f"a horizon of {horizon} is shorter than the exploration of {rounds} rounds: nothing is ever committed to"]

@@ -96,6 +96,13 @@ def checked_order(order: object) -> Order:
     return order  # type: ignore[return-value]
 
 
+def checked_clock(clock: object) -> Clock:
+    """A clock, or a clear error."""
+    if clock not in get_args(Clock):
+        raise MechanismError(f"expected a clock of {', '.join(get_args(Clock))}, got {clock!r}; choose one of them")
+    return clock  # type: ignore[return-value]
+
+
 def whole(value: object, what: str, least: int = 1) -> int:
     """A whole number from `least`, or a clear error."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

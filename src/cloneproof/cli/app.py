@@ -1,0 +1,28 @@
+"""The commands of the command line, one small file each."""
+
+from __future__ import annotations
+
+import typer
+
+from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.simulate import simulate
+
+app = typer.Typer(
+    name="cloneproof",
+    help="Can your bandit be gamed by registering the same thing twice?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(simulate)
+app.command()(mechanisms)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    if version:
+        from cloneproof import __version__
+
+        typer.echo(f"cloneproof {__version__}")
+        raise typer.Exit

@@ -1,0 +1,77 @@
+"""`cloneproof mechanisms`: what there is, what is claimed of it, and the parameters that follow for a market."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.output import new_table, print_json, print_table
+from cloneproof.errors import CloneproofError
+from cloneproof.market.market import Market
+from cloneproof.market.toml import load_market
+from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
+from cloneproof.mechanisms.conditions import outside_conditions
+from cloneproof.mechanisms.mechanism import Mechanism
+
+
+def mechanisms(
+    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="A market file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every mechanism; with a market, the parameters that follow from it and whether its conditions hold."""
+    if market_file is None:
+        rows = [_general(name) for name in CATALOGUE]
+        title, columns = "Mechanisms", ("mechanism", "what it does", "claims")
+    else:
+        market = load_market(market_file)
+        rows = [_for_market(name, market) for name in CATALOGUE]
+        title = f"Parameters for {market_file}: {len(market.agents)} agents, {market.horizon} rounds"
+        columns = ("mechanism", "parameters", "remarks")
+    if as_json:
+        print_json(rows)
+        return
+    table = new_table(title, *columns, right=3)
+    for row in rows:
+        table.add_row(row["mechanism"], *("\n".join(_words(row[key])) for key in columns[1:]))
+    print_table(table)
+
+
+def _words(value: Any) -> list[str]:  # noqa: ANN401
+    if isinstance(value, dict):
+        return [f"{key}={number}" for key, number in value.items()] or ["none"]
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+
+
+def _general(name: str) -> dict[str, Any]:
+    builder = CATALOGUE[name]
+    example: dict[str, Any] = {
+        key: 1 for key, p in inspect.signature(builder).parameters.items() if p.default is p.empty
+    }
+    made = mechanism(name, **example)
+    return {
+        "mechanism": name,
+        "what it does": (inspect.getdoc(builder) or "").partition("\n")[0],
+        "claims": [str(claim) for claim in made.claims] or ["none"],
+    }
+
+
+def _for_market(name: str, market: Market) -> dict[str, Any]:
+    try:
+        made = mechanism(name, market=market)
+        honest = {agent.name: agent.count for agent in market.agents}
+        remarks = outside_conditions(made, honest, market.horizon)
+        if name == "holdout-h-etc":
+            remarks.append(f"an award from a horizon of {award_horizon(market)} on")
+        parameters: dict[str, Any] = dict(made.parameters) | _trial(made)
+    except CloneproofError as problem:
+        parameters, remarks = {}, [str(problem)]
+    return {"mechanism": name, "parameters": parameters, "remarks": remarks}
+
+
+def _trial(made: Mechanism) -> dict[str, int]:
+    """The trial of each agent where it is not a parameter itself."""
+    follows = made.agent is not None and made.agent.explore > 1 and "agent_rounds" not in made.parameters
+    return {"agent_rounds": made.agent.explore} if made.agent is not None and follows else {}

@@ -1,0 +1,50 @@
+"""What people see: tables that fit a terminal, progress on stderr and only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+
+def print_json(data: Any) -> None:  # noqa: ANN401
+    """Print data as JSON; there is no infinity in JSON, so callers use None."""
+    print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def print_table(table: Table) -> None:
+    """Print a table to stdout; 100 columns wide when piped, else as wide as the terminal."""
+    console = Console(width=None if sys.stdout.isatty() else 100)
+    console.print(table)
+
+
+def new_table(title: str, *columns: str, right: int = 1) -> Table:
+    """A plain table whose columns from number `right` on are aligned to the right."""
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        side: JustifyMethod = "right" if number >= right else "left"
+        table.add_column(column, justify=side, overflow="fold", no_wrap=number == 0)
+    return table
+
+
+def progress_bar() -> Progress:
+    """A progress bar on stderr, silent where that is no terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+def note(text: str) -> None:
+    """A remark for people, on stderr, so that data stays data."""
+    print(f"note: {text}", file=sys.stderr)

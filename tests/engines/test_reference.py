@@ -1,0 +1,98 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.engines import SampleMean, simulate_run
+from cloneproof.engines.reference import drawn_means
+from cloneproof.mechanisms import CATALOGUE
+from strategies import copies_of, markets, small
+
+BOUNDED = ("bernoulli", "deterministic", "beta")
+mechanism_names = st.sampled_from(list(CATALOGUE))
+
+
+@given(market=markets(), name=mechanism_names, seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=200)
+def test_the_ledger_sums_to_the_share_of_the_rewards(market, name, seed, data):
+    if name == "thompson" and market.family.name == "gaussian":
+        return
+    copies = data.draw(copies_of(market))
+    records = list(cp.simulate(market, small(name), copies, seed, run=3))
+    assert [record.round for record in records] == list(range(1, market.horizon + 1))
+    assert all(record.regret >= 0 for record in records)
+    run = simulate_run(market, small(name), copies, seed, run=3)
+    for agent in market.agents:
+        total = math.fsum(record.reward for record in records if record.agent == agent.name)
+        assert run.payoff[agent.name] == pytest.approx(market.share * total, rel=1e-12, abs=1e-12)
+    assert run.regret == pytest.approx(math.fsum(record.regret for record in records), rel=1e-12, abs=1e-12)
+
+
+@given(market=markets(families=BOUNDED), name=mechanism_names, seed=st.integers(0, 99))
+@settings(max_examples=100)
+def test_honest_copies_are_the_originals_alone(market, name, seed):
+    """Registering everything once is a plain bandit on the originals, run here without any notion of copies."""
+    honest = {agent.name: (1,) * agent.count for agent in market.agents}
+    records = list(cp.simulate(market, small(name), honest, seed))
+    assert records == list(cp.simulate(market, small(name), None, seed))
+    means = drawn_means(market, seed, 0)
+    best = max(mean for own in means.values() for mean in own)
+    for record in records:
+        assert record.regret == best - means[record.agent][record.arm]
+
+
+@given(market=markets(max_horizon=1), name=mechanism_names, data=st.data())
+@settings(max_examples=100)
+def test_nothing_breaks_in_a_single_round(market, name, data):
+    if name == "thompson" and market.family.name == "gaussian":
+        return
+    assert len(list(cp.simulate(market, small(name), data.draw(copies_of(market))))) == 1
+
+
+def test_a_copy_shares_the_mean_and_an_original_its_tape():
+    """The rewards of original 0 are the same whether or not original 1 is copied; a copy's tape is its own."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=40)
+    mechanism = cp.mechanism("etc", arm_rounds=40, order="index")
+    plain = [r.reward for r in cp.simulate(market, mechanism, {"ana": (1, 1)})]
+    other = [r.reward for r in cp.simulate(market, mechanism, {"ana": (1, 3)})]
+    assert plain == other
+    wide = market.with_horizon(80)
+    tapes = [r.reward for r in cp.simulate(wide, mechanism, {"ana": (2, 1)})]
+    assert tapes[:40] == plain
+    assert tapes[40:] != plain
+
+
+def test_regret_counts_withheld_originals():
+    market = cp.Market([cp.Agent("ana", prior=[cp.Point(1.0), cp.Point(0.25)])], horizon=8, rewards="deterministic")
+    assert simulate_run(market, cp.mechanism("ucb1"), {"ana": (0, 1)}).regret == 8 * 0.75
+
+
+def test_runs_are_independent_and_numbered():
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
+    runs = list(cp.simulate_runs(market, cp.mechanism("ucb1"), None, runs=4, seed=5))
+    assert len({run.regret for run in runs}) == 4
+    assert runs[2] == simulate_run(market, cp.mechanism("ucb1"), None, seed=5, run=2)
+    with pytest.raises(cp.errors.MarketError, match="runs"):
+        cp.simulate_runs(market, cp.mechanism("ucb1"), None, runs=0)
+
+
+def test_the_standard_error():
+    mean = SampleMean.of([1.0, 2.0, 3.0, 4.0])
+    assert mean.mean == 2.5
+    assert mean.standard_error == pytest.approx(math.sqrt(5 / 3 / 4))
+    assert SampleMean.of([1.0]).standard_error == math.inf
+
+
+def test_draws_follow_the_prior():
+    """4,000 fair coins are off by 170 or more with probability below 2 exp(-2 * 170^2 / 4000) = 1.1e-6."""
+    market = cp.Market([cp.Agent("ana", 4, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=1)
+    ones = sum(sum(drawn_means(market, 0, run)["ana"]) for run in range(1000))
+    assert abs(ones - 2000) < 170
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(0, 10**6))
+def test_means_do_not_depend_on_the_mechanism_or_the_copies(seed, run):
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Beta(2, 3))], horizon=1)
+    assert drawn_means(market, seed, run) == drawn_means(market.with_horizon(9), seed, run)

@@ -1,0 +1,174 @@
+import math
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.market import market_from_toml, market_to_toml
+from strategies import markets
+
+BERN = cp.Discrete([0, 1], [0.5, 0.5])
+GOOD = """horizon = 100
+share = 0.4
+rewards = { family = "gaussian", sd = 0.1 }
+
+[[agents]]
+name = "ana"
+originals = 2
+prior = { values = [0.0, 1.0], weights = [0.5, 0.5] }
+
+[[agents]]
+name = "bo"
+originals = 2
+prior = [{ point = 0.6 }, { samples = [0.1, 0.2], bins = 5 }]
+"""
+
+
+@given(markets())
+@settings(max_examples=150)
+def test_a_market_file_loses_nothing(market):
+    assert market_from_toml(market_to_toml(market)) == market
+
+
+def test_files_are_written_whole(tmp_path):
+    market = market_from_toml(GOOD)
+    cp.save_market(market, tmp_path / "market.toml")
+    assert cp.load_market(tmp_path / "market.toml") == market
+    assert [path.name for path in tmp_path.iterdir()] == ["market.toml"]
+
+
+def test_design_parameters_are_read_off_the_priors():
+    market = cp.Market([cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10)
+    assert (market.gap, market.max_originals) == (1.0, 2)
+    assert market.agent_gap == pytest.approx(0.4)
+    assert cp.Market([cp.Agent("bo", 1, cp.Point(0.6))], horizon=10).gap == math.inf
+    assert cp.Market([cp.Agent("bo", 1, cp.Uniform())], horizon=10).gap is None
+    assert cp.Market([cp.Agent("bo", 1, cp.Uniform())], horizon=10, gap=0.1).gap == 0.1
+
+
+def test_priors_per_original_have_the_gap_of_their_union():
+    market = cp.Market([cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.5), cp.Point(0.9)])], horizon=10)
+    assert market.gap == pytest.approx(0.3)
+    assert market.agents[0].originals == 3
+
+
+def test_the_agents_gap_looks_only_at_means_that_can_be_best():
+    market = cp.Market(
+        [
+            cp.Agent("ana", prior=[cp.Discrete([0.1, 0.9], [0.5, 0.5]), cp.Point(0.5)]),
+            cp.Agent("bo", 1, cp.Point(0.15)),
+        ],
+        horizon=10,
+    )
+    assert market.agent_gap == pytest.approx(0.35)  # ana's best is 0.5 or 0.9, never 0.1
+
+
+def test_realisations_are_a_distribution():
+    market = cp.Market([cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10)
+    seen = {tuple(means["ana"]): p for p, means in market.realisations()}
+    assert seen == {(0.0, 0.0): 0.25, (0.0, 1.0): 0.25, (1.0, 0.0): 0.25, (1.0, 1.0): 0.25}
+    fixed = market.at({"ana": (1.0, 0.0)})
+    assert fixed.gap == market.gap
+    assert [p.mean for p in fixed.agents[0].priors] == [1.0, 0.0]
+
+
+@given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=5), st.data())
+def test_merged_permutations_are_the_permutations(means, data):
+    copies = data.draw(st.lists(st.integers(0, 2), min_size=len(means), max_size=len(means)))
+    instance = cp.Instance(tuple(means), tuple(copies))
+    every = [instance.permuted(sigma) for sigma in permutations(range(len(means)))]
+    brute = {}
+    for other in every:
+        key = tuple(sorted(zip(other.means, other.copies, strict=True)))
+        brute[key] = brute.get(key, 0) + 1
+    merged = {tuple(sorted(zip(o.means, o.copies, strict=True))): w for w, o in instance.permutations()}
+    assert merged == {key: pytest.approx(count / len(every)) for key, count in brute.items()}
+    assert sum(w for w, _ in instance.permutations()) == 1
+
+
+def agent(**changes):
+    return cp.Agent(**{"name": "ana", "originals": 1, "prior": cp.Point(0.5), **changes})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cp.Market([], horizon=10), "at least one agent"),
+        (lambda: cp.Market([agent(), agent()], horizon=10), "distinct names"),
+        (lambda: cp.Market([agent()], horizon=0), "horizon"),
+        (lambda: cp.Market([agent()], horizon=1.5), "horizon"),
+        (lambda: cp.Market([agent()], horizon=10, share=0), "share"),
+        (lambda: cp.Market([agent()], horizon=10, share=math.nan), "share"),
+        (lambda: cp.Market([agent()], horizon=10, gap=0), "gap"),
+        (lambda: cp.Market([agent(originals=3)], horizon=10, max_originals=2), "max_originals"),
+        (lambda: agent(name=""), "name"),
+        (lambda: agent(originals=0), "originals"),
+        (lambda: agent(prior=0.5), "expected a prior"),
+        (lambda: agent(prior=[cp.Point(0.5), cp.Point(0.5)]), "one prior or 1"),
+        (lambda: cp.Instance((0.5,), (1, 2)), "copies"),
+        (lambda: cp.Instance((0.5,), (1,)).permuted((1,)), "permutation"),
+        (lambda: list(cp.Market([agent(prior=cp.Uniform())], horizon=1).realisations()), "continuous"),
+    ],
+)
+def test_bad_markets_get_one_clear_sentence(make, words):
+    with pytest.raises(cp.errors.MarketError, match=words) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("horizon = 100", "horizn = 100"), "line 1: unknown key 'horizn' .* did you mean 'horizon'"),
+        (("horizon = 100\n", ""), "line 1: missing key 'horizon'"),
+        (
+            ("originals = 2\nprior = { values", "orignals = 2\nprior = { values"),
+            "line 7: unknown key 'orignals' of agent 1",
+        ),
+        (('name = "bo"\n', ""), "line 10: missing key 'name' of agent 2"),
+        (("weights = [0.5, 0.5]", "wieghts = [0.5, 0.5]"), "line 8: unknown key 'wieghts' in a prior"),
+        (("weights = [0.5, 0.5]", "weights = [0.5, 0.6]"), "line 8: .*sum to 1"),
+        (("weights = [0.5, 0.5]", "weights = [0.5, nan]"), "line 8: .*finite number"),
+        (("share = 0.4", "share = 4"), "line 2: .*share"),
+        (("point = 0.6", "point = 6"), r"line 13: .*\[0, 1\]"),
+        (('name = "bo"', 'name = "ana"'), "distinct names"),
+        (("sd = 0.1", "sdd = 0.1"), "line 3: .*'sdd'"),
+        (("originals = 2\nprior = [", "originals = 3\nprior = ["), "line 1[0-9]: .*one prior or 3"),
+        (("share = 0.4", "share = "), "not TOML: .*line 2"),
+        (("[[agents]]", "[agents]"), "not TOML|agents"),
+    ],
+)
+def test_a_bad_file_names_the_key_and_the_line(change, words):
+    assert change[0] in GOOD
+    with pytest.raises(cp.errors.MarketFileError, match=words) as caught:
+        market_from_toml(GOOD.replace(*change), "market.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(cp.errors.MarketFileError, match="readable market file"):
+        cp.load_market(tmp_path / "none.toml")
+
+
+COPIES_OF_ANA = [
+    ((2,), "expected 2 numbers"),
+    ((-1, 1), "whole numbers from 0"),
+    ((0, 0), "register something"),
+    ((1.5, 1), "whole numbers"),
+    ("21", "list of numbers"),
+]
+
+
+@pytest.mark.parametrize(("numbers", "words"), COPIES_OF_ANA)
+def test_bad_copies(numbers, words):
+    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=5)
+    with pytest.raises(cp.errors.MarketError, match=words):
+        cp.simulate(market, cp.mechanism("ucb1"), {"ana": numbers})
+
+
+def test_copies_of_somebody_unknown():
+    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=5)
+    with pytest.raises(cp.errors.MarketError, match="did you mean 'ana'"):
+        cp.simulate(market, cp.mechanism("ucb1"), {"anna": (1, 1)})

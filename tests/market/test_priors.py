@@ -1,0 +1,74 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.market.priors import prior_from_dict, smallest_gap
+from strategies import priors
+
+
+@given(priors)
+def test_dictionary_form_gives_an_equal_prior(prior):
+    assert prior_from_dict(prior.to_dict()) == prior
+
+
+@given(priors, st.floats(1e-9, 1 - 1e-9))
+def test_quantiles_lie_in_the_unit_interval_and_in_the_support(prior, u):
+    value = prior.quantile(u)
+    assert 0 <= value <= 1
+    if prior.atoms is not None:
+        assert value in [v for v, _ in prior.atoms]
+
+
+@given(priors)
+def test_the_quantile_function_has_the_stated_mean(prior):
+    count = 4000
+    average = math.fsum(prior.quantile((k + 0.5) / count) for k in range(count)) / count
+    assert average == pytest.approx(prior.mean, abs=2e-3)
+
+
+def test_discrete_quantiles_have_the_weights():
+    prior = cp.Discrete([0.9, 0.1, 0.4], [0.5, 0.25, 0.25])
+    assert [prior.quantile(u) for u in (0.1, 0.24, 0.26, 0.49, 0.51, 0.99)] == [0.1, 0.1, 0.4, 0.4, 0.9, 0.9]
+
+
+def test_zero_weights_are_not_in_the_support():
+    assert cp.Discrete([0, 1], [0, 1]).atoms == ((1.0, 1.0),)
+
+
+def test_bins_widen_the_gap():
+    samples = [0.501, 0.502, 0.8]
+    assert smallest_gap([v for v, _ in cp.Empirical(samples).atoms]) == pytest.approx(0.001)
+    assert smallest_gap([v for v, _ in cp.Empirical(samples, bins=10).atoms]) >= 0.1
+    assert cp.Empirical([1.0], bins=4).atoms == ((0.875, 1.0),)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: cp.Discrete([0, 1], [0.5, 0.6]), "sum to 1"),
+        (lambda: cp.Discrete([0, 1], [1.5, -0.5]), "at least 0"),
+        (lambda: cp.Discrete([0, 1], [1.0]), "one weight for each value"),
+        (lambda: cp.Discrete([0, 0], [0.5, 0.5]), "distinct values"),
+        (lambda: cp.Discrete([], []), "at least one number"),
+        (lambda: cp.Discrete([0, math.nan], [0.5, 0.5]), "finite number"),
+        (lambda: cp.Discrete([0, 2], [0.5, 0.5]), r"\[0, 1\]"),
+        (lambda: cp.Point(1.5), r"\[0, 1\]"),
+        (lambda: cp.Point(math.nan), "finite number"),
+        (lambda: cp.Point("high"), "finite number"),
+        (lambda: cp.Uniform(0.5, 0.5), "below its high end"),
+        (lambda: cp.Beta(0, 1), "above 0"),
+        (lambda: cp.Empirical([]), "at least one number"),
+        (lambda: cp.Empirical([0.5], bins=0), "whole number"),
+        (lambda: prior_from_dict({"pint": 0.5}), "did you mean 'point'"),
+        (lambda: prior_from_dict({"values": [0.5]}), "values and weights"),
+        (lambda: prior_from_dict({"uniform": 0.5}), "two numbers"),
+        (lambda: prior_from_dict(0.5), "as a table"),
+    ],
+)
+def test_bad_priors_get_one_clear_sentence(make, words):
+    with pytest.raises(cp.errors.MarketError, match=words) as caught:
+        make()
+    assert "\n" not in str(caught.value)

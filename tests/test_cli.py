@@ -1,0 +1,163 @@
+"""The command line as a user meets it: real processes, exit codes, data on stdout and nothing else."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.mechanisms import CATALOGUE
+
+CREATORS = Path(__file__).parents[1] / "examples" / "creators.toml"
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_simulate_prints_a_table_that_fits():
+    done = run("simulate", CREATORS, "--mechanism", "ucb1", "--copies", "ana=2,1", "--runs", 2)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert all(word in done.stdout for word in ("ana", "2,1", "mean payoff", "standard error", "regret"))
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_simulate_as_json_is_the_library():
+    done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--copies", "ana=2,1", "--runs", 3, "--json")
+    data = json.loads(done.stdout)
+    market = cp.load_market(CREATORS)
+    runs = list(cp.simulate_runs(market, cp.mechanism("etc", arm_rounds=5), {"ana": (2, 1)}, runs=3, seed=0))
+    expected = cp.summarise(runs)
+    assert data["payoff"]["ana"]["mean"] == expected.payoff["ana"].mean
+    assert data["regret"]["standard_error"] == expected.regret.standard_error
+    assert (data["runs"], data["partial"], data["copies"]["bo"]) == (3, False, [1])
+
+
+def test_one_run_has_no_standard_error():
+    done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--runs", 1, "--json")
+    assert json.loads(done.stdout)["regret"]["standard_error"] is None
+
+
+def test_conditions_are_noted_on_stderr():
+    done = run("simulate", CREATORS, "-m", "h-etc-r", "--copies", "ana=3,1", "--runs", 1)
+    assert "cannot explore the 4 arms of 'ana'" in done.stderr
+
+
+def test_mechanisms_lists_all_of_them_with_claims():
+    done = run("mechanisms")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in CATALOGUE)
+    assert "refuted" in done.stdout
+    assert [row["mechanism"] for row in json.loads(run("mechanisms", "--json").stdout)] == list(CATALOGUE)
+
+
+def test_mechanisms_for_a_market_derives_parameters_and_the_award_horizon():
+    rows = {row["mechanism"]: row for row in json.loads(run("mechanisms", CREATORS, "--json").stdout)}
+    expected = cp.mechanism("h-etc-r", market=cp.load_market(CREATORS)).parameters
+    assert rows["h-etc-r"]["parameters"] == dict(expected)
+    assert any("an award from a horizon of" in remark for remark in rows["holdout-h-etc"]["remarks"])
+
+
+def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
+    path = tmp_path / "continuous.toml"
+    path.write_text('horizon = 50\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { uniform = [0, 1] }\n')
+    done = run("mechanisms", path)
+    assert done.returncode == 0
+    assert "declare gap" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["simulate", "none.toml", "-m", "ucb1"], "readable market file"),
+        (["simulate", CREATORS, "-m", "h-etcr"], "did you mean 'h-etc-r'"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "arm_round=3"], "did you mean 'arm_rounds'"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "arm_rounds"], "NAME=VALUE"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana"], "AGENT=N,N"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=2"], "expected 2 numbers"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=-1,1"], "whole numbers from 0"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=0,0"], "register something"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "anna=1,1"], "did you mean 'ana'"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=1,1", "--copies", "ana=2,1"], "twice"),
+        (["simulate", CREATORS, "-m", "ucb1", "--runs", 0], "runs"),
+        (["simulate", CREATORS, "-m", "ucb1", "--seed", -1], "seed"),
+        (["mechanisms", "none.toml"], "readable market file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+def test_a_bad_market_file_names_key_and_line(tmp_path):
+    path = tmp_path / "market.toml"
+    path.write_text(CREATORS.read_text().replace("originals = 1", "orginals = 1"))
+    done = run("simulate", path, "-m", "ucb1")
+    assert done.returncode == 2
+    assert "line 15" in done.stderr
+    assert "did you mean 'originals'" in done.stderr
+
+
+def test_unknown_commands_and_options_exit_with_2():
+    assert run("simulat").returncode == 2
+    assert run("simulate", CREATORS).returncode == 2
+    assert run("simulate", CREATORS, "-m", "ucb1", "--runs", "many").returncode == 2
+
+
+def test_help_and_version():
+    assert "simulate" in run("--help").stdout
+    assert run("--version").stdout == f"cloneproof {cp.__version__}\n"
+
+
+def test_a_closed_pipe_is_no_traceback():
+    done = subprocess.run(
+        f"'{sys.executable}' -c 'from cloneproof.cli import main; main()' mechanisms --json | head -1",
+        shell=True, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "[\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_progress_only_on_a_terminal():
+    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "3"]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                part = os.read(leader, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        output = process.stdout.read()
+    os.close(leader)
+    assert b"/3" in shown
+    assert "mean payoff" in output
+
+
+def test_an_interrupted_simulation_keeps_what_it_has():
+    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "100000", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    data = json.loads(output)
+    assert data["partial"] is True
+    assert 0 < data["runs"] < 100_000
+    assert any("partial result" in text for text in data["notes"])
