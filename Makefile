@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers bench clean
+.PHONY: venv demo test lint types layers check-engines bench clean
 
 venv: $(INSTALLED)
 
@@ -29,8 +29,12 @@ types: $(INSTALLED)
 layers: $(INSTALLED)
 	$(BIN)/lint-imports
 
+check-engines: $(INSTALLED)
+	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/test_engines_agree.py
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
+	$(BIN)/python benchmarks/exact.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

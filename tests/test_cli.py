@@ -51,6 +51,45 @@ def test_conditions_are_noted_on_stderr():
     assert "cannot explore the 4 arms of 'ana'" in done.stderr
 
 
+def test_evaluate_prints_estimates_with_errors():
+    done = run("evaluate", CREATORS, "--mechanism", "h-etc-r", "--copies", "ana=2,1")
+    assert done.returncode == 0
+    assert all(word in done.stdout for word in ("ana", "± error", "estimated", "closed form", "regret"))
+    assert "cannot explore" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_evaluate_as_json_is_the_library():
+    done = run("evaluate", CREATORS, "-m", "holdout-h-etc", "--copies", "ana=2,1", "--arithmetic", "ball", "--json")
+    market = cp.load_market(CREATORS)
+    found = cp.evaluate(market, cp.mechanism("holdout-h-etc", market=market), {"ana": (2, 1)}, arithmetic="ball")
+    (row,) = json.loads(done.stdout)["horizons"]
+    assert row["payoff"]["ana"] == found.payoff["ana"].to_dict()
+    assert row["payoff"]["ana"]["kind"] == "proven"
+    assert row["engine"] == "closed-form"
+
+
+def test_evaluate_at_every_horizon(tmp_path):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        'horizon = 9\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { values = [0, 1], weights = [0.5, 0.5] }\n'
+    )
+    done = run("evaluate", path, "-m", "ucb1", "--copies", "ana=2,1", "--horizons", "1:20", "--json")
+    rows = {row["horizon"]: row["payoff"]["ana"]["value"] for row in json.loads(done.stdout)["horizons"]}
+    assert list(rows) == list(range(1, 21))
+    assert rows[7] == pytest.approx(4.5)
+    shown = run("evaluate", path, "-m", "ucb1", "--horizons", "5:8")
+    assert [line.split()[0] for line in shown.stdout.splitlines() if line.strip()[:1].isdigit()] == ["5", "6", "7", "8"]
+
+
+def test_evaluate_falls_back_to_sampling_and_says_why():
+    done = run("evaluate", CREATORS, "-m", "thompson", "--runs", 2)
+    assert done.returncode == 0
+    assert "confidence" in done.stdout
+    assert "monte-carlo" in done.stdout
+    assert "the tree expects" in done.stderr
+
+
 def test_mechanisms_lists_all_of_them_with_claims():
     done = run("mechanisms")
     assert done.returncode == 0
@@ -89,6 +128,14 @@ def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=1,1", "--copies", "ana=2,1"], "twice"),
         (["simulate", CREATORS, "-m", "ucb1", "--runs", 0], "runs"),
         (["simulate", CREATORS, "-m", "ucb1", "--seed", -1], "seed"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tre"], "did you mean 'tree'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "closed-form"], "use engine='tree'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "ball"], "no engine can do this"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "exact"], "'float' or 'ball'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tree"], "monte-carlo"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9"], "FIRST:LAST"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9:1"], "FIRST:LAST"),
+        (["evaluate", CREATORS, "-m", "thompson", "--horizons", "1:9"], "no exact engine"),
         (["mechanisms", "none.toml"], "readable market file"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from cloneproof import errors
 from cloneproof.analysis.conformance import check_mechanism
+from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
+from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import simulate, simulate_runs, summarise
 from cloneproof.market import (
     Agent,
@@ -20,7 +22,8 @@ from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Se
 __version__ = "0.1.0"
 
 __all__ = [
-    "Agent", "Beta", "Discrete", "Doubling", "Empirical", "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule",
-    "Sample", "Session", "Uniform", "check_mechanism", "errors", "load_market", "mechanism", "rule", "save_market",
-    "session", "simulate", "simulate_runs", "summarise",
+    "Agent", "Beta", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "HoldOut", "Instance", "Market",
+    "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "check_mechanism", "errors", "evaluate",
+    "evaluate_horizons", "load_market", "mechanism", "rule", "save_market", "session", "simulate", "simulate_runs",
+    "summarise",
 ]  # fmt: skip

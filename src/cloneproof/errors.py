@@ -29,6 +29,10 @@ class SessionError(CloneproofError):
     """A call that a session cannot answer, or a session file that cannot be restored."""
 
 
+class EngineError(CloneproofError):
+    """An engine that cannot do what was asked, or not within its limits; the message names one that can."""
+
+
 class ConformanceError(CloneproofError):
     """A mechanism that failed the conformance suite; the message lists the failed checks."""
 

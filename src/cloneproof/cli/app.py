@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.simulate import simulate
 
@@ -15,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
 

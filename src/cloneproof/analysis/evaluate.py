@@ -1,0 +1,159 @@
+"""What a market and a mechanism come to, by the engine that knows it best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+from cloneproof.engines.closed_form import closed_form
+from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.sampling import RUNS, monte_carlo
+from cloneproof.engines.tree import tree
+from cloneproof.errors import EngineError, did_you_mean
+from cloneproof.market.copies import Copies, full_copies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.conditions import outside_conditions
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.session import checked_seed
+
+Engine = Literal["auto", "closed-form", "tree", "monte-carlo"]
+Arithmetic = Literal["float", "ball"]
+
+
+def evaluate(
+    market: Market,
+    mechanism: Mechanism,
+    copies: Copies | None = None,
+    engine: Engine = "auto",
+    arithmetic: Arithmetic = "float",
+    runs: int = RUNS,
+    seed: int = 0,
+) -> Evaluation:
+    """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
+
+    `auto` takes the closed form where there is one, else the state tree, else Monte Carlo; its notes say why an exact
+    engine was passed over. `arithmetic="ball"` (closed form) returns a rigorous enclosure: kind "proven".
+
+    >>> from cloneproof import Agent, Discrete, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))],
+    ...                 horizon=4000, rewards="deterministic")
+    >>> theirs = mechanism("h-etc-r", agent_rounds=72, arm_rounds=36)
+    >>> [evaluate(market, theirs, {"ana": copies}).payoff["ana"].value for copies in ((1, 1), (2, 1))]
+    [1000.0, 1955.0]
+    """
+    full = full_copies(market.agents, copies)
+    checked_seed(seed)
+    _check(engine, arithmetic)
+    notes: list[str] = []
+    for name in _candidates(engine, arithmetic):
+        try:
+            found = _by_engine(name, market, mechanism, full, arithmetic, runs, seed)
+        except EngineError as refusal:
+            if engine != "auto":
+                raise
+            notes.append(str(refusal))
+            continue
+        return _with_notes(found, market, mechanism, full, notes)
+    raise EngineError("no engine can do this: " + "; ".join(notes))
+
+
+def evaluate_horizons(
+    market: Market,
+    mechanism: Mechanism | Callable[[Market], Mechanism],
+    horizons: Sequence[int],
+    copies: Copies | None = None,
+    engine: Engine = "auto",
+) -> dict[int, Evaluation]:
+    """The same at many horizons; the tree takes all those that run the same machine in one pass.
+
+    A mechanism that derives its parameters from the horizon is given as a function of the market:
+    `lambda market: cp.mechanism("h-etc-r", market=market)`. Exact engines only.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=1)
+    >>> found = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
+    >>> [evaluation.payoff["ana"].value for evaluation in found.values()]
+    [3.0, 3.75, 4.5, 5.0]
+    """
+    full = full_copies(market.agents, copies)
+    _check(engine, "float")
+    if engine == "monte-carlo":
+        raise EngineError(
+            "expected an exact engine for many horizons, got 'monte-carlo'; call evaluate for each horizon"
+        )
+    markets = {horizon: market.with_horizon(horizon) for horizon in horizons}
+    chosen = {h: mechanism if isinstance(mechanism, Mechanism) else mechanism(m) for h, m in markets.items()}
+    found: dict[int, Evaluation] = {}
+    refusals: dict[str, None] = {}
+    if engine != "tree":
+        for horizon, own in markets.items():
+            try:
+                found[horizon] = closed_form(own, chosen[horizon], full)
+            except EngineError as refusal:
+                if engine == "closed-form":
+                    raise
+                refusals[str(refusal)] = None
+                break
+    left = [horizon for horizon in markets if horizon not in found]
+    for group in _same_machine(left, chosen):
+        try:
+            found |= tree(market, chosen[group[0]], full, group)
+        except EngineError as refusal:
+            reasons = [*refusals, str(refusal)]
+            raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
+    return {h: _with_notes(found[h], markets[h], chosen[h], full, []) for h in markets}
+
+
+def _check(engine: object, arithmetic: object) -> None:
+    if engine not in get_args(Engine):
+        known = get_args(Engine)
+        raise EngineError(f"unknown engine {engine!r}; {did_you_mean(str(engine), known)}known are {', '.join(known)}")
+    if arithmetic not in get_args(Arithmetic):
+        raise EngineError(f"expected arithmetic 'float' or 'ball', got {arithmetic!r}; choose one of them")
+
+
+def _candidates(engine: Engine, arithmetic: Arithmetic) -> tuple[Engine, ...]:
+    if arithmetic == "ball":
+        if engine not in ("auto", "closed-form"):
+            raise EngineError(f"arithmetic 'ball' expects engine 'closed-form', got {engine!r}; leave the engine out")
+        return ("closed-form",)
+    return ("closed-form", "tree", "monte-carlo") if engine == "auto" else (engine,)
+
+
+def _by_engine(
+    name: Engine,
+    market: Market,
+    mechanism: Mechanism,
+    copies: dict[str, tuple[int, ...]],
+    arithmetic: Arithmetic,
+    runs: int,
+    seed: int,
+) -> Evaluation:
+    if name == "closed-form":
+        return closed_form(market, mechanism, copies, arithmetic)
+    if name == "tree":
+        return tree(market, mechanism, copies)[market.horizon]
+    return monte_carlo(market, mechanism, copies, runs, seed)
+
+
+def _same_machine(horizons: list[int], chosen: dict[int, Mechanism]) -> list[list[int]]:
+    """The horizons whose mechanisms are equal, together."""
+    groups: list[tuple[Mechanism, list[int]]] = []
+    for horizon in horizons:
+        for mechanism, members in groups:
+            if mechanism == chosen[horizon]:
+                members.append(horizon)
+                break
+        else:
+            groups.append((chosen[horizon], [horizon]))
+    return [members for _, members in groups]
+
+
+def _with_notes(
+    found: Evaluation, market: Market, mechanism: Mechanism, copies: dict[str, tuple[int, ...]], notes: list[str]
+) -> Evaluation:
+    """Add the conditions that do not hold, and why better engines were passed over."""
+    registered = {name: sum(own) for name, own in copies.items()}
+    outside = outside_conditions(mechanism, registered, market.horizon)
+    return replace(found, notes=(*outside, *notes))

@@ -1,0 +1,120 @@
+"""`cloneproof evaluate`: ex-ante payoffs and regret without sampling error, where an exact engine applies."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from cloneproof.analysis.evaluate import evaluate as evaluate_once
+from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.cli.arguments import (
+    AsJson,
+    CopiesOption,
+    MarketFile,
+    MechanismName,
+    Settings,
+    chosen_mechanism,
+    parsed_copies,
+)
+from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.engines.estimate import Evaluation
+from cloneproof.errors import EngineError
+from cloneproof.market.copies import full_copies
+from cloneproof.market.toml import load_market
+
+MOST_HORIZONS = 1_000_000
+
+
+def evaluate(
+    market_file: MarketFile,
+    mechanism: MechanismName,
+    settings: Settings = None,
+    copies: CopiesOption = None,
+    engine: Annotated[str, typer.Option(help="auto, closed-form, tree or monte-carlo.")] = "auto",
+    arithmetic: Annotated[str, typer.Option(help="float, or ball for a rigorous enclosure.")] = "float",
+    horizons: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Every horizon from first to last.")
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Runs, where Monte Carlo is used.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The seed, where Monte Carlo is used.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Each agent's expected payoff and the platform's expected regret, each with its error bound.
+
+    Parameters that are not set follow from the mechanism's theorem, over several horizons anew for each.
+    """
+    market = load_market(market_file)
+    full = full_copies(market.agents, parsed_copies(copies))
+    with progress_bar() as bar:
+        task = bar.add_task(f"evaluating {mechanism}", total=None)
+        if horizons is None:
+            chosen = chosen_mechanism(mechanism, settings, market)
+            found = {
+                market.horizon: evaluate_once(market, chosen, full, engine, arithmetic, runs, seed)  # type: ignore[arg-type]
+            }
+        else:
+            found = evaluate_horizons(
+                market,
+                lambda own: chosen_mechanism(mechanism, settings, own),
+                parsed_horizons(horizons),
+                full,
+                engine,  # type: ignore[arg-type]
+            )
+        bar.update(task, total=1, completed=1)
+    if as_json:
+        rows = [_as_data(horizon, evaluation) for horizon, evaluation in found.items()]
+        print_json({"mechanism": mechanism, "copies": full, "horizons": rows})
+        return
+    copied = "; ".join(f"{name} {','.join(map(str, own))}" for name, own in full.items())
+    _show(found, f"{mechanism} on {market_file} (copies: {copied})")
+    for text in dict.fromkeys(text for evaluation in found.values() for text in evaluation.notes):
+        note(text)
+
+
+def parsed_horizons(text: str) -> range:
+    """The horizons of `first:last`, both included.
+
+    >>> parsed_horizons("1:2000")
+    range(1, 2001)
+    """
+    match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise EngineError(
+            f"expected horizons as FIRST:LAST such as 1:2000, got {text!r}; give two rising whole numbers"
+        )
+    found = range(int(match[1]), int(match[2]) + 1)
+    if len(found) > MOST_HORIZONS:
+        raise EngineError(f"expected at most {MOST_HORIZONS} horizons, got {len(found)}; ask for fewer at a time")
+    return found
+
+
+def _show(found: dict[int, Evaluation], title: str) -> None:
+    first = next(iter(found.values()))
+    if len(found) == 1:
+        table = new_table(title, "agent", "payoff", "± error", "kind")
+        for name, payoff in first.payoff.items():
+            table.add_row(name, f"{payoff.value:.6f}", f"{payoff.error:.1e}", payoff.kind)
+        table.add_section()
+        table.add_row("regret", f"{first.regret.value:.6f}", f"{first.regret.error:.1e}", first.regret.kind)
+        table.caption = f"engine {first.engine}: {first.regret.method}"
+    else:
+        table = new_table(title, "T", *first.payoff, "regret", "± at most", right=0)
+        for horizon, one in found.items():
+            error = max(estimate.error for estimate in (*one.payoff.values(), one.regret))
+            values = [f"{payoff.value:.6g}" for payoff in one.payoff.values()]
+            table.add_row(str(horizon), *values, f"{one.regret.value:.6g}", f"{error:.1e}")
+        table.caption = f"engine {first.engine}: {first.regret.method}"
+    table.caption_justify = "left"
+    print_table(table)
+
+
+def _as_data(horizon: int, one: Evaluation) -> dict[str, Any]:
+    return {
+        "horizon": horizon,
+        "engine": one.engine,
+        "payoff": {name: payoff.to_dict() for name, payoff in one.payoff.items()},
+        "regret": one.regret.to_dict(),
+        "notes": list(one.notes),
+    }

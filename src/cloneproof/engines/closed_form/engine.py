@@ -1,0 +1,153 @@
+"""The closed-form engine: from a market and a mechanism to estimates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+from flint import arb, ctx
+
+from cloneproof.engines.closed_form.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball
+from cloneproof.engines.closed_form.commitment import Commitment, Group, commitment
+from cloneproof.engines.closed_form.expectation import Problem, Tools, expected_best, expected_rewards
+from cloneproof.engines.closed_form.gaussian import gaussian_commitment
+from cloneproof.engines.closed_form.quadrature import best_mean, discretised, resolutions
+from cloneproof.engines.closed_form.realisations import Original
+from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, Rewards
+from cloneproof.engines.closed_form.structure import check_structure
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.errors import EngineError
+from cloneproof.market.market import Market
+from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.mechanisms.mechanism import Mechanism
+
+ENGINE = "closed-form"
+GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
+POINTS = (8, 12)  # of the trapezium rule to a standard deviation
+
+
+def closed_form(
+    market: Market,
+    mechanism: Mechanism,
+    copies: dict[str, tuple[int, ...]],
+    arithmetic: Literal["float", "ball"] = "float",
+) -> Evaluation:
+    """Every agent's ex-ante payoff and the expected regret, without sampling error.
+
+    `copies` are those of every agent, as `full_copies` gives them. "float" counts roundings for its error; "ball" is a
+    rigorous enclosure that takes every float given as the dyadic fraction it is, and weights as proportions.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 2, Point(0.5))], horizon=10, rewards="deterministic")
+    >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
+    5.0
+    """
+    running = mechanism.facing(len(market.agents), market.horizon)
+    check_structure(running)
+    points = resolutions(market)
+    normal = market.family.quantile is gaussian.quantile
+    if arithmetic == "ball" and (points is not None or normal):
+        raise EngineError(
+            "arithmetic='ball' expects discrete priors with bernoulli or deterministic rewards, got "
+            f"{'gaussian rewards' if normal else 'a continuous prior'}; use arithmetic='float'"
+        )
+    numbers = BALLS if arithmetic == "ball" else FLOATS
+    with ctx.workprec(PRECISION):
+        if points is None and not normal:
+            method = f"closed form in {'balls' if numbers.proven else 'floats, error from a count of roundings'}"
+            estimates = _estimates(market, running, copies, 0, 0, numbers, method)
+        else:
+            low, high = points or (0, 0)
+            method = "closed form over quadrature, error from two resolutions"
+            coarse = _estimates(market, running, copies, low, POINTS[0], numbers, method)
+            fine = _estimates(market, running, copies, high, POINTS[1], numbers, method)
+            estimates = [_refined(a, b) for a, b in zip(coarse, fine, strict=True)]
+            if market.family.quantile is deterministic.quantile:
+                estimates = _with_jumps(estimates, market.share, high)
+    names = [agent.name for agent in market.agents]
+    return Evaluation(
+        payoff=dict(zip(names, estimates[:-1], strict=True)),
+        regret=estimates[-1],
+        engine=ENGINE,
+    )
+
+
+def _estimates(
+    market: Market,
+    running: Mechanism,
+    copies: dict[str, tuple[int, ...]],
+    prior_points: int,
+    reward_points: int,
+    arithmetic: Arithmetic,
+    method: str,
+) -> list[Estimate]:
+    """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
+    priors = [[discretised(prior, prior_points) for prior in agent.priors] for agent in market.agents]
+    agents = tuple(
+        tuple(Original(atoms, count) for atoms, count in zip(own, copies[agent.name], strict=True) if count)
+        for agent, own in zip(market.agents, priors, strict=True)
+    )
+    every = [atoms for own in priors for atoms in own]
+    tools = _tools(market, [value for atoms in every for value, _ in atoms], reward_points, arithmetic)
+    earned, roundings = expected_rewards(Problem(agents, running, market.horizon), tools)
+    if prior_points:
+        best = market.horizon * best_mean([prior for agent in market.agents for prior in agent.priors], prior_points)
+    else:
+        best = market.horizon * expected_best(every)
+    if arithmetic.proven:
+        lost = arb(0, LOST * market.horizon)
+        payoffs = [_enclosed(ball(market.share) * (own + lost), method) for own in earned]
+        return [*payoffs, _enclosed(best - sum(earned, arb(0)) + lost * len(earned), method)]
+    earned = [float(own) for own in earned]
+    bounds = [own * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for own in earned]
+    payoffs = [
+        Estimate(market.share * own, market.share * bound, "estimated", method)
+        for own, bound in zip(earned, bounds, strict=True)
+    ]
+    regret = float(best) - math.fsum(earned)
+    return [*payoffs, Estimate(regret, math.fsum(bounds) + 4 * UNIT * float(best), "estimated", method)]
+
+
+def _tools(market: Market, means: list[float], points: int, arithmetic: Arithmetic) -> Tools:
+    family = market.family
+    if family.quantile is gaussian.quantile:
+        spread = family.parameters[0]
+        return Tools(arithmetic, lambda groups, m: gaussian_commitment(groups, spread, m, points), None)
+    rewards: Rewards
+    if family.quantile is bernoulli.quantile:
+        rewards = Bernoulli(arithmetic)
+    elif family.quantile is deterministic.quantile:
+        rewards = Deterministic.of(means, arithmetic)
+    else:
+        raise EngineError(
+            f"the closed-form engine expects bernoulli, deterministic or gaussian rewards, got {family.name!r}; "
+            "use engine='monte-carlo'"
+        )
+
+    def choose(groups: list[Group], arm_rounds: int) -> Commitment:
+        return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+
+    return Tools(arithmetic, choose, rewards)
+
+
+def _enclosed(value: Number, method: str) -> Estimate:
+    """A ball as a float and a half-width that covers it, whatever was rounded."""
+    middle = float(value.mid())
+    half_width = float((value - arb(middle)).abs_upper())
+    return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)
+
+
+def _refined(coarse: Estimate, fine: Estimate) -> Estimate:
+    change = abs(fine.value - coarse.value)
+    return Estimate(fine.value, GENEROUS * change + coarse.error + fine.error, "estimated", fine.method)
+
+
+def _with_jumps(estimates: list[Estimate], share: float, points: int) -> list[Estimate]:
+    """Deterministic rewards decide by jumps of the means, which a rule of few points may misplace twice alike.
+
+    A misplaced jump moves about the weight of one point from one agent to another.
+    """
+    payoffs = [replace(own, error=own.error + own.value / points) for own in estimates[:-1]]
+    moved = math.fsum(own.value / share for own in estimates[:-1]) / points
+    return [*payoffs, replace(estimates[-1], error=estimates[-1].error + moved)]

@@ -1,0 +1,152 @@
+"""Expected rewards of all agents under a mechanism that explores and then commits, for discrete priors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from flint import arb
+
+from cloneproof.engines.closed_form.arithmetic import Arithmetic, Number, ball
+from cloneproof.engines.closed_form.commitment import Atoms, Commitment, Group
+from cloneproof.engines.closed_form.contest import awards
+from cloneproof.engines.closed_form.realisations import Original, grouped
+from cloneproof.engines.closed_form.rewards import Rewards
+from cloneproof.engines.closed_form.rounds import Binomial, Fixed, Rounds, schedule, unfinished_trial
+from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
+from cloneproof.engines.closed_form.structure import epochs
+from cloneproof.engines.closed_form.trial import Phases, Score, agent_score
+from cloneproof.errors import EngineError
+from cloneproof.mechanisms.mechanism import Mechanism
+
+Choose = Callable[[list[Group], int], Commitment]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Each agent's registered originals, and the mechanism that runs over this horizon."""
+
+    agents: tuple[tuple[Original, ...], ...]
+    mechanism: Mechanism
+    horizon: int
+
+
+@dataclass(frozen=True)
+class Tools:
+    """How to compute: the arithmetic, who is committed to, and sums of rewards where the family has a closed form."""
+
+    arithmetic: Arithmetic
+    choose: Choose
+    rewards: Rewards | None
+
+
+def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
+    """Each agent's expected reward, and a bound on the roundings behind it."""
+    rule = problem.mechanism.agent
+    if rule is None:
+        return _flat(problem, tools)
+    agents, horizon = len(problem.agents), problem.horizon
+    if not rule.commits:
+        return _separate(problem, [Binomial(horizon, Fraction(1, agents))] * agents, tools)
+    if horizon < agents * rule.explore:
+        return _separate(problem, unfinished_trial(agents, rule.order, rule.explore, horizon), tools)
+    return _staged(problem, rule.explore, tools)
+
+
+def _flat(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
+    """One level over all arms; each epoch is an ETC of its own."""
+    originals = [original for own in problem.agents for original in own]
+    totals, worst = [tools.arithmetic.number(0)] * len(problem.agents), 0
+    plan = epochs(problem.mechanism, problem.horizon)
+    arms = sum(original.copies for original in originals)
+    if tools.rewards is not None:
+        check_levels(grouped(originals), [m for rounds, m in plan if rounds > arms * m], tools.arithmetic)
+    for rounds, arm_rounds in plan:
+        earned, roundings = _level(originals, problem.mechanism, arm_rounds, Fixed.of(rounds), tools)
+        worst = max(worst, roundings)
+        position = 0
+        for i, own in enumerate(problem.agents):
+            totals[i] = totals[i] + sum(earned[position : position + len(own)])
+            position += len(own)
+    return totals, worst + len(originals) + len(plan)
+
+
+def _separate(problem: Problem, rounds: Sequence[Rounds], tools: Tools) -> tuple[list[Number], int]:
+    """Every agent runs its own ETC for a number of rounds that does not depend on rewards."""
+    totals, worst, known = [], 0, {}
+    for own, number in zip(problem.agents, rounds, strict=True):
+        if (own, number) not in known:
+            earned, roundings = _level(list(own), problem.mechanism, problem.mechanism.arm.explore, number, tools)
+            known[own, number] = sum(earned[1:], earned[0])
+            worst = max(worst, roundings + len(own))
+        totals.append(known[own, number])
+    return totals, worst
+
+
+def _level(
+    originals: list[Original], mechanism: Mechanism, arm_rounds: int, rounds: Rounds, tools: Tools
+) -> tuple[list[Number], int]:
+    """What each original earns in one ETC over all of them."""
+    number = tools.arithmetic.number
+    if isinstance(rounds, Binomial):
+        check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
+    plan = schedule([original.copies for original in originals], mechanism.arm.order, arm_rounds, rounds)
+    earned = [
+        number(ball(prior_mean(original.atoms)) * own)
+        for original, own in zip(originals, plan.exploration, strict=True)
+    ]
+    if plan.committed == 0:
+        return earned, 4
+    groups = grouped(originals)
+    if tools.rewards is not None:
+        check_levels(groups, [arm_rounds], tools.arithmetic)
+    chosen = tools.choose(groups, arm_rounds)
+    best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
+    left = number(plan.committed)
+    return [own + left * best[original] for own, original in zip(earned, originals, strict=True)], chosen.roundings + 8
+
+
+def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], int]:
+    """Trials for all, then an award for the highest score."""
+    agents, award = len(problem.agents), problem.horizon - len(problem.agents) * trial
+    earned, worst = _separate(problem, [Fixed.of(trial)] * agents, tools)
+    if award == 0:
+        return earned, worst
+    mechanism = problem.mechanism
+    if agents == 1:
+        if mechanism.restart == "award":
+            prize, more = _separate(problem, [Fixed.of(award)], tools)
+            return [earned[0] + prize[0]], worst + more
+        return _separate(problem, [Fixed.of(trial + award)], tools)
+    if tools.rewards is None:
+        raise EngineError(
+            "the closed-form engine expects bernoulli or deterministic rewards where agents compete by score, "
+            "got gaussian ones; use engine='monte-carlo'"
+        )
+    phases = Phases(mechanism, trial, award)
+    check_staged(list(problem.agents), phases, tools.arithmetic)
+    known: dict[tuple[Original, ...], Score] = {}
+    for own in problem.agents:
+        if own not in known:
+            known[own] = agent_score(list(own), phases, tools.rewards, tools.arithmetic)
+    prizes, more = awards([known[own] for own in problem.agents], tools.arithmetic)
+    return [own + prize for own, prize in zip(earned, prizes, strict=True)], worst + more
+
+
+def prior_mean(atoms: Atoms) -> Fraction:
+    """The exact expectation of a prior."""
+    return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
+
+
+def expected_best(priors: list[Atoms]) -> Number:
+    """E max over independent originals, as a ball: the top value less the distribution function's integral."""
+    values = sorted({value for atoms in priors for value, _ in atoms})
+    total = ball(values[-1])
+    for value, following in pairwise(values):
+        below = arb(1)
+        for atoms in priors:
+            below *= ball(sum((weight for own, weight in atoms if own <= value), Fraction(0)))
+        total -= ball(Fraction(following) - Fraction(value)) * below
+    return total

@@ -1,0 +1,53 @@
+"""How a level spreads over its candidates in many states at once: `cloneproof.mechanisms.level` without the dice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloneproof.engines.tree.beliefs import Floats, Ints
+from cloneproof.engines.tree.priorities import Mask, best, is_coin
+from cloneproof.mechanisms.rule import Rule
+
+
+def spread(
+    rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: Floats, decided: Ints, chosen: Mask | None
+) -> tuple[Floats, Mask]:
+    """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
+
+    Exploration comes first: least-pulled with ties uniform, or block after block in an order drawn as it goes (the
+    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform.
+    """
+    owed = decided < explore
+    exploring = owed.any(axis=0)
+    settled = np.zeros(pulls.shape[1], dtype=bool) if chosen is None else chosen.any(axis=0)
+    weights = np.zeros(pulls.shape)
+    turn = np.flatnonzero(exploring & ~settled)
+    if len(turn):
+        weights[:, turn] = _even(_next_explored(rule, decided[:, turn], owed[:, turn]))
+    free = np.flatnonzero(~exploring & ~settled)
+    if len(free):
+        at = clock[free] - (rule.clock == "completed")
+        found = _even(best(rule, at, pulls[:, free], mean[:, free]))
+        if is_coin(rule):
+            count = len(pulls)
+            with np.errstate(divide="ignore"):
+                random = np.where(at > 0, np.minimum(1.0, rule.parameters[0] * count / np.maximum(at, 1)), 1.0)
+            found = random / count + (1.0 - random) * found
+        weights[:, free] = found
+    if chosen is not None:
+        weights[:, settled] = chosen[:, settled]
+    return weights, np.asarray(~exploring & ~settled & rule.commits)
+
+
+def _next_explored(rule: Rule, decided: Ints, owed: Mask) -> Mask:
+    if rule.order == "round-robin":
+        least = np.where(owed, decided, np.iinfo(np.int64).max).min(axis=0)
+        return np.asarray(owed & (decided == least))
+    if rule.order == "block":
+        begun = owed & (decided > 0)
+        return np.where(begun.any(axis=0), begun, owed)
+    return np.asarray(owed & (owed.cumsum(axis=0) == 1))
+
+
+def _even(candidates: Mask) -> Floats:
+    return np.asarray(candidates / candidates.sum(axis=0))

@@ -1,0 +1,143 @@
+"""The candidates of highest priority in many states at once, near-ties decided right.
+
+The rules of the house are evaluated on whole arrays with the same operations as their scalar functions; any other
+function is called once for each different argument. UCB indices are compared in floats and, where two come within
+1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
+ln t algebraic, which it is not for t >= 2, so a decision is always reached.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+
+import flint
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof.engines.tree.beliefs import Floats, Ints
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rules.epsilon_greedy import priority as epsilon_greedy
+from cloneproof.mechanisms.rules.etc import average
+from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
+from cloneproof.mechanisms.rules.ucb import index
+from cloneproof.mechanisms.rules.uniform import indifferent
+
+Mask = npt.NDArray[np.bool_]
+NEAR = 1e-9
+
+
+def is_blind(rule: Rule) -> bool:
+    """Whether the rule looks at no statistics at all, so that none need be remembered."""
+    return rule.priority is indifferent and rule.explore == 0
+
+
+def is_coin(rule: Rule) -> bool:
+    """Whether the rule is epsilon-greedy, whose only randomness is a coin to branch on."""
+    return rule.priority is epsilon_greedy
+
+
+def compares_floats(rule: Rule) -> bool:
+    """Whether the priority is somebody's own function, which can only be compared in floats."""
+    return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy)
+
+
+def best(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Mask:
+    """Which candidates (rows) have the highest priority in each state (columns)."""
+    if rule.priority is indifferent:
+        return np.ones(pulls.shape, dtype=bool)
+    if rule.priority is epsilon_greedy:
+        return np.asarray(mean == mean.max(axis=0))
+    if rule.priority is average:
+        value = np.where(pulls > 0, mean, -np.inf)
+        return np.asarray(value == value.max(axis=0))
+    if rule.priority in (index, slow_index):
+        return _highest_index(rule, clock, pulls, mean)
+    value = _called(rule, clock, pulls, mean)
+    return np.asarray(value == value.max(axis=0))
+
+
+def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Mask:
+    slow = rule.priority is slow_index
+    scale = rule.parameters[0] * (np.sqrt(clock) * _ln(clock) if slow else _ln(clock))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(pulls > 0, mean + np.sqrt(scale / pulls), np.inf)
+    highest = value.max(axis=0)
+    first = value == highest
+    with np.errstate(invalid="ignore"):
+        near = (highest - value <= NEAR * np.maximum(1.0, highest)) & np.isfinite(highest)
+    doubtful = np.flatnonzero((near.sum(axis=0) > 1) & (clock > 1))
+    if len(doubtful):
+        some = near[:, doubtful]
+        top = some.argmax(axis=0), doubtful
+        alike = (pulls[:, doubtful] == pulls[top]) & (mean[:, doubtful] == mean[top])
+        for k in doubtful[(some & ~alike).any(axis=0)]:
+            rows = np.flatnonzero(near[:, k])
+            leading = rows[0]
+            for row in rows[1:]:
+                one, other = (
+                    (int(pulls[row, k]), float(mean[row, k])),
+                    (int(pulls[leading, k]), float(mean[leading, k])),
+                )
+                if one != other and exceeds(int(clock[k]), rule.parameters[0], slow, *one, *other):
+                    leading = row
+            first[:, k] = (pulls[:, k] == pulls[leading, k]) & (mean[:, k] == mean[leading, k])
+    return np.asarray(first)
+
+
+@lru_cache(maxsize=1 << 16)
+def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, others: int, other_mean: float) -> bool:
+    """Whether mean + sqrt(constant ln t / pulls) is above the other's, by balls; t >= 2 and different statistics.
+
+    >>> exceeds(2, 2.0, False, 1, 0.25, 2, 0.5)
+    True
+    """
+    if pulls == others:
+        return mean > other_mean
+    before, precision = flint.ctx.prec, 128
+    try:
+        while True:
+            flint.ctx.prec = precision
+            t = flint.arb(clock)
+            scale = flint.arb(constant) * t.log() * (t.sqrt() if slow else 1)
+            difference = flint.arb(mean) + (scale / pulls).sqrt() - flint.arb(other_mean) - (scale / others).sqrt()
+            if difference > 0:
+                return True
+            if difference < 0:
+                return False
+            precision *= 2
+    finally:
+        flint.ctx.prec = before
+
+
+def _called(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Floats:
+    """The scalar priority, once for each different (clock, pulls, mean)."""
+    means, which = np.unique(mean, return_inverse=True)
+    wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)
+    code = (wide * (int(pulls.max()) + 1) + pulls) * len(means) + which.reshape(mean.shape)
+    _, where, back = np.unique(code, return_index=True, return_inverse=True)
+    count, values = len(pulls), np.empty(len(where))
+    for k, (t, n, m) in enumerate(zip(wide.flat[where], pulls.flat[where], mean.flat[where], strict=True)):
+        time = int(t)
+        log = ln(time) if time > 0 else -math.inf
+        value = float(rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters))
+        if value != value:
+            raise MechanismError(
+                f"expected rule {rule.name!r} to return a number, got NaN at clock {time} with {int(n)} pulls and "
+                f"mean {float(m)}; mend its priority or bonus"
+            )
+        values[k] = value
+    return np.asarray(values[back.reshape(pulls.shape)])
+
+
+def _ln(clock: Ints) -> Floats:
+    """The logarithms of whole numbers from 1."""
+    return np.asarray(_logarithms(int(clock.max(initial=1)).bit_length())[clock])
+
+
+@cache
+def _logarithms(bits: int) -> Floats:
+    """A table of ln t for t < 2^bits; that of 0 is never asked for."""
+    return np.array([0.0, *(ln(t) for t in range(1, 1 << bits))])

@@ -1,0 +1,175 @@
+"""What a recursion runs on: who owns which originals, how often each is registered, and what a state remembers.
+
+A state is a column of whole numbers; a `Shape` says what each row of the matrix of states means. Nothing is remembered
+that the mechanism or the law of the next reward does not need, for that is what states differ in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof.engines.tree.beliefs import Belief, Ints
+from cloneproof.engines.tree.priorities import is_blind
+from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+
+States = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Original:
+    """A registered original: its owner (a number), what is believed of its mean, and how many arms it has."""
+
+    owner: int
+    belief: Belief
+    copies: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A mechanism facing registered originals; `registered` counts the arms of each owner before any sampling."""
+
+    mechanism: Mechanism
+    originals: tuple[Original, ...]
+    registered: tuple[int, ...]
+    deterministic: bool
+
+    @property
+    def owners(self) -> int:
+        """How many agents there are, also those without an arm in the sample."""
+        return len(self.registered)
+
+    @cached_property
+    def flat(self) -> bool:
+        """One level only; so is an agent's level that has nobody to compare and nothing to clear."""
+        m = self.mechanism
+        return m.agent is None or (self.owners == 1 and m.restart is None and m.score == "all")
+
+    @cached_property
+    def arms(self) -> tuple[int, ...]:
+        """The original behind each arm, in the order of registration."""
+        return tuple(o for o, original in enumerate(self.originals) for _ in range(original.copies))
+
+    @cached_property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """The arms that are compared with each other: all, or those of each owner."""
+        if self.flat:
+            return (tuple(range(len(self.arms))),)
+        return tuple(
+            tuple(a for a, o in enumerate(self.arms) if self.originals[o].owner == owner)
+            for owner in range(self.owners)
+        )
+
+    @cached_property
+    def level_of(self) -> tuple[int, ...]:
+        """The level of each arm."""
+        return tuple(0 if self.flat else self.originals[o].owner for o in self.arms)
+
+    @cached_property
+    def idle(self) -> tuple[bool, ...]:
+        """Which levels of arms need no statistics: one arm only, or a rule that looks at none."""
+        alone = self.mechanism.score == "all"
+        return tuple(is_blind(self.mechanism.arm) or (alone and len(level) == 1) for level in self.levels)
+
+    @cached_property
+    def agents_idle(self) -> bool:
+        """Whether agents are chosen without a look at their rewards, ever."""
+        return self.flat or (self.mechanism.agent is not None and is_blind(self.mechanism.agent))
+
+    @cached_property
+    def may_settle(self) -> bool:
+        """Whether there can be states in which no reward matters any more."""
+        agents = self.agents_idle or (self.mechanism.agent is not None and self.mechanism.agent.commits)
+        arms = all(self.idle) if self.agents_idle else any(self.idle)
+        return agents and (self.mechanism.arm.commits or arms)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, int], int]:
+        return {name: row for row, name in enumerate(self._names())}
+
+    def _names(self) -> Iterator[tuple[str, int]]:
+        arm, agent = self.mechanism.arm, self.mechanism.agent
+        forgets = arm.commits or self.mechanism.restart == "award"
+        for a in range(len(self.arms)):
+            level = self.level_of[a]
+            if not self.idle[level]:
+                yield "pulls", a
+                if not self.deterministic:
+                    yield "sum", a
+                if arm.commits:
+                    yield "chosen", a
+        for o, original in enumerate(self.originals):
+            level = 0 if self.flat else original.owner
+            if self.flat and self.idle[0]:
+                continue
+            if forgets or self.idle[level]:
+                yield "seen", o
+            if forgets or self.idle[level] or self.deterministic:
+                yield "told", o
+        for owner in range(self.owners):
+            if not self.flat and agent is not None and agent.commits:
+                yield "winner", owner
+            if isinstance(self.mechanism.score, HoldOut) and not self.deterministic:
+                yield "fresh", owner
+        yield "nothing", 0
+
+    @property
+    def height(self) -> int:
+        """How many numbers describe a state."""
+        return len(self._rows)
+
+    def row(self, name: str, number: int) -> int | None:
+        """The row of a statistic, or None where it is not kept.
+
+        pulls, sum, chosen   of an arm: rewards that count on its level, their sum, whether its level committed to it
+        seen, told           of an original: rewards ever, and their sum; deterministic: 1 + the number of the atom
+        winner, fresh        of an owner: whether the agents' level committed to it; its hold-out sum
+        """
+        return self._rows.get((name, number))
+
+    def rows(self, name: str, numbers: tuple[int, ...]) -> list[int]:
+        """The rows of a statistic that is kept for all of these."""
+        return [self._rows[name, number] for number in numbers]
+
+    def rows_of_owner(self, owner: int) -> list[int]:
+        """Every row that speaks of this owner or its arms."""
+        return [
+            row
+            for (name, number), row in self._rows.items()
+            if name != "nothing" and self._owner(name, number) == owner
+        ]
+
+    def _owner(self, name: str, number: int) -> int:
+        if name in ("pulls", "sum", "chosen"):
+            return self.originals[self.arms[number]].owner
+        return self.originals[number].owner if name in ("seen", "told") else number
+
+    def arms_of(self, original: int) -> list[int]:
+        """The arms of an original."""
+        return self._arms_of[original]
+
+    @cached_property
+    def _arms_of(self) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in self.originals]
+        for a, o in enumerate(self.arms):
+            found[o].append(a)
+        return found
+
+    def seen(self, states: States, original: int) -> Ints:
+        """How many rewards of an original have been observed."""
+        return self._stored_or_summed(states, "seen", "pulls", original)
+
+    def told(self, states: States, original: int) -> Ints:
+        """The successes of an original, or 1 + the number of its atom (0: not yet known)."""
+        return self._stored_or_summed(states, "told", "sum", original)
+
+    def _stored_or_summed(self, states: States, stored: str, summed: str, original: int) -> Ints:
+        row = self.row(stored, original)
+        if row is not None:
+            return np.asarray(states[row], dtype=np.int64)
+        rows = [row for a in self.arms_of(original) if (row := self.row(summed, a)) is not None]
+        return np.asarray(states[rows].sum(axis=0, dtype=np.int64))

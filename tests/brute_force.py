@@ -1,0 +1,327 @@
+"""The independent brute force: expected payoffs and regret by summing over every history, in exact fractions.
+
+Written from the documents alone, and for clarity, not speed; it shares no code with the session or an engine and only
+reads a mechanism as data. The statistics of a level are never updated: they are read off the history anew in every
+round, by their definition. Histories that agree in every statistic of every labelled arm and agent are continued only
+once; that is all the merging there is. Sizes: about 5 registered arms and 8 to 12 rounds.
+
+What a mechanism means (numbers are rows of the page of decisions on how the paper is read):
+- A level explores while a candidate has fewer than `explore` pulls (2): `round-robin` takes a least-pulled candidate,
+  `block` goes on with the candidate it began, else begins a random new one, `index` takes the first as registered.
+- Then it takes a candidate of highest priority, ties uniform (12). A rule that commits does so once: its first pick
+  after exploration is its pick for ever (1).
+- UCB's clock is the level's own round, so the arm level counts the pulls of its agent (9, 10).
+- At an award, after n * explore rounds, the arm levels start afresh, with new random orders (Algorithm 5).
+- Doubling epochs start everything afresh (11). Samples are uniform and drawn once (fact 7).
+- A hold-out score is the mean of an agent's first W trial rewards after its k * m rounds of exploration; with more than
+  K arms it has none and ranks below every score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, product
+from typing import NamedTuple
+
+import flint
+
+from cloneproof.market import Copies, Market, arms_of, full_copies
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms.rule import Rule
+
+ONE = Fraction(1)
+Law = dict[int, Fraction]  # a distribution over the candidates of a level
+Event = tuple[int, Fraction]  # a round as a level sees it: the candidate and its reward
+Arms = tuple[tuple[Fraction, ...], ...]  # the mean of every arm of every agent
+
+
+class Pull(NamedTuple):
+    """One round of a history."""
+
+    agent: int
+    arm: int
+    reward: Fraction
+
+
+History = tuple[Pull, ...]
+
+
+class Level(NamedTuple):
+    """All that a level knows: pulls and rewards of each candidate, and its first pick after exploration."""
+
+    pulls: tuple[int, ...]
+    sums: tuple[Fraction, ...]
+    first_pick: int | None
+
+
+class State(NamedTuple):
+    """All that a mechanism knows before a round: its levels and, where they count, the hold-out rewards."""
+
+    round: int
+    agents: Level | None
+    arms: tuple[Level, ...]
+    held_out: tuple[tuple[int, Fraction], ...]
+
+
+# ---- the expectation
+
+
+def brute_force(
+    market: Market, mechanism: Mechanism, copies: Copies | None, horizon: int
+) -> tuple[dict[str, Fraction], Fraction]:
+    """The ex-ante payoff of every agent, and the platform's expected regret against the best original."""
+    registered = full_copies(market.agents, copies)
+    running = mechanism.facing(len(registered), horizon)
+    names = list(registered)
+    earned = [Fraction(0)] * len(names)
+    regret = Fraction(0)
+
+    @cache
+    def outcome(arms: Arms) -> tuple[Fraction, ...]:
+        return _totals(running, arms, market.family.name, horizon)
+
+    for probability, means in _realisations(market):
+        every = tuple(tuple(means[name][o] for o, _ in arms_of(registered[name])) for name in names)
+        best = max(mean for own in means.values() for mean in own)
+        for chance, kept in _samples(running.sample, every, horizon):
+            *rewards, pulled = outcome(kept)
+            weight = probability * chance
+            regret += weight * (horizon * best - pulled)
+            for agent, reward in enumerate(rewards):
+                earned[agent] += weight * reward
+    return {name: Fraction(market.share) * total for name, total in zip(names, earned, strict=True)}, regret
+
+
+def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple[Fraction, ...]]]]:
+    """Every vector of means with its probability; the weights as given, divided by their exact sum."""
+    laws = []
+    for agent in market.agents:
+        for prior in agent.priors:
+            assert prior.atoms is not None, "only discrete priors can be enumerated"
+            total = sum(Fraction(weight) for _, weight in prior.atoms)
+            laws.append([(Fraction(value), Fraction(weight) / total) for value, weight in prior.atoms])
+    for draw in product(*laws):
+        probability, means, values = ONE, {}, iter(draw)
+        for agent in market.agents:
+            own = [next(values) for _ in agent.priors]
+            means[agent.name] = tuple(value for value, _ in own)
+            for _, weight in own:
+                probability *= weight
+        yield probability, means
+
+
+def _samples(sample: Sample | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
+    """Every possible sample of the registered arms, all equally likely."""
+    if sample is None:
+        yield ONE, arms
+        return
+    size = max(1, _floor(lambda: _ball(sample.factor) * flint.arb(horizon).log()))
+    if sample.scope == "agent":
+        kept = [list(combinations(own, min(size, len(own)))) for own in arms]
+        deals = list(product(*kept))
+    else:
+        labels = [(agent, mean) for agent, own in enumerate(arms) for mean in own]
+        subsets = combinations(labels, min(size, len(labels)))
+        deals = [tuple(tuple(m for a, m in subset if a == agent) for agent in range(len(arms))) for subset in subsets]
+    for deal in deals:
+        yield Fraction(1, len(deals)), deal
+
+
+def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[Fraction, ...]:
+    """Expected rewards of each agent and the expected sum of the means pulled, over every history of these arms."""
+    known: dict[State, tuple[Fraction, ...]] = {}
+    nothing = (Fraction(0),) * (len(arms) + 1)
+    counts = [len(own) for own in arms]
+
+    def ahead(history: History) -> tuple[Fraction, ...]:
+        if len(history) == horizon:
+            return nothing
+        state = _observed(mechanism, counts, history)
+        if state not in known:
+            total = list(nothing)
+            for chance, agent, arm in _choices(mechanism, counts, state):
+                mean = arms[agent][arm]
+                total[-1] += chance * mean
+                for probability, reward in _rewards(family, mean):
+                    weight = chance * probability
+                    total[agent] += weight * reward
+                    for k, later in enumerate(ahead((*history, Pull(agent, arm, reward)))):
+                        if later:  # nothing follows the last round
+                            total[k] += weight * later
+            known[state] = tuple(total)
+        return known[state]
+
+    return ahead(())
+
+
+def _rewards(family: str, mean: Fraction) -> list[tuple[Fraction, Fraction]]:
+    """The possible rewards of a pull as (probability, reward)."""
+    if family == "deterministic":
+        return [(ONE, mean)]
+    assert family == "bernoulli", f"no brute force for {family} rewards"
+    return [(p, r) for p, r in ((mean, ONE), (1 - mean, Fraction(0))) if p > 0]
+
+
+# ---- what a mechanism knows, picks
+
+
+def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> State:
+    """The statistics that the mechanism has after this history."""
+    now = len(history) + 1
+    if mechanism.agent is None:
+        start, explore = _epoch(mechanism, now)
+        label = {place: k for k, place in enumerate(_places(counts))}
+        events = [(label[pull.agent, pull.arm], pull.reward) for pull in history[start:]]
+        return State(now, None, (_level(events, sum(counts), explore),), ())
+    trial = len(counts) * mechanism.agent.explore
+    agents = _level([(pull.agent, pull.reward) for pull in history], len(counts), mechanism.agent.explore)
+    since = history[trial:] if mechanism.restart == "award" and len(history) >= trial else history
+    inside = tuple(
+        _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
+        for agent, count in enumerate(counts)
+    )
+    held_out: list[tuple[int, Fraction]] = []
+    if isinstance(mechanism.score, HoldOut):
+        for agent, count in enumerate(counts):
+            own = [pull.reward for pull in history[:trial] if pull.agent == agent]
+            explored = count * mechanism.arm.explore
+            fresh = own[explored : explored + mechanism.score.rounds]
+            held_out.append((len(fresh), sum(fresh, Fraction(0))))
+    return State(now, agents, inside, tuple(held_out))
+
+
+def _level(events: Sequence[Event], candidates: int, explore: int) -> Level:
+    pulls, sums, first_pick = [0] * candidates, [Fraction(0)] * candidates, None
+    for candidate, reward in events:
+        if first_pick is None and min(pulls) >= explore:
+            first_pick = candidate
+        pulls[candidate] += 1
+        sums[candidate] += reward
+    return Level(tuple(pulls), tuple(sums), first_pick)
+
+
+def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Iterator[tuple[Fraction, int, int]]:
+    """Every (probability, agent, arm) that the mechanism may pull now."""
+    if state.agents is None:
+        _, explore = _epoch(mechanism, state.round)
+        places = _places(counts)
+        for candidate, chance in _pick(mechanism.arm, explore, state.arms[0], _averages(state.arms[0])).items():
+            yield chance, *places[candidate]
+        return
+    assert mechanism.agent is not None
+    scores = _averages(state.agents)
+    if isinstance(mechanism.score, HoldOut):
+        most = mechanism.score.max_arms
+        scores = [
+            total / number if number and count <= most else None
+            for count, (number, total) in zip(counts, state.held_out, strict=True)
+        ]
+    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores).items():
+        level = state.arms[agent]
+        for arm, part in _pick(mechanism.arm, mechanism.arm.explore, level, _averages(level)).items():
+            yield chance * part, agent, arm
+
+
+def _places(counts: Sequence[int]) -> list[tuple[int, int]]:
+    return [(agent, arm) for agent, count in enumerate(counts) for arm in range(count)]
+
+
+def _averages(level: Level) -> list[Fraction | None]:
+    return [total / n if n else None for n, total in zip(level.pulls, level.sums, strict=True)]
+
+
+def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
+    """How many rounds were over when this epoch began, and its rounds of exploration for each arm."""
+    if not isinstance(mechanism.restart, Doubling):
+        return 0, mechanism.arm.explore
+    power, number = mechanism.restart.power, 1
+    while 2**number < now:
+        number += 1
+    start = 0 if number == 1 else 2 ** (number - 1)
+    return start, max(1, _floor(lambda: flint.arb(2**number).log() ** _ball(power)))
+
+
+# ---- a level's pick
+
+
+def _pick(rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None]) -> Law:
+    everybody = range(len(level.pulls))
+    if min(level.pulls) < explore:
+        unfinished = [k for k in everybody if level.pulls[k] < explore]
+        if rule.order == "index":
+            return {unfinished[0]: ONE}
+        if rule.order == "block":
+            return _evenly([k for k in unfinished if level.pulls[k] > 0] or unfinished)
+        return _evenly([k for k in unfinished if level.pulls[k] == min(level.pulls)])
+    if rule.commits and level.first_pick is not None:
+        return {level.first_pick: ONE}
+    rounds = sum(level.pulls) + (1 if rule.clock == "current" else 0)
+    if rule.name == "uniform":
+        return _evenly(everybody)
+    if rule.name == "etc":
+        some = [score for score in scores if score is not None]
+        return _evenly([k for k in everybody if scores[k] == (max(some) if some else None)])
+    if rule.name == "epsilon-greedy":
+        epsilon = min(ONE, Fraction(rule.options["c"]) * len(scores) / rounds)
+        means = [score or Fraction(0) for score in scores]
+        law = {k: epsilon * chance for k, chance in _evenly(everybody).items()}
+        for k, chance in _evenly([k for k in everybody if means[k] == max(means)]).items():
+            law[k] += (1 - epsilon) * chance
+        return {k: chance for k, chance in law.items() if chance > 0}
+    assert rule.name in ("ucb", "slow-ucb"), f"no brute force for the rule {rule.name}"
+    assert "constant" in rule.options, "no brute force for somebody's own bonus"
+    assert rule.options.keys() <= {"constant", "clock"}, f"an option of UCB unknown here: {rule.options}"
+    known = tuple((score, n) for score, n in zip(scores, level.pulls, strict=True) if score is not None)
+    best = _highest_ucb(frozenset(known), rule.options["constant"], rule.name == "slow-ucb", rounds)
+    return _evenly([k for k in everybody if known[k] == best])
+
+
+def _evenly(candidates: Iterable[int]) -> Law:
+    those = list(candidates)
+    return dict.fromkeys(those, Fraction(1, len(those)))
+
+
+@cache
+def _highest_ucb(
+    statistics: frozenset[tuple[Fraction, int]], constant: float, slow: bool, clock: int
+) -> tuple[Fraction, int]:
+    """The (mean, pulls) of highest mean + sqrt(constant ln t / n).
+
+    Only equal statistics tie: ln t is transcendental for a whole t >= 2 (Lindemann), and so is its rational multiple
+    times sqrt(t); if different pulls gave equal priorities, it would be algebraic. So balls decide, if fine enough.
+    """
+    if clock == 1:
+        assert len(statistics) == 1, "ln 1 = 0, but then only one candidate can have been explored"
+        return next(iter(statistics))
+
+    def priority(mean: Fraction, pulls: int) -> flint.arb:
+        square = _ball(constant) * flint.arb(clock).log() / pulls
+        return _ball(mean) + (square * flint.arb(clock).sqrt() if slow else square).sqrt()
+
+    first, *others = sorted(statistics)
+    for other in others:
+        bits, lead = 64, flint.arb(0)
+        while not (lead > 0 or lead < 0):
+            bits *= 2
+            with flint.ctx.workprec(bits):
+                lead = priority(*other) - priority(*first)
+        first = other if lead > 0 else first
+    return first
+
+
+def _ball(number: float | Fraction) -> flint.arb:
+    exact = Fraction(number)
+    return flint.arb(flint.fmpq(exact.numerator, exact.denominator))
+
+
+def _floor(value: Callable[[], flint.arb]) -> int:
+    """The floor of a number that is known to any precision."""
+    bits = 128
+    while True:
+        with flint.ctx.workprec(bits):
+            whole = value().floor().unique_fmpz()
+        if whole is not None:
+            return int(whole)
+        bits *= 2

@@ -1,0 +1,283 @@
+"""The closed form on structures beyond the catalogue, at the sizes it is for, its parts and its refusals."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import ctx
+
+import cloneproof as cp
+from brute_force import brute_force
+from cloneproof.engines.closed_form import closed_form
+from cloneproof.engines.closed_form.arithmetic import BALLS, FLOATS, PRECISION
+from cloneproof.engines.closed_form.binomial import expected_minimum
+from cloneproof.engines.closed_form.joint import committed_sums
+from cloneproof.engines.closed_form.ties import tie_nodes
+from cloneproof.errors import EngineError
+from cloneproof.market.copies import full_copies
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.rules.etc import etc
+from cloneproof.mechanisms.rules.uniform import uniform
+
+ORDERS = ("round-robin", "block", "index")
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+
+
+def evaluate(market, mechanism, copies=None, arithmetic="float"):
+    return closed_form(market, mechanism, full_copies(market.agents, copies), arithmetic)
+
+
+def payoff(market, mechanism, copies=None, arithmetic="float"):
+    return evaluate(market, mechanism, copies, arithmetic).payoff["ana"].value
+
+
+def random_prior(rng, values):
+    support = rng.sample(values, rng.choice([1, 2, 2]))
+    weights = [rng.randint(1, 4) for _ in support]
+    return cp.Discrete(support, [weight / sum(weights) for weight in weights])
+
+
+def random_case(rng, horizon, most_arms, most_rounds):
+    values = rng.choice([[0, 0.5, 1], [0.25, 0.5, 0.75], [0.1, 0.6, 0.9]])
+    agents, copies = [], {}
+    for name in rng.choice([["ana"], ["ana", "bo"], ["ana", "bo"], ["ana", "bo", "cy"]]):
+        originals = rng.choice([1, 2])
+        prior = [random_prior(rng, values) for _ in range(originals)]
+        agents.append(cp.Agent(name, originals, prior if rng.random() < 0.5 else prior[0]))
+        own = [rng.choice([0, 1, 1, 2, 3]) for _ in range(originals)]
+        copies[name] = tuple(own) if 0 < sum(own) <= most_arms else (1,) * originals
+    market = cp.Market(
+        agents, horizon=horizon, rewards=rng.choice(["bernoulli", "deterministic"]), share=rng.choice([1.0, 0.4])
+    )
+    m, order, agent_order = rng.randint(1, most_rounds), rng.choice(ORDERS), rng.choice(ORDERS)
+    arm, trial = etc(m, "commit", order), etc(rng.randint(1, 2 * most_rounds + 1), "commit", agent_order)
+    score = HoldOut(rng.randint(1, 2), rng.randint(1, 3))
+    longer = etc(m * score.max_arms + score.rounds + rng.randint(0, 1), "commit", agent_order)
+    award = rng.choice(["award", "award", None])
+    explored = trial.explore >= m * max(sum(own) for own in copies.values())
+    fallback = rng.choice([None, Mechanism(agent=uniform(), arm=arm)])
+    mechanism = rng.choice(
+        [
+            Mechanism(arm=arm),
+            Mechanism(arm=arm, restart=Doubling(rng.choice([0.5, 1.0, 2.0]))),
+            Mechanism(agent=uniform(), arm=arm),
+            Mechanism(agent=trial, arm=arm, restart=award if explored else "award"),
+            Mechanism(agent=trial, arm=arm, restart="award"),
+            Mechanism(agent=longer, arm=arm, restart=award, score=score, fallback=fallback),
+        ]
+    )
+    return market, mechanism, copies
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_enclosure_holds_every_path_of_a_tiny_run(seed):
+    rng = random.Random(seed)
+    market, mechanism, copies = random_case(rng, rng.randint(1, 6), most_arms=3, most_rounds=2)
+    found = closed_form(market, mechanism, copies, "ball")
+    exact, regret = brute_force(market, mechanism, copies, market.horizon)
+    for estimate, value in zip([*found.payoff.values(), found.regret], [*exact.values(), regret], strict=True):
+        assert estimate.kind == "proven"
+        assert abs(Fraction(estimate.value) - value) <= Fraction(estimate.error)
+        assert estimate.error <= 1e-14 * market.horizon
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_the_reference_simulator_agrees(seed):
+    rng = random.Random(seed)
+    market, mechanism, copies = random_case(rng, rng.randint(1, 40), most_arms=6, most_rounds=4)
+    found = closed_form(market, mechanism, copies)
+    seen = cp.summarise(list(cp.simulate_runs(market, mechanism, copies, runs=800, seed=seed)))
+    for name, estimate in found.payoff.items():
+        assert abs(estimate.value - seen.payoff[name].mean) <= 5 * seen.payoff[name].standard_error + 1e-9
+    assert abs(found.regret.value - seen.regret.mean) <= 5 * seen.regret.standard_error + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_floats_lie_within_their_bound_of_the_enclosure(seed):
+    rng = random.Random(seed)
+    market, mechanism, copies = random_case(rng, rng.choice([10, 1000, 10**6]), most_arms=9, most_rounds=12)
+    floats, balls = (closed_form(market, mechanism, copies, arithmetic) for arithmetic in ("float", "ball"))
+    for a, b in zip([*floats.payoff.values(), floats.regret], [*balls.payoff.values(), balls.regret], strict=True):
+        assert abs(a.value - b.value) <= a.error + b.error
+    for estimate in floats.payoff.values():
+        assert estimate.error <= 1e-11 * estimate.value + 1e-20
+
+
+# --- the sizes that the engine is for ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [COIN, QUARTERS])
+@pytest.mark.parametrize("horizon", [10**6, 10**12])
+@pytest.mark.parametrize(
+    ("copies", "order"),
+    [((2, 1), "round-robin"), ((1000, 1), "round-robin"), ((1000, 1), "block"), ((1000, 1), "index")],
+)
+def test_h_etc_r_in_floats_is_within_1e_10_of_the_enclosure(prior, horizon, copies, order):
+    market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 2, prior)], horizon=horizon)
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59, order=order)
+    floats = evaluate(market, mechanism, {"ana": copies})
+    balls = evaluate(market, mechanism, {"ana": copies}, "ball")
+    for name in ("ana", "bo"):
+        assert abs(floats.payoff[name].value - balls.payoff[name].value) <= 1e-11 * balls.payoff[name].value
+        assert balls.payoff[name].error <= 1e-15 * balls.payoff[name].value
+
+
+def test_holdout_of_five_agents():
+    prior = cp.Discrete([0.1, 0.3, 0.5, 0.9], [0.25] * 4)
+    market = cp.Market([cp.Agent(name, 4, prior) for name in ("ana", "bo", "cy", "di", "ed")], horizon=10**6)
+    mechanism = cp.mechanism("holdout-h-etc", market=market)
+    floats = evaluate(market, mechanism)
+    balls = evaluate(market, mechanism, arithmetic="ball")
+    assert floats.payoff["ana"].value == pytest.approx(balls.payoff["ana"].value, rel=1e-11)
+    assert floats.payoff["ana"].value == pytest.approx(floats.payoff["ed"].value, rel=1e-13)
+    assert payoff(market, mechanism, {"ana": (2, 1, 1, 1)}) < floats.payoff["ana"].value
+    assert payoff(market, mechanism, {"ana": (2, 1, 1, 0)}) < floats.payoff["ana"].value
+
+
+def test_too_much_is_refused_beforehand():
+    many = cp.Discrete([i / 40 for i in range(41)], [1 / 41] * 41)
+    market = cp.Market([cp.Agent("ana", 9, many), cp.Agent("bo", 9, many)], horizon=10**6)
+    with pytest.raises(EngineError, match=r"would take about .* s and .* GiB; use engine='monte-carlo'"):
+        evaluate(market, cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59))
+
+
+def test_a_commitment_in_the_thick_of_a_long_horizon_is_refused():
+    market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, COIN)], horizon=10**15)
+    with pytest.raises(EngineError, match="likely numbers of rounds"):
+        evaluate(market, cp.mechanism("uniform-etc", arm_rounds=5 * 10**14))
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+
+def test_averages_that_are_equal_in_the_session_tie_here():
+    """Three tenths and seven times 0.3 make 0.24 on average, up to a rounding that the session's mean does not show."""
+    agents = [cp.Agent("ana", prior=[cp.Point(0.1), cp.Point(0.3)]), cp.Agent("bo", 1, cp.Point(0.24))]
+    market = cp.Market(agents, horizon=120, rewards="deterministic")
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3, order="index")
+    found = evaluate(market, mechanism)
+    assert found.payoff["bo"].value == pytest.approx(2.4 + 0.5 * 24)
+    runs = cp.summarise(list(cp.simulate_runs(market, mechanism, None, runs=300, seed=1)))
+    assert abs(runs.payoff["bo"].mean - found.payoff["bo"].value) < 5 * runs.payoff["bo"].standard_error
+
+
+# --- quadrature ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["etc", "uniform-etc"])
+def test_gaussian_rewards(name):
+    prior = cp.Discrete([0.25, 0.5, 0.75], [0.3, 0.3, 0.4])
+    market = cp.Market(
+        [cp.Agent("ana", 2, prior), cp.Agent("bo", 1, prior)], horizon=50, rewards={"family": "gaussian", "sd": 0.3}
+    )
+    mechanism = cp.mechanism(name, arm_rounds=4)
+    found = evaluate(market, mechanism, {"ana": (2, 1)})
+    seen = cp.summarise(list(cp.simulate_runs(market, mechanism, {"ana": (2, 1)}, runs=1000, seed=2)))
+    for agent, estimate in found.payoff.items():
+        assert estimate.kind == "estimated"
+        assert estimate.error < 1e-9
+        assert abs(estimate.value - seen.payoff[agent].mean) < 5 * seen.payoff[agent].standard_error
+
+
+@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
+def test_continuous_priors_against_many_atoms(rewards):
+    def market(prior):
+        return cp.Market([cp.Agent("ana", 1, prior), cp.Agent("bo", 1, cp.Point(0.45))], horizon=200, rewards=rewards)
+
+    atoms = cp.Discrete([(i + 0.5) / 200 for i in range(200)], [1 / 200] * 200)
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=5)
+    found = evaluate(market(cp.Uniform(0, 1)), mechanism, {"ana": (2,)})
+    fine = evaluate(market(atoms), mechanism, {"ana": (2,)})
+    for a, b in zip([*found.payoff.values(), found.regret], [*fine.payoff.values(), fine.regret], strict=True):
+        assert a.kind == "estimated"
+        assert abs(a.value - b.value) <= a.error + 0.5
+        assert a.error < 8
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "got"),
+    [
+        (cp.mechanism("ucb1"), "the arm rule ucb"),
+        (cp.mechanism("h-ucb"), "the arm rule ucb"),
+        (cp.mechanism("s-ucb"), "a sample of the arms"),
+        (cp.mechanism("etc", arm_rounds=2, choice="greedy"), "etc that does not commit"),
+        (cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2, choice="greedy"), "etc that does not commit"),
+    ],
+)
+def test_other_structures_are_refused_with_the_engine_that_can(mechanism, got):
+    with pytest.raises(EngineError, match=rf"{got}.*engine='tree'.*engine='monte-carlo'"):
+        evaluate(cp.Market([cp.Agent("ana", 2, COIN)], horizon=10), mechanism)
+
+
+def test_a_trial_that_goes_on_without_a_restart_must_explore_every_arm():
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=30)
+    with pytest.raises(EngineError, match="nothing restarts at the award"):
+        evaluate(market, Mechanism(agent=etc(3), arm=etc(2)))
+
+
+def test_other_rewards_and_priors_are_refused():
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
+    for rewards in ("gaussian", "beta"):
+        agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)]
+        with pytest.raises(EngineError, match="use engine='monte-carlo'"):
+            evaluate(cp.Market(agents, horizon=30, rewards=rewards), mechanism)
+    with pytest.raises(EngineError, match=r"at most 3 originals.*got 4"):
+        evaluate(cp.Market([cp.Agent("ana", 4, cp.Uniform(0, 1))], horizon=30), mechanism)
+    with pytest.raises(EngineError, match="use arithmetic='float'"):
+        evaluate(cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=30), mechanism, None, "ball")
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 7, 100, 1000, 5000])
+def test_tie_nodes_integrate_every_power(degree):
+    nodes, weights = tie_nodes(degree, FLOATS)
+    for k in {0, degree // 3, degree // 2, degree}:
+        assert float(weights @ nodes**k) * (k + 1) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("types", [((0.3, 2), (0.6, 1)), ((0.2, 1), (0.5, 2), (0.9, 1)), ((0.4, 3),), ((0, 2), (1, 1))])
+@pytest.mark.parametrize("arithmetic", [FLOATS, BALLS])
+def test_the_joint_law_of_exploration_and_commitment(types, arithmetic):
+    m = 3
+    means = [mean for mean, count in types for _ in range(count)]
+    expected = {}
+    for outcome in product(range(m + 1), repeat=len(means)):
+        chance = math.prod(
+            math.comb(m, k) * Fraction(p) ** k * (1 - Fraction(p)) ** (m - k)
+            for k, p in zip(outcome, means, strict=True)
+        )
+        tied = [p for k, p in zip(outcome, means, strict=True) if k == max(outcome)]
+        for p in tied:
+            expected[p, sum(outcome)] = expected.get((p, sum(outcome)), 0) + chance / len(tied)
+    with ctx.workprec(PRECISION):
+        found = committed_sums(types, m, arithmetic)
+    for (mean, _), law in zip(types, found, strict=True):
+        for number in range(m * len(means) + 1):
+            weight = law.weights[number - law.low] if law.low <= number <= law.high else 0
+            assert float(weight) == pytest.approx(float(expected.get((mean, number), 0)), rel=1e-13, abs=1e-40)
+
+
+@pytest.mark.parametrize(("rounds", "parts"), [(1, 2), (10, 3), (60, 2), (200, 7)])
+def test_the_expected_minimum(rounds, parts):
+    chance = Fraction(1, parts)
+    pmf = [math.comb(rounds, h) * chance**h * (1 - chance) ** (rounds - h) for h in range(rounds + 1)]
+    for cap in {1, rounds // 3, rounds // 2, rounds - 1, rounds, 2 * rounds} - {0}:
+        exact = sum(min(h, cap) * p for h, p in enumerate(pmf))
+        assert float(expected_minimum(rounds, chance, cap)) == pytest.approx(float(exact), rel=1e-15)
+
+
+def test_the_expected_minimum_at_a_long_horizon():
+    assert float(expected_minimum(10**12, Fraction(1, 2), 1000)) == 1000
+    assert float(expected_minimum(10**12, Fraction(1, 2), 10**12 - 5)) == 5 * 10**11
+    middle = 5 * 10**5 - float(expected_minimum(10**6, Fraction(1, 2), 5 * 10**5))
+    assert middle == pytest.approx(math.sqrt(10**6 / (8 * math.pi)), rel=1e-5)
+    assert np.isfinite(middle)

@@ -1,0 +1,233 @@
+"""The parts of the tree, its refusals, and random markets beyond the brute force (own bonuses, continuous priors)."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from brute_force import brute_force
+from cloneproof.engines.reference import simulate_run, summarise
+from cloneproof.engines.tree import tree
+from cloneproof.engines.tree.beliefs import belief_of
+from cloneproof.engines.tree.best_mean import expected_best
+from cloneproof.engines.tree.priorities import best, exceeds
+from cloneproof.engines.tree.samples import samples
+from cloneproof.errors import EngineError
+from cloneproof.market.copies import full_copies
+from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy
+from cloneproof.mechanisms.rules.etc import etc
+from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
+from cloneproof.mechanisms.rules.ucb import ucb
+from cloneproof.mechanisms.rules.uniform import uniform
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+ORDERS = ("round-robin", "block", "index")
+NAMES = [name for name in CATALOGUE if name != "thompson"]
+
+
+def some_rule(r):
+    kind = r.randrange(7)
+    if kind == 0:
+        return ucb(constant=r.choice([1.0, 2.0, 0.3]), clock=r.choice(["current", "completed"]))
+    if kind == 1:
+        return slow_ucb(clock="current")
+    if kind == 2:
+        return ucb(bonus=lambda t, n: math.sqrt(t / n) / 3)
+    if kind == 3:
+        return uniform()
+    if kind == 4:
+        return epsilon_greedy(r.choice([0.3, 1.0]))
+    return etc(r.randint(1, 3), r.choice(["commit", "greedy"]), r.choice(ORDERS))
+
+
+def some_mechanism(r, name):
+    order, choice, clock = r.choice(ORDERS), r.choice(["commit", "greedy"]), r.choice(["current", "completed"])
+    other, arm_clock = r.choice(ORDERS), r.choice(["current", "completed"])
+    orders = {"order": order, "agent_order": other}
+    if name == "composed":
+        agent, arm = r.choice([None, some_rule(r), some_rule(r)]), some_rule(r)
+        restart = "award" if agent is not None and agent.explore and r.random() < 0.5 else None
+        sample = cp.Sample(0.7, "all" if agent is None else "agent") if r.random() < 0.2 else None
+        return cp.Mechanism(agent=agent, arm=arm, restart=restart, sample=sample)
+    options = {
+        "ucb1": {"constant": r.choice([1.0, 2.0]), "clock": clock},
+        "etc": {"arm_rounds": r.randint(1, 3), "choice": choice, "order": order},
+        "prior-independent-etc": {"power": r.choice([0.5, 1.0, 2.0]), "choice": choice, "order": order},
+        "h-ucb": {"constant": r.choice([1.0, 2.0]), "clock": clock, "arm_clock": arm_clock},
+        "rh-ucb": {"sample_factor": r.choice([0.5, 1.0])},
+        "s-ucb": {"sample_factor": r.choice([0.5, 1.0])},
+        "uniform-etc": {"arm_rounds": r.randint(1, 3), "choice": choice, "order": order},
+        "h-etc-r": {"agent_rounds": r.randint(1, 5), "arm_rounds": r.randint(1, 2), "choice": choice} | orders,
+        "holdout-h-etc": {"arm_rounds": 1, "score_rounds": r.randint(1, 2), "max_arms": r.randint(1, 3)} | orders,
+        "epsilon-greedy": {"c": r.choice([0.3, 1.0])},
+    }  # fmt: skip
+    return cp.mechanism(name, **options[name])
+
+
+def some_prior(r, sure, continuous=True):
+    kind = r.randrange(4 if sure or not continuous else 6)
+    if kind == 0:
+        return cp.Point(r.choice([0.2, 0.5, 0.7, 1.0]))
+    if kind == 1:
+        return COIN
+    if kind <= 3:
+        return cp.Discrete([0.1, 0.3, 0.8], [0.2, 0.5, 0.3]) if continuous else QUARTERS
+    return cp.Uniform(0.2, 0.9) if kind == 4 else cp.Beta(2, 1.5)
+
+
+def some_case(seed, name, horizons, continuous=True, most=3):
+    r = random.Random(f"{name} {seed}")
+    sure = r.random() < 0.5
+    shared = some_prior(r, sure, continuous)
+    agents, copies = [], {}
+    for i in range(r.choice([1, 2, 2, most])):
+        count = r.choice([1, 1, 2, 2] if continuous else [1, 1, 2])
+        prior = shared if r.random() < 0.6 else [some_prior(r, sure, continuous) for _ in range(count)]
+        agents.append(cp.Agent(f"a{i}", count, prior))
+        own = tuple(r.choice([0, 1, 1, 1, 2] if count > 1 else [1, 1, 2]) for _ in range(count))
+        if any(own):
+            copies[f"a{i}"] = own
+    family = "deterministic" if sure else "bernoulli"
+    market = cp.Market(agents, horizon=r.randint(*horizons), share=r.choice([1.0, 0.4]), rewards=family)
+    return market, some_mechanism(r, name), full_copies(agents, copies)
+
+
+@pytest.mark.parametrize(
+    ("copies", "horizon", "mechanism"),
+    [
+        ((5,), 6, cp.mechanism("ucb1")),
+        ((1, 6), 8, cp.mechanism("etc", arm_rounds=1, order="index")),
+        ((1, 1, 1, 1, 1), 4, cp.mechanism("etc", arm_rounds=1, choice="greedy")),
+        ((1, 1, 0, 1, 1, 1), 6, cp.mechanism("etc", arm_rounds=1, choice="greedy", order="index")),
+    ],
+)
+@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
+def test_many_alike(copies, horizon, mechanism, rewards):
+    market = cp.Market([cp.Agent("ana", len(copies), QUARTERS)], horizon=horizon, rewards=rewards)
+    expected, _ = brute_force(market, mechanism, {"ana": copies}, horizon)
+    found = tree(market, mechanism, {"ana": copies})[horizon].payoff["ana"]
+    assert found.value == pytest.approx(float(expected["ana"]))
+
+
+def test_what_is_dropped_enters_the_error():
+    market = cp.Market([cp.Agent("ana", 2, QUARTERS), cp.Agent("bo", 1, COIN)], horizon=10**6)
+    found = tree(market, cp.mechanism("uniform-etc", arm_rounds=1), full_copies(market.agents, None))[10**6]
+    assert found.payoff["bo"].value == pytest.approx(10**6 / 4, rel=1e-11)
+    assert abs(found.payoff["bo"].value - 10**6 / 4) <= found.payoff["bo"].error
+
+
+@pytest.mark.parametrize("name", [*NAMES, "composed", "composed too"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_reference_simulator(name, seed):
+    market, mechanism, copies = some_case(100 + seed + 10 * (" " in name), name.split()[0], (8, 18))
+    found = tree(market, mechanism, copies)[market.horizon]
+    runs = summarise([simulate_run(market, mechanism, copies, seed=5, run=run) for run in range(1500)])
+    pairs = [(found.payoff[agent], runs.payoff[agent]) for agent in copies] + [(found.regret, runs.regret)]
+    for estimate, sampled in pairs:
+        assert abs(estimate.value - sampled.mean) <= 5 * sampled.standard_error + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_horizons_in_one_pass_are_the_horizons_one_by_one(name):
+    market, mechanism, copies = some_case(3, name, (12, 12))
+    together = tree(market, mechanism, copies, range(1, 13))
+    for horizon, found in together.items():
+        alone = tree(market.with_horizon(horizon), mechanism, copies)[horizon]
+        for agent in copies:
+            assert found.payoff[agent].value == pytest.approx(alone.payoff[agent].value, abs=1e-12)
+        assert found.regret.value == pytest.approx(alone.regret.value, abs=1e-11)
+
+
+def test_a_commitment_costs_nothing_more_whatever_the_horizon():
+    market = cp.Market([cp.Agent("ana", 2, QUARTERS), cp.Agent("bo", 1, QUARTERS)], horizon=10**12)
+    for mechanism in (cp.mechanism("etc", arm_rounds=3), cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)):
+        found = tree(market, mechanism, {"ana": (2, 1), "bo": (1,)})[10**12]
+        assert 0.5 < sum(x.value for x in found.payoff.values()) / 10**12 < 0.75
+
+
+def test_likes_are_treated_alike():
+    agents = [cp.Agent("ana", 1, QUARTERS), cp.Agent("bo", 1, QUARTERS), cp.Agent("cy", 1, cp.Point(0.5))]
+    found = tree(cp.Market(agents, horizon=9), cp.mechanism("h-ucb"), full_copies(agents, None))[9]
+    assert found.payoff["ana"].value == found.payoff["bo"].value != found.payoff["cy"].value
+
+
+def test_near_ties_are_decided_by_balls():
+    assert exceeds(2, 2.0, False, 1, 0.25, 2, 0.5)
+    for t, slow in ((7, False), (50, False), (50, True)):
+        scale = 2.0 * math.log(t) * (math.sqrt(t) if slow else 1.0)
+        tied = 0.5 + math.sqrt(scale / 3) - math.sqrt(scale / 2)  # with 2 pulls nearly the same index
+        above, below = float(np.nextafter(tied, 9)) + 1e-14, float(np.nextafter(tied, -9)) - 1e-14
+        assert exceeds(t, 2.0, slow, 2, above, 3, 0.5)
+        assert not exceeds(t, 2.0, slow, 2, below, 3, 0.5)
+        rule = ucb(constant=2.0) if not slow else slow_ucb(constant=2.0)
+        for mean, winners in ((above, [True, False, False]), (below, [False, True, True])):
+            pulls, means = np.array([[2], [3], [3]]), np.array([[mean], [0.5], [0.5]])
+            assert best(rule, np.array([t]), pulls, means)[:, 0].tolist() == winners
+
+
+def test_equal_averages_tie_exactly_whatever_the_pulls():
+    # greedy on agents' averages of 0.1: sums of three and of two floats 0.1 would not divide to the same number
+    agents = [cp.Agent("ana", 1, cp.Point(0.1)), cp.Agent("bo", 1, cp.Point(0.1)), cp.Agent("cy", 1, cp.Point(0.1))]
+    market = cp.Market(agents, horizon=40, rewards="deterministic")
+    greedy = cp.Mechanism(agent=etc(1, "greedy", "index"), arm=uniform())
+    found = tree(market, greedy, full_copies(agents, None))[40]
+    assert [x.value for x in found.payoff.values()] == pytest.approx([4 / 3] * 3)
+
+
+def test_continuous_priors_have_the_right_predictive_laws():
+    pulls, successes = np.array([0, 1, 10, 30]), np.array([0, 1, 3, 30])
+    success, failure = belief_of(cp.Uniform(0, 1), 40, False).predictive(pulls, successes)
+    assert success == pytest.approx((1 + successes) / (2 + pulls), rel=1e-12)
+    assert failure == pytest.approx((1 + pulls - successes) / (2 + pulls), rel=1e-12)
+    assert belief_of(cp.Beta(1, 1), 40, False).predictive(pulls, successes)[0] == pytest.approx(success, rel=1e-12)
+    assert expected_best([cp.Uniform(0, 1)] * 3)[0] == pytest.approx(0.75, abs=1e-12)
+    assert expected_best([cp.Beta(2, 1), cp.Beta(1, 1)])[0] == pytest.approx(0.75, abs=1e-10)
+    assert expected_best([cp.Point(0.5), cp.Uniform(0, 1)])[0] == pytest.approx(0.625, abs=1e-12)
+
+
+def test_a_long_history_needs_no_table():
+    belief = belief_of(QUARTERS, 5000, False)
+    success, failure = belief.predictive(np.array([5000, 3]), np.array([2500, 2]))
+    assert success == pytest.approx([0.5, 0.625], rel=1e-9)
+    assert success + failure == pytest.approx([1, 1])
+
+
+def test_samples_are_hypergeometric():
+    law = samples((3, 2, 2), 3, ("x", "y", "y"))
+    assert sum(law.values()) == pytest.approx(1)
+    assert law[(1, 2, 0)] == pytest.approx(2 * 3 / 35)
+    assert samples((2, 1), 5, ("x", "y")) == {(2, 1): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("market", "mechanism"),
+    [
+        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9), cp.mechanism("thompson")),
+        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9, rewards="gaussian"), cp.mechanism("ucb1")),
+        (cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=9, rewards="deterministic"), cp.mechanism("ucb1")),
+        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),
+        (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=400), cp.mechanism("h-ucb")),
+        (cp.Market([cp.Agent("ana", 6, QUARTERS)], horizon=10**4), cp.mechanism("etc", arm_rounds=1000)),
+    ],
+)
+def test_what_it_cannot_do_is_refused(market, mechanism):
+    with pytest.raises(EngineError, match="monte-carlo"):
+        tree(market, mechanism, full_copies(market.agents, None))
+
+
+def test_other_refusals_and_the_method():
+    market = cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9)
+    with pytest.raises(EngineError, match="whole numbers from 1"):
+        tree(market, cp.mechanism("ucb1"), {"ana": (1, 1)}, [0])
+    own = tree(market, cp.mechanism("ucb1", bonus=lambda t, n: 1 / n), {"ana": (1, 1)})[9]
+    assert "compared in floats" in own.payoff["ana"].method
+    plain = tree(market, cp.mechanism("ucb1"), {"ana": (1, 1)})[9]
+    assert "compared" not in plain.payoff["ana"].method
+    assert plain.payoff["ana"].kind == "estimated"
+    assert plain.payoff["ana"].error < 1e-11
+    with pytest.raises(cp.errors.MechanismError, match="NaN"):
+        tree(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
