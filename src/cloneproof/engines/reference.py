@@ -18,7 +18,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.session import Session, checked_seed, session
 from cloneproof.randomness import substream, uniform, word
 
-_MEANS, _TAPE, _SESSION = range(3)
+MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
 
 
 class Record(NamedTuple):
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 def drawn_means(market: Market, seed: int, run: int) -> Means:
     """The means of all originals in that run, drawn from the priors."""
-    stream = substream(0, seed, run, _MEANS)
+    stream = substream(0, seed, run, MEANS_STREAM)
     return {
         agent.name: tuple(prior.quantile(uniform(word(stream, i), o)) for o, prior in enumerate(agent.priors))
         for i, agent in enumerate(market.agents)
@@ -84,7 +84,7 @@ def _opened(
     registered = full_copies(market.agents, copies)
     means = drawn_means(market, seed, run)
     best = max(mean for own in means.values() for mean in own)
-    tapes = substream(0, seed, run, _TAPE)
+    tapes = substream(0, seed, run, TAPE_STREAM)
     arms = {
         name: [
             _Arm(means[name][original], best - means[name][original], substream(tapes, i, original, copy))
@@ -96,7 +96,7 @@ def _opened(
         mechanism,
         registered={name: len(own) for name, own in arms.items()},
         horizon=market.horizon,
-        seed=substream(0, seed, run, _SESSION) >> 1,
+        seed=substream(0, seed, run, SESSION_STREAM) >> 1,
         share=market.share,
         rewards=market.family,
     )

@@ -1,0 +1,36 @@
+"""A job: what is to be sampled, so that a chunk of it is a pure function of the job and a range of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof.market.market import Market, Means
+from cloneproof.mechanisms.mechanism import Mechanism
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A market under a mechanism with full copies and a seed.
+
+    With strata, run r does not draw its means from the priors but takes those of stratum r modulo their number; tapes
+    and ties are those of run r all the same.
+    """
+
+    market: Market
+    mechanism: Mechanism
+    copies: dict[str, tuple[int, ...]]
+    seed: int = 0
+    strata: tuple[Means, ...] = field(default=())
+
+
+class Outcomes(NamedTuple):
+    """What each run of a range came to: payoffs (runs x agents, the share included) and regrets (runs)."""
+
+    payoff: Floats
+    regret: Floats
