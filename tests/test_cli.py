@@ -128,6 +128,12 @@ def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=1,1", "--copies", "ana=2,1"], "twice"),
         (["simulate", CREATORS, "-m", "ucb1", "--runs", 0], "runs"),
         (["simulate", CREATORS, "-m", "ucb1", "--seed", -1], "seed"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=abc"], "the factor of m"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=nan"], "the factor of m"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "arm_rounds=abc"], "whole number"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "market=x"], "parameter of the mechanism"),
+        (["simulate", CREATORS, "-m", "prior-independent-etc", "--set", "power=1000"], "at most 64"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=99999999999999,1"], "at most 10000000 arms"),
         (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tre"], "did you mean 'tree'"),
         (["evaluate", CREATORS, "-m", "ucb1", "--engine", "closed-form"], "use engine='tree'"),
         (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "ball"], "no engine can do this"),
@@ -155,6 +161,41 @@ def test_a_bad_market_file_names_key_and_line(tmp_path):
     assert done.returncode == 2
     assert "line 15" in done.stderr
     assert "did you mean 'originals'" in done.stderr
+
+
+ODD = 'horizon = 5\n[[agents]]\nname = "{name}"\noriginals = 2\nprior = {{ values = {values}, weights = [0.5, 0.5] }}\n'
+
+
+def test_odd_names_are_printed_as_they_are(tmp_path):
+    path = tmp_path / "odd.toml"
+    for name in ("[/bo]", "[bold]bo", "b\u00f6", ":smile:", "x" * 150):
+        path.write_text(ODD.format(name=name, values="[0, 1]"), encoding="utf-8")
+        done = run("simulate", path, "-m", "ucb1", "--runs", 2)
+        assert done.returncode == 0, done.stderr
+        assert name in done.stdout.replace("\n", "") or name[:22] in done.stdout
+    plain = subprocess.run(
+        [*COMMAND, "simulate", str(path), "-m", "ucb1", "--runs", "2"],
+        capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert plain.returncode == 0
+
+
+def test_a_gap_that_no_horizon_can_use(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(ODD.format(name="ana", values="[0, 1e-200]"))
+    done = run("simulate", path, "-m", "h-etc-r")
+    assert done.returncode == 2
+    assert "a gap of at least" in done.stderr
+    assert run("mechanisms", path).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["horizon = " + "9" * 5001, "a = " + "[" * 3000])
+def test_files_beyond_reason(tmp_path, text):
+    path = tmp_path / "huge.toml"
+    path.write_text(text)
+    done = run("simulate", path, "-m", "ucb1")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
 
 
 def test_unknown_commands_and_options_exit_with_2():

@@ -41,7 +41,7 @@ def regret_at_every_horizon(means, copies, mechanism, horizon, seed=0):
 )
 def test_fact_1_ucb1_copying_pays_at_a_single_horizon(options, paying):
     """Theorem 1, one agent: (1, 0) honest, (1, 1, 0) or (1, 0, 0) copied, each with probability 1/2."""
-    horizon, seeds = 1500, 2
+    horizon, seeds = 20_000, 2
     mechanism = cp.mechanism("ucb1", **options)
     gains = []
     for seed in range(seeds):

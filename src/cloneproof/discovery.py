@@ -35,9 +35,13 @@ def call(
     error: type[CloneproofError],
 ) -> Any:  # noqa: ANN401 (what a factory makes is its own affair)
     """Call the factory of that name; an unknown name or option gets one sentence."""
-    if name not in known:
-        raise error(f"unknown {what} {name!r}; {did_you_mean(name, known)}known are {', '.join(known)}")
-    check_options(f"{what} {name!r}", options, inspect.signature(known[name]).parameters, error)
+    if not isinstance(name, str) or name not in known:
+        raise error(f"unknown {what} {name!r}; {did_you_mean(str(name), known)}known are {', '.join(known)}")
+    parameters = inspect.signature(known[name]).parameters
+    check_options(f"{what} {name!r}", options, parameters, error)
+    needed = [key for key, p in parameters.items() if p.default is p.empty and key not in options]
+    if needed:
+        raise error(f"{what} {name!r} needs {' and '.join(needed)}; give a value for each")
     return known[name](**options)
 
 

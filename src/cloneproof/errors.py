@@ -37,6 +37,19 @@ class ConformanceError(CloneproofError):
     """A mechanism that failed the conformance suite; the message lists the failed checks."""
 
 
+def brief(value: object) -> str:
+    """The value as it stands in a message, cut short.
+
+    >>> brief("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.."
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else text[:40] + ".."
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `did you mean 'x'? ` for the nearest known word, or nothing.
 

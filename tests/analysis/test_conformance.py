@@ -1,6 +1,7 @@
 """Every mechanism passes; and for each check there is a broken mechanism that it catches."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -106,8 +107,35 @@ def test_a_rule_that_knows_a_prior_by_a_global_or_a_default_is_caught():
         assert failed_checks(flat(rule)) == {"nothing private is reachable"}
 
 
-def test_a_rule_that_returns_no_number_is_caught():
-    assert "every round served" in failed_checks(flat(lambda *numbers: float("nan")))
+class Known:
+    """A callable whose class knows a prior."""
+
+    prior = SECRET
+
+    def __call__(self, *numbers):
+        return self.prior.mean
+
+
+def by_nested(clock, log_clock, pulls, mean, coin, draw, candidates):
+    def inside():
+        return SECRET.mean
+
+    return inside()
+
+
+def test_hiding_a_prior_deeper_does_not_help():
+    for rule in (partial(lambda prior, *numbers: prior.mean, SECRET), Known(), by_nested):
+        assert failed_checks(flat(rule)) == {"nothing private is reachable"}
+
+
+@pytest.mark.parametrize("rule", [lambda *n: float("nan"), lambda *n: 1 / 0, lambda *n: None])
+def test_a_rule_that_returns_no_number_is_caught(rule):
+    assert "every round served" in failed_checks(flat(rule))
+
+
+def test_only_mechanisms_are_checked():
+    with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
+        cp.check_mechanism("ucb1")
 
 
 def test_a_machine_with_biased_ties_is_caught(monkeypatch):

@@ -1,5 +1,5 @@
 import math
-from itertools import permutations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -65,6 +65,27 @@ def test_the_agents_gap_looks_only_at_means_that_can_be_best():
     assert market.agent_gap == pytest.approx(0.35)  # ana's best is 0.5 or 0.9, never 0.1
 
 
+@given(markets())
+@settings(max_examples=100)
+def test_the_agents_gap_is_the_smallest_distance_of_two_possible_bests(market):
+    if "agent_gap" in market.declared:
+        return
+    bests = [None if a.support is None else [v for v in a.support if v >= a.least_best] for a in market.agents]
+    if None in bests:
+        assert market.agent_gap is None
+        return
+    pairs = [(x, y) for one, other in combinations(bests, 2) for x in one for y in other if x != y]
+    assert market.agent_gap == min((abs(x - y) for x, y in pairs), default=math.inf)
+
+
+def test_a_long_history_is_no_burden():
+    """Two creators with 20,000 past items each: quadratic work would take minutes."""
+    histories = [[k / 20_000 for k in range(20_000)], [(k + 0.5) / 20_000 for k in range(20_000)]]
+    market = cp.Market([cp.Agent(n, 2, cp.Empirical(h)) for n, h in zip("ab", histories, strict=True)], horizon=5)
+    assert market.agent_gap == pytest.approx(0.5 / 20_000)
+    assert len(list(cp.simulate(market, cp.mechanism("ucb1")))) == 5
+
+
 def test_realisations_are_a_distribution():
     market = cp.Market([cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10)
     seen = {tuple(means["ana"]): p for p, means in market.realisations()}
@@ -108,6 +129,10 @@ def agent(**changes):
         (lambda: agent(prior=0.5), "expected a prior"),
         (lambda: agent(prior=[cp.Point(0.5), cp.Point(0.5)]), "one prior or 1"),
         (lambda: cp.Instance((0.5,), (1, 2)), "copies"),
+        (lambda: cp.Instance((0.5,), (-1,)), "whole numbers from 0"),
+        (lambda: cp.Market([agent()], horizon=10, share=10**400), "share"),
+        (lambda: agent(prior=cp.Point(10**400)), "finite number"),
+        (lambda: cp.Market([agent()], horizon=5).at({"anna": (0.5,)}), "did you mean 'ana'"),
         (lambda: cp.Instance((0.5,), (1,)).permuted((1,)), "permutation"),
         (lambda: list(cp.Market([agent(prior=cp.Uniform())], horizon=1).realisations()), "continuous"),
     ],

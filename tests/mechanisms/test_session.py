@@ -1,13 +1,16 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.mechanisms import CATALOGUE
+from cloneproof.market import reward_family
+from cloneproof.mechanisms import CATALOGUE, Rule
 from cloneproof.randomness import substream, uniform
 from strategies import small
 
@@ -147,9 +150,38 @@ def test_too_many_arms_have_no_score_and_nobody_with_a_score_all_tie():
 
 
 def test_the_fallback_without_an_award_chooses_agents_uniformly():
-    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=5, max_arms=2)
-    live = cp.session(mechanism, {"ana": 2, "bo": 2}, 17, seed=0)  # two trials would take 18
-    assert {d.phase for d in play(live, 17)} == {"play"}
+    """Whatever they pay: 2,000 fair coins are off by 120 or more with probability below 1e-6 (Hoeffding)."""
+    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=200, score_rounds=2000, max_arms=2)
+    live = cp.session(mechanism, {"ana": 2, "bo": 2}, 2000, seed=0)
+    seen = play(live, 2000, rewards=lambda agent, arm, pull: float(agent == "ana"))
+    assert {d.phase for d in seen} == {"play"}
+    assert abs(sum(d.agent == "ana" for d in seen) - 1000) < 120
+
+
+@pytest.mark.parametrize("delay", [1, None])
+def test_the_uniform_choice_is_uniform_whatever_is_late_or_lost(delay):
+    """A provider must not gain or lose traffic by the delay of its rewards: no tie goes to the fewest pending here."""
+    live = cp.session(cp.mechanism("uniform-etc", arm_rounds=2), {"ana": 1, "bo": 1}, 2000, seed=1)
+    counts, last = Counter(), None
+    for _ in range(2000):
+        decision = live.decide()
+        counts[decision.agent] += 1
+        if delay is None:
+            if decision.agent != "ana" or counts["ana"] > 1:  # ana's first reward is lost for ever
+                live.reward(decision.id, 1.0)
+        elif last is not None:
+            live.reward(last, 1.0)
+        last = decision.id
+    assert abs(counts["ana"] - 1000) < 120
+
+
+def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
+    mechanism = cp.Mechanism(
+        agent=cp.rule("etc", rounds=6, choice="greedy"), arm=cp.rule("etc", rounds=1), restart="award"
+    )
+    live = cp.session(mechanism, {"ana": 2, "bo": 2}, horizon=30, seed=0)
+    phases = Counter(live.decide().phase for _ in range(30))
+    assert phases == {"trial": 4, "waiting": 26}  # both wait for their arms' rewards, and the trial does not end
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -184,6 +216,27 @@ def test_an_own_function_must_be_given_again():
     assert cp.Session.from_json(text, mechanism=mechanism).decide().id == 1
     with pytest.raises(cp.errors.SessionError, match="same one"):
         cp.Session.from_json(text, mechanism=cp.mechanism("ucb1"))
+
+
+def test_a_rule_under_a_known_name_is_not_mistaken_for_it():
+    sly = cp.Mechanism(arm=Rule("ucb", lambda *numbers: 0.0, explore=1))
+    changed = cp.Mechanism(arm=replace(cp.rule("etc", rounds=2), commits=False))
+    for mechanism in (sly, changed):
+        text = cp.session(mechanism, {"ana": 2}, 10).to_json()
+        with pytest.raises(cp.errors.SessionError, match="function of your own"):
+            cp.Session.from_json(text)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_mechanism_comes_back_whole(name):
+    live = cp.session(small(name), {"ana": 2}, 10)
+    assert cp.Session.from_json(live.to_json()).mechanism == live.mechanism
+
+
+def test_a_family_that_a_file_cannot_name_is_refused_when_it_is_saved():
+    own = replace(reward_family("bernoulli"), quantile=lambda mean, u: 0.0)
+    with pytest.raises(cp.errors.MarketError, match="law of its own"):
+        cp.session(cp.mechanism("ucb1"), {"ana": 2}, 10, rewards=own).to_json()
 
 
 def test_damaged_files_are_refused():
@@ -226,6 +279,38 @@ def test_rewards_are_counted_once():
 def test_what_a_session_cannot_answer(act, words):
     with pytest.raises(cp.errors.SessionError, match=words):
         act(cp.session(cp.mechanism("ucb1"), {"ana": 2}, horizon=5))
+
+
+@pytest.mark.parametrize("bad", [1.0, "1", None, [1], 10**400])
+def test_a_reward_that_cannot_be_entered_loses_nothing(bad):
+    for name in ("ucb1", "thompson"):
+        live = cp.session(cp.mechanism(name), {"ana": 1}, 5)
+        decision = live.decide()
+        with pytest.raises(cp.errors.SessionError):
+            live.reward(bad, 1.0)
+        with pytest.raises(cp.errors.SessionError):
+            live.reward(decision.id, "1")
+        assert live.payoff == {"ana": 0.0}
+        live.reward(decision.id, 1.0)
+        assert live.payoff == {"ana": 1.0}
+
+
+def test_numpy_numbers_are_numbers():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": np.int64(2)}, np.int64(5), np.int64(3), np.float64(0.5))
+    live.reward(np.int64(live.decide().id), np.float32(0.5))
+    assert live.payoff == {"ana": 0.25}
+    market = cp.Market([cp.Agent("ana", np.int64(2), cp.Discrete(np.array([0, 1]), np.array([0.5, 0.5])))], np.int64(5))
+    assert (
+        len(list(cp.simulate(market, cp.mechanism("etc", arm_rounds=np.int64(1)), {"ana": np.array([2, 1]).tolist()})))
+        == 5
+    )
+    assert cp.Session.from_json(live.to_json()).payoff == live.payoff
+
+
+def test_a_huge_gaussian_reward_is_a_reward():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="gaussian")
+    live.reward(live.decide().id, 1e300)
+    assert live.payoff == {"ana": 1e300}
 
 
 def test_rewards_must_lie_in_the_support_of_the_family():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from cloneproof.analysis.reachable import private_things
-from cloneproof.errors import CloneproofError, ConformanceError
+from cloneproof.errors import CloneproofError, ConformanceError, MechanismError
 from cloneproof.mechanisms.machine import Registration
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.session import Session, checked_session, open_registration
@@ -61,11 +61,13 @@ def check_mechanism(mechanism: Mechanism) -> Conformance:
     >>> len(check_mechanism(mechanism("uniform-etc", arm_rounds=2)).failed)
     0
     """
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(f"expected a mechanism to check, got {mechanism!r}; make one with cp.mechanism(name, ..)")
     results = []
     for name, check in CHECKS.items():
         try:
             problem = next(check(mechanism), None)
-        except CloneproofError as error:
+        except Exception as error:  # a rule of somebody's own may raise anything
             problem = f"raised {type(error).__name__}: {error}"
         results.append(CheckResult(name, problem is None, problem or "kept"))
     report = Conformance(mechanism.name, tuple(results))

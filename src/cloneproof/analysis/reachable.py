@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Instance, Market, Point, Uniform
@@ -40,6 +41,10 @@ def _neighbours(path: str, thing: Any) -> Iterator[tuple[str, Any]]:  # noqa: AN
         yield from ((f"{path}.__self__", thing.__self__), (f"{path}.__func__", thing.__func__))
     elif isinstance(thing, types.FunctionType):
         yield from _of_function(path, thing)
+    elif isinstance(thing, partial):
+        yield from ((f"{path}.func", thing.func), (f"{path}.args", thing.args), (f"{path}.keywords", thing.keywords))
+    elif callable(thing) and type(thing).__module__.partition(".")[0] not in ("builtins", "cloneproof"):
+        yield from ((f"{path}'s class.{key}", value) for key, value in vars(type(thing)).items())
     yield from ((f"{path}.{key}", value) for key, value in getattr(thing, "__dict__", {}).items())
     for kind in type(thing).__mro__:
         slots = kind.__dict__.get("__slots__", ())
@@ -59,6 +64,9 @@ def _of_function(path: str, function: types.FunctionType) -> Iterator[tuple[str,
         yield f"{path} default {number}", value
     for key, value in (function.__kwdefaults__ or {}).items():
         yield f"{path} default {key}", value
-    for variable in function.__code__.co_names:
-        if variable in function.__globals__:
-            yield f"{path} uses {variable}", function.__globals__[variable]
+    codes = [function.__code__]
+    for code in codes:  # functions inside it name globals too
+        codes.extend(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+        for variable in code.co_names:
+            if variable in function.__globals__:
+                yield f"{path} uses {variable}", function.__globals__[variable]

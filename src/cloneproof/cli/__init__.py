@@ -5,6 +5,7 @@ Exit codes: 0 done, 2 bad input, 70 an error of ours, 130 interrupted (with what
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -16,6 +17,9 @@ def main() -> None:
     """Run the command line; every error that the user can mend is one sentence and exit code 2."""
     from cloneproof.cli.app import app
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without the letters of a name still gets its table
     try:
         app()
     except CloneproofError as error:

@@ -56,6 +56,10 @@ def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) 
             raise MechanismError(
                 f"expected a parameter as NAME=VALUE such as arm_rounds=40, got {text!r}; add the value"
             )
+        if key in ("market", "name"):
+            raise MechanismError(
+                f"expected a parameter of the mechanism, got {key!r}; `cloneproof mechanisms` lists them"
+            )
         options[key] = _value(value)
     return by_name(name, market=market, **options)
 

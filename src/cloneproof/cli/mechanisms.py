@@ -64,11 +64,18 @@ def _for_market(name: str, market: Market) -> dict[str, Any]:
         honest = {agent.name: agent.count for agent in market.agents}
         remarks = outside_conditions(made, honest, market.horizon)
         if name == "holdout-h-etc":
-            remarks.append(f"an award from a horizon of {award_horizon(market)} on")
+            remarks.append(_award(market))
         parameters: dict[str, Any] = dict(made.parameters) | _trial(made)
     except CloneproofError as problem:
         parameters, remarks = {}, [str(problem)]
     return {"mechanism": name, "parameters": parameters, "remarks": remarks}
+
+
+def _award(market: Market) -> str:
+    try:
+        return f"an award from a horizon of {award_horizon(market)} on"
+    except CloneproofError as problem:
+        return str(problem)
 
 
 def _trial(made: Mechanism) -> dict[str, int]:

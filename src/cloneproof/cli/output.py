@@ -19,7 +19,7 @@ def print_json(data: Any) -> None:  # noqa: ANN401
 
 def print_table(table: Table) -> None:
     """Print a table to stdout; 100 columns wide when piped, else as wide as the terminal."""
-    console = Console(width=None if sys.stdout.isatty() else 100)
+    console = Console(width=None if sys.stdout.isatty() else 100, markup=False, emoji=False, highlight=False)
     console.print(table)
 
 
@@ -28,7 +28,8 @@ def new_table(title: str, *columns: str, right: int = 1) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
         side: JustifyMethod = "right" if number >= right else "left"
-        table.add_column(column, justify=side, overflow="fold", no_wrap=number == 0)
+        least = 22 if number == 0 and right else None  # a mechanism's name in one piece; a very long name folds
+        table.add_column(column, justify=side, overflow="fold", min_width=least, max_width=40 if least else None)
     return table
 
 

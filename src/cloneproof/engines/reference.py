@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cloneproof.errors import MarketError
+from cloneproof.checks import whole
+from cloneproof.errors import MarketError, brief
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market, Means
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -82,6 +83,8 @@ def _opened(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[_Arm]]]:
     registered = full_copies(market.agents, copies)
+    if whole(run) is None or run < 0:
+        raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
     means = drawn_means(market, seed, run)
     best = max(mean for own in means.values() for mean in own)
     tapes = substream(0, seed, run, TAPE_STREAM)
@@ -143,6 +146,8 @@ class Summary:
 
 def summarise(runs: list[Run]) -> Summary:
     """The sample means of some runs."""
+    if not runs:
+        raise MarketError("expected at least one run to summarise, got none; simulate some first")
     payoff = {name: SampleMean.of([run.payoff[name] for run in runs]) for name in runs[0].payoff}
     return Summary(payoff, SampleMean.of([run.regret for run in runs]))
 
@@ -151,7 +156,8 @@ def simulate_runs(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, runs: int = 1, seed: int = 0
 ) -> Iterator[Run]:
     """Independent runs 0, 1, .. of one seed; summarise what you have whenever you like."""
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise MarketError(f"expected a whole number of runs from 1, got {runs!r}; use e.g. 200")
+    count = whole(runs)
+    if count is None or count < 1:
+        raise MarketError(f"expected a whole number of runs from 1, got {brief(runs)}; use e.g. 200")
     full_copies(market.agents, copies)
-    return (simulate_run(market, mechanism, copies, seed, run) for run in range(runs))
+    return (simulate_run(market, mechanism, copies, seed, run) for run in range(count))

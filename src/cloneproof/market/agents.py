@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from cloneproof.errors import MarketError
+from cloneproof.checks import whole
+from cloneproof.errors import MarketError, brief
 from cloneproof.market.priors import Prior, smallest_gap
 
 
@@ -39,11 +41,13 @@ class Agent:
                 )
         if self.originals is None:
             object.__setattr__(self, "originals", len(given))
-        if isinstance(self.originals, bool) or not isinstance(self.originals, int) or self.originals < 1:
+        originals = whole(self.originals)
+        if originals is None or originals < 1:
             raise MarketError(
-                f"expected agent {self.name!r} to have a whole number of originals from 1, got {self.originals!r}; "
+                f"expected agent {self.name!r} to have a whole number of originals, got {brief(self.originals)}; "
                 "give it at least one"
             )
+        object.__setattr__(self, "originals", originals)
         if isinstance(self.prior, tuple) and len(self.prior) != self.originals:
             raise MarketError(
                 f"expected one prior or {self.originals} of them for the originals of agent {self.name!r}, "
@@ -64,7 +68,7 @@ class Agent:
         assert self.originals is not None
         return self.originals
 
-    @property
+    @cached_property
     def support(self) -> tuple[float, ...] | None:
         """The possible means of its originals in increasing order, or None where a prior is continuous."""
         atoms = [prior.atoms for prior in self.priors]
@@ -77,7 +81,7 @@ class Agent:
         """The smallest gap in the union of its supports; infinite for one point, None for a continuous prior."""
         return None if self.support is None else smallest_gap(self.support)
 
-    @property
+    @cached_property
     def least_best(self) -> float:
         """A lower bound of its best mean: the largest of the lowest possible means of its originals."""
         lows = [-math.inf if prior.atoms is None else prior.atoms[0][0] for prior in self.priors]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cloneproof.errors import MarketError, did_you_mean
+from cloneproof.checks import whole
+from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 
 Copies = Mapping[str, Sequence[int]]
+MOST_ARMS = 10**7
 
 
 def full_copies(agents: Sequence[Agent], copies: Copies | None) -> dict[str, tuple[int, ...]]:
@@ -19,10 +21,12 @@ def full_copies(agents: Sequence[Agent], copies: Copies | None) -> dict[str, tup
     """
     originals = {agent.name: agent.count for agent in agents}
     full = {name: (1,) * count for name, count in originals.items()}
+    if copies is not None and not isinstance(copies, Mapping):
+        raise MarketError(f"expected copies as agent to numbers, got {brief(copies)}; give e.g. {{'ana': (2, 1)}}")
     for name, numbers in (copies or {}).items():
         if name not in originals:
             raise MarketError(
-                f"copies name an unknown agent {name!r}; {did_you_mean(name, originals)}"
+                f"copies name an unknown agent {name!r}; {did_you_mean(str(name), originals)}"
                 f"the market has {', '.join(originals)}"
             )
         full[name] = _checked(name, numbers, originals[name])
@@ -37,17 +41,22 @@ def _checked(name: str, numbers: object, originals: int) -> tuple[int, ...]:
             f"expected {originals} numbers of copies for {name!r}, one for each original, "
             f"got {len(numbers)}: {list(numbers)}; 1 means registered once"
         )
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    counts = [whole(number) for number in numbers]
+    for number, count in zip(numbers, counts, strict=True):
+        if count is None or count < 0:
             raise MarketError(
-                f"expected copies of {name!r} to be whole numbers from 0, got {number!r}; "
+                f"expected copies of {name!r} to be whole numbers from 0, got {brief(number)}; "
                 "1 is honest, 2 registers one copy more, 0 withholds"
             )
-    if not any(numbers):
+    if sum(count or 0 for count in counts) > MOST_ARMS:
+        raise MarketError(
+            f"expected at most {MOST_ARMS} arms of {name!r}, got copies {brief(numbers)}; copy less often"
+        )
+    if not any(counts):
         raise MarketError(
             f"expected {name!r} to register something, got copies {list(numbers)}; or leave the agent out"
         )
-    return tuple(numbers)
+    return tuple(count or 0 for count in counts)
 
 
 def arms_of(copies: Sequence[int]) -> list[tuple[int, int]]:

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from cloneproof.checks import real
 from cloneproof.discovery import call, factories
-from cloneproof.errors import MarketError
+from cloneproof.errors import MarketError, brief
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"
 
@@ -52,8 +53,14 @@ class RewardFamily:
         return self.low <= reward <= self.high and math.isfinite(reward)
 
     def to_dict(self) -> str | dict[str, object]:
-        """The form of the market file."""
-        return {"family": self.name, **self.options} if self.options else self.name
+        """The form of the market file, from which `reward_family` makes an equal family."""
+        data: str | dict[str, object] = {"family": self.name, **self.options} if self.options else self.name
+        if self.name not in factories(FAMILIES_PACKAGE) or reward_family(data) != self:
+            raise MarketError(
+                f"expected a reward family that a file can name, got {self.name!r} with a law of its own; "
+                "put it into a file of its own, as CONTRIBUTING says"
+            )
+        return data
 
 
 BOUNDED = RewardFamily("bounded", lambda mean, u: mean)
@@ -85,8 +92,9 @@ def reward_family(spec: object) -> RewardFamily:
     return family
 
 
-def positive(value: object, what: str) -> float:
-    """A finite number above 0, or a clear error."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise MarketError(f"expected {what} to be a finite number above 0, got {value!r}; use e.g. 0.1")
-    return float(value)
+def positive(value: object, what: str, most: float = 1e6) -> float:
+    """A number above 0 and at most `most`, or a clear error."""
+    number = real(value)
+    if number is None or not 0 < number <= most:
+        raise MarketError(f"expected {what} above 0 and at most {most:g}, got {brief(value)}; use e.g. 0.1")
+    return number

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from cloneproof.checks import whole
 from cloneproof.errors import MarketError
 
 
@@ -38,6 +39,8 @@ class Instance:
                 f"expected one number of copies for each mean, got {len(self.means)} means "
                 f"and {len(self.copies)} copies; make them equally long"
             )
+        if any(whole(count) is None or count < 0 for count in self.copies):
+            raise MarketError(f"expected copies to be whole numbers from 0, got {self.copies}; 1 is honest")
 
     @property
     def dictionary(self) -> dict[float, int]:

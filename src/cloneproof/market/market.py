@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
-from cloneproof.errors import MarketError
+from cloneproof.checks import real, whole
+from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import RewardFamily, reward_family
 from cloneproof.market.priors import Point
@@ -51,34 +52,38 @@ class Market:
                 raise MarketError(
                     f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one"
                 )
-        if not _whole(self.horizon) or not 1 <= self.horizon <= HORIZON_LIMIT:
+        horizon, share = whole(self.horizon), real(self.share)
+        if horizon is None or not 1 <= horizon <= HORIZON_LIMIT:
             raise MarketError(
-                f"expected a horizon that is a whole number from 1 to 10^15, got {self.horizon!r}; count the rounds"
+                f"expected a horizon that is a whole number from 1 to 10^15, got {brief(self.horizon)}; count rounds"
             )
-        if not _real(self.share) or not 0 < self.share <= 1:
+        if share is None or not 0 < share <= 1:
             raise MarketError(
-                f"expected a share above 0 and at most 1, got {self.share!r}; 0.4 pays 40 % of each reward"
+                f"expected a share above 0 and at most 1, got {brief(self.share)}; 0.4 pays 40 % of each reward"
             )
         declared: dict[str, Any] = {}
         for key in ("gap", "agent_gap"):
             value = getattr(self, key)
             if value is not None:
-                if not _real(value) or not 0 < value <= 1:
+                number = real(value)
+                if number is None or not 0 < number <= 1:
                     raise MarketError(
-                        f"expected {key} above 0 and at most 1, got {value!r}; it is a distance of two means"
+                        f"expected {key} above 0 and at most 1, got {brief(value)}; it is a distance of two means"
                     )
-                declared[key] = float(value)
+                declared[key] = number
         most = max(agent.count for agent in agents)
         if self.max_originals is not None:
-            if not _whole(self.max_originals) or self.max_originals < most:
+            number = whole(self.max_originals)
+            if number is None or number < most:
                 raise MarketError(
                     f"expected max_originals to be a whole number from {most}, which an agent has, "
-                    f"got {self.max_originals!r}; declare at least that many"
+                    f"got {brief(self.max_originals)}; declare at least that many"
                 )
-            declared["max_originals"] = self.max_originals
+            declared["max_originals"] = number
         for key, value in (
             ("agents", agents),
-            ("share", float(self.share)),
+            ("horizon", horizon),
+            ("share", share),
             ("rewards", reward_family(self.rewards)),
             ("gap", declared.get("gap", _gap(agents))),
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),
@@ -112,8 +117,15 @@ class Market:
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """The market of fully informed agents with exactly these means (agents left out keep their priors).
 
-        What the principal knows does not change with the draw: `gap`, `agent_gap` and `max_originals` stay.
+        What the principal knows does not change with the draw: `gap`, `agent_gap` and `max_originals` stay where this
+        market has them; where it has none (continuous priors), the new one's are those of the given means.
         """
+        names = [agent.name for agent in self.agents]
+        for name in means:
+            if name not in names:
+                raise MarketError(
+                    f"means of an unknown agent {name!r}; {did_you_mean(str(name), names)}name one of the market"
+                )
         agents = [
             replace(agent, prior=[Point(mean) for mean in means[agent.name]]) if agent.name in means else agent
             for agent in self.agents
@@ -140,14 +152,6 @@ class Market:
             yield math.prod(weight for _, weight in combination), means
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _gap(agents: Sequence[Agent]) -> float | None:
     """The smallest gap inside one agent's support; unknown if any prior is continuous."""
     gaps = [agent.gap for agent in agents]
@@ -156,10 +160,18 @@ def _gap(agents: Sequence[Agent]) -> float | None:
 
 def _agent_gap(agents: Sequence[Agent]) -> float | None:
     """The smallest distance between different possible best means of two agents; unknown for continuous priors."""
-    bests = []
-    for agent in agents:
+    owners: dict[float, set[int]] = {}
+    for number, agent in enumerate(agents):
         if agent.support is None:
             return None
-        bests.append([value for value in agent.support if value >= agent.least_best])
-    distances = (abs(x - y) for a, b in combinations(bests, 2) for x, y in product(a, b) if x != y)
-    return min(distances, default=math.inf)
+        for value in agent.support:
+            if value >= agent.least_best:
+                owners.setdefault(value, set()).add(number)
+    smallest = math.inf
+    nearest: dict[int, float] = {}  # each agent's largest possible best so far
+    for value in sorted(owners):
+        for other, below in nearest.items():
+            if owners[value] != {other}:
+                smallest = min(smallest, value - below)
+        nearest |= dict.fromkeys(owners[value], value)
+    return smallest

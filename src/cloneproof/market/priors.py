@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Protocol
 
 from scipy.special import betaincinv
 
-from cloneproof.errors import MarketError, did_you_mean
+from cloneproof.checks import real, whole
+from cloneproof.errors import MarketError, brief, did_you_mean
 
 WEIGHT_TOLERANCE = (
     1e-9  # how far weights may be from summing to 1, for decimals such as 0.1 that floats only approximate
@@ -42,9 +44,12 @@ class Prior(Protocol):
 
 
 def _number(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise MarketError(f"expected {what} to be a finite number, got {value!r}; write it as a decimal such as 0.5")
-    return float(value)
+    number = real(value)
+    if number is None:
+        raise MarketError(
+            f"expected {what} to be a finite number, got {brief(value)}; write it as a decimal such as 0.5"
+        )
+    return number
 
 
 def _mean(value: object, what: str) -> float:
@@ -55,9 +60,9 @@ def _mean(value: object, what: str) -> float:
 
 
 def _numbers(values: object, what: str) -> Sequence[object]:
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise MarketError(f"expected {what} to be a list of at least one number, got {values!r}; give a list")
-    return values
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable) or not (listed := list(values)):
+        raise MarketError(f"expected {what} to be a list of at least one number, got {brief(values)}; give a list")
+    return listed
 
 
 def _step_quantile(atoms: tuple[tuple[float, float], ...], u: float) -> float:
@@ -128,7 +133,7 @@ class Discrete:
     def mean(self) -> float:
         return math.fsum(value * weight for value, weight in self.atoms)
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[tuple[float, float], ...]:
         return tuple(sorted((v, w) for v, w in zip(self.values, self.weights, strict=True) if w > 0))
 
@@ -225,17 +230,20 @@ class Empirical:
 
     def __post_init__(self) -> None:
         samples = tuple(_mean(s, "a sample of a prior") for s in _numbers(self.samples, "a prior's samples"))
-        if self.bins is not None and (isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1):
-            raise MarketError(
-                f"expected the number of bins to be a whole number from 1, got {self.bins!r}; use e.g. 10"
-            )
+        if self.bins is not None:
+            bins = whole(self.bins)
+            if bins is None or bins < 1:
+                raise MarketError(
+                    f"expected the number of bins to be a whole number from 1, got {self.bins!r}; use e.g. 10"
+                )
+            object.__setattr__(self, "bins", bins)
         object.__setattr__(self, "samples", samples)
 
     @property
     def mean(self) -> float:
         return math.fsum(value * weight for value, weight in self.atoms)
 
-    @property
+    @cached_property
     def atoms(self) -> tuple[tuple[float, float], ...]:
         counts: dict[float, int] = {}
         for sample in self.samples:

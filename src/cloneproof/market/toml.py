@@ -15,7 +15,7 @@ from typing import Any
 
 import tomli_w
 
-from cloneproof.errors import MarketError, MarketFileError, did_you_mean
+from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.files import write_whole
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import reward_family
@@ -29,15 +29,18 @@ AGENT_KEYS = ("name", "originals", "prior")
 def load_market(path: str | Path) -> Market:
     """Read a market file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError, TypeError) as problem:
         raise MarketFileError(f"expected a readable market file, got {path}: {problem}; check the path") from None
     return market_from_toml(text, str(path))
 
 
 def save_market(market: Market, path: str | Path) -> None:
     """Write a market file whole, or not at all; `load_market` gives an equal market."""
-    write_whole(path, market_to_toml(market))
+    try:
+        write_whole(path, market_to_toml(market))
+    except OSError as problem:
+        raise MarketFileError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
 
 
 def market_to_toml(market: Market) -> str:
@@ -61,10 +64,14 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise MarketFileError(f"{source} is not TOML: {problem}; mend that line") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
+        raise MarketFileError(f"{source} is beyond reason: a huge number or thousands of brackets; mend it") from None
     lines = _Lines(text, source)
     _check_keys(data, MARKET_KEYS, ("horizon", "agents"), "the market", lines, 0)
     if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):
-        raise MarketFileError(f"{lines.at('agents', 0)}: expected [[agents]] tables, got {data['agents']!r}")
+        raise MarketFileError(
+            f"{lines.at('agents', 0)}: expected [[agents]] tables, got {brief(data['agents'])}; use [[agents]]"
+        )
     agents = [_agent(agent, number, lines) for number, agent in enumerate(data["agents"], start=1)]
     with _blame("rewards", data, lines, 0):
         rewards = reward_family(data.get("rewards", "bernoulli"))

@@ -6,13 +6,14 @@ Each entry is a function of its parameters; the parameters that a theorem fixes 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from cloneproof.discovery import check_options
 from cloneproof.errors import MechanismError, did_you_mean
-from cloneproof.market.market import Market
+from cloneproof.market.market import HORIZON_LIMIT, Market
 from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.parameters import (
     etc_rounds,
@@ -22,7 +23,7 @@ from cloneproof.mechanisms.parameters import (
     known_gap,
     trial_rounds,
 )
-from cloneproof.mechanisms.rule import Choice, Clock, Order, whole
+from cloneproof.mechanisms.rule import Choice, Clock, Order, positive, rounds_number
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
@@ -124,7 +125,7 @@ def holdout_h_etc(
     trial there is no award: agents are chosen uniformly at random all along, with the same ETC inside.
     """
     arm = etc_rule(arm_rounds, "commit", order)
-    trial = whole(max_arms, "max_arms") * arm_rounds + whole(score_rounds, "score_rounds")
+    trial = rounds_number(max_arms, "max_arms") * arm.explore + rounds_number(score_rounds, "score_rounds")
     claims = (
         Claim("clone-proof", "the hold-out theorem", "our proof, not yet reviewed by others"),
         Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", "the hold-out theorem"),
@@ -178,8 +179,9 @@ def _uniform_etc(market: Market, given: Given, factor: float = 2.0) -> Given:
 
 def _h_etc_r(market: Market, given: Given, factor: float = 2.0) -> Given:
     """Theorem 4 for m and Theorem 5 for M."""
-    m = given.get("arm_rounds")
-    if m is None:
+    if "arm_rounds" in given:
+        m = rounds_number(given["arm_rounds"], "arm_rounds")
+    else:
         m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
     return {"arm_rounds": m, "agent_rounds": trial_rounds(m, market.most_originals, market.horizon)}
 
@@ -187,9 +189,11 @@ def _h_etc_r(market: Market, given: Given, factor: float = 2.0) -> Given:
 def _holdout(market: Market, given: Given) -> Given:
     """The hold-out theorem, K = L unless more arms are allowed."""
     n, horizon, spread = len(market.agents), market.horizon, market.family.spread
-    m = given.get("arm_rounds")
-    if m is None:
-        m = holdout_arm_rounds(market.most_originals, known_gap(market), horizon, spread)
+    if "arm_rounds" in given:
+        m = rounds_number(given["arm_rounds"], "arm_rounds")
+    else:
+        gap = known_gap(market) if market.most_originals > 1 else math.inf  # one original has nothing to be told from
+        m = holdout_arm_rounds(market.most_originals, gap, horizon, spread)
     return {
         "arm_rounds": m,
         "score_rounds": holdout_score_rounds(n, market.agent_gap, horizon, spread),
@@ -211,7 +215,7 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     >>> mechanism("h-etc-r", agent_rounds=80, arm_rounds=40).parameters["arm_rounds"]
     40
     """
-    if name not in CATALOGUE:
+    if not isinstance(name, str) or name not in CATALOGUE:
         raise MechanismError(
             f"unknown mechanism {name!r}; {did_you_mean(str(name), CATALOGUE)}known are {', '.join(CATALOGUE)}"
         )
@@ -220,6 +224,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     tuning = list(inspect.signature(theorem).parameters)[2:] if theorem is not None else []
     check_options(f"mechanism {name!r}", options, known + (tuning if market is not None else []), MechanismError)
     given = {key: value for key, value in options.items() if key in known}
+    if "factor" in options:
+        positive(options["factor"], "the factor of m")
     needed = [
         key for key, p in inspect.signature(build).parameters.items() if p.default is p.empty and key not in given
     ]
@@ -238,6 +244,8 @@ def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
     """The horizon from which on the hold-out mechanism has an award in this market, parameters derived for each T."""
 
     def trial(horizon: int) -> int:
+        if horizon > HORIZON_LIMIT:
+            raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
         made = mechanism("holdout-h-etc", market=market.with_horizon(horizon), **options)
         assert made.agent is not None
         return len(market.agents) * made.agent.explore

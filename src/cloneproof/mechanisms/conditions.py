@@ -15,7 +15,7 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
     """
     agent = mechanism.agent
-    if agent is None or agent.explore <= 1:
+    if agent is None or not (agent.commits or mechanism.restart == "award"):
         return _exploration_only(mechanism, registered, horizon)
     found = []
     needed = len(registered) * agent.explore

@@ -125,7 +125,7 @@ class Level:
         return k
 
     def _best(self, clock: int) -> int:
-        """The candidate of highest priority; ties to the fewest rewards outstanding, then uniformly at random."""
+        """The candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
         rule = self.rule
         if rule.clock == "completed":
             clock -= 1
@@ -150,7 +150,7 @@ class Level:
                     f"expected rule {rule.name!r} to return a number, got NaN at clock {clock} with {pulls} pulls and "
                     f"mean {mean}; mend its priority or bonus"
                 )
-        if self.missing and len(ties) > 1:
+        if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
         return self._one_of(ties, _TIE, self.rounds)

@@ -3,7 +3,7 @@
 A decision is a `Slot`; its reward comes back with the slot, at any later time. A committing level judges a candidate
 on the rewards of the decisions that explored it, never on the first ones to arrive. While an agent's commitment waits
 for rewards, other agents' trials go first; where everything waits, waiting rounds go round-robin over the waiting
-agents and their arms, count in no comparison of a committing rule, and lengthen the trial.
+agents and their arms, count in no comparison, and lengthen the trial.
 """
 
 from __future__ import annotations
@@ -152,12 +152,12 @@ class TwoLevels:
         agents = self.agents
         commits = agents.rule.commits
         i = agents.pick(round_)
-        if commits and agents.choice is None:
+        if agents.exploring:  # while one agent's commitment waits, the trials of others go first
             while i != WAIT and self.inner[i].blocked:
                 agents.park()
                 i = agents.front()
-            if i == WAIT:
-                return self._waiting_round()
+        if i == WAIT:
+            return self._waiting_round()
         if self.version == 0 and self.mechanism.restart == "award" and not agents.exploring:
             self.version = 1
             self.inner = self._inner()
@@ -165,9 +165,8 @@ class TwoLevels:
         a = inner.pick(inner.rounds + 1)
         if a == WAIT:
             a = inner.wait(range(len(inner.keys)))
-            if not commits:
-                agents.take(i, True)
-            return Slot(i, self.arms[i][a], "waiting", not commits, False, self.version)
+            agents.rounds += 1  # counted in no comparison, but the next choice of an agent takes fresh dice
+            return Slot(i, self.arms[i][a], "waiting", False, False, self.version)
         agent_counts = not commits or (agents.choice is None and self._scores(i))
         arm_counts = not inner.rule.commits or inner.decided[a] < inner.explore
         inner.take(a, arm_counts)
@@ -185,7 +184,11 @@ class TwoLevels:
 
     def _waiting_round(self) -> Slot:
         agents = self.agents
-        waiting = [k for k, inner in enumerate(self.inner) if inner.blocked or agents.judged[k] > agents.arrived[k]]
+        waiting = [
+            k
+            for k, inner in enumerate(self.inner)
+            if inner.blocked or (agents.rule.commits and agents.judged[k] > agents.arrived[k])
+        ]
         i = agents.wait(waiting)
         a = self.inner[i].wait(range(len(self.inner[i].keys)))
         return Slot(i, self.arms[i][a], "waiting", False, False, self.version)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Rule, positive, rule_from_dict, whole
+from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_dict
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Doubling:
     power: float = 4.0
 
     def __post_init__(self) -> None:
-        positive(self.power, "the power of the doubling epochs")
+        positive(self.power, "the power of the doubling epochs", most=64)
 
     def epoch(self, round_: int) -> int:
         """The number i of the epoch that the round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1."""
@@ -43,8 +43,8 @@ class HoldOut:
     max_arms: int
 
     def __post_init__(self) -> None:
-        whole(self.rounds, "the rounds of a hold-out score")
-        whole(self.max_arms, "the arms that a hold-out score allows")
+        rounds_number(self.rounds, "the rounds of a hold-out score")
+        rounds_number(self.max_arms, "the arms that a hold-out score allows")
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Sample:
 
     def __post_init__(self) -> None:
         positive(self.factor, "the factor of a sample of arms")
+        if self.scope not in ("agent", "all"):
+            raise MechanismError(f"expected the scope of a sample to be 'agent' or 'all', got {self.scope!r}")
 
     def size(self, horizon: int) -> int:
         """How many arms are kept at most."""
@@ -128,6 +130,8 @@ class Mechanism:
                     f"a HoldOut score of {self.score.rounds} rounds expects at least {needed} agent rounds, "
                     f"got {self.agent.explore}; make the trial longer"
                 )
+        if self.fallback is not None and not isinstance(self.fallback, Mechanism):
+            raise MechanismError(f"expected fallback to be a mechanism, got {self.fallback!r}; compose one")
         if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
@@ -155,6 +159,7 @@ class Mechanism:
             "name": self.name,
             "agent": None if self.agent is None else self.agent.to_dict() or {"rule": None},
             "arm": self.arm.to_dict() or {"rule": None},
+            "parameters": {key: value for key, value in self.parameters.items() if not callable(value)},
         }
         if isinstance(self.restart, Doubling):
             data["restart"] = {"power": self.restart.power}
@@ -193,6 +198,7 @@ def mechanism_from_dict(data: Mapping[str, Any]) -> Mechanism:
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
+        parameters=data.get("parameters", {}),
         agent=None if data["agent"] is None else rule_from_dict(data["agent"]),
         arm=rule_from_dict(data["arm"]),
         restart=Doubling(**restart) if isinstance(restart, Mapping) else restart,

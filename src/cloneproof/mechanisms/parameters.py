@@ -11,6 +11,9 @@ from collections.abc import Callable
 
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
+from cloneproof.mechanisms.rule import positive
+
+SMALLEST_GAP = 1e-7  # its square still leaves m below 10^15 or so rounds
 
 
 def known_gap(market: Market) -> float:
@@ -19,6 +22,11 @@ def known_gap(market: Market) -> float:
         raise MechanismError(
             "expected a market with a gap, which the theorem needs, got continuous priors without one; "
             "declare gap in the market, bin an empirical prior, or give the rounds yourself"
+        )
+    if market.gap < SMALLEST_GAP:
+        raise MechanismError(
+            f"expected a gap of at least {SMALLEST_GAP:g}, got {market.gap:g}, which no horizon can tell apart; "
+            "declare a larger gap in the market, or bin an empirical prior"
         )
     return market.gap
 
@@ -29,6 +37,7 @@ def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) ->
     >>> etc_rounds(originals=2, gap=1.0, horizon=4000)
     36
     """
+    factor = positive(factor, "the factor of m")
     return max(1, math.ceil(factor / gap**2 * originals * math.log(2 * horizon)))
 
 
@@ -87,7 +96,9 @@ def first_horizon_with_award(trial: Callable[[int], int]) -> int:
     >>> first_horizon_with_award(lambda horizon: 10 * math.ceil(math.log(horizon + 1)))
     40
     """
-    high = smallest(lambda horizon: horizon >= 2 * trial(horizon))
+    high = 1
+    while high < 2 * trial(high):
+        high *= 2
     while trial(high) - 1 < high:
         high = trial(high) - 1
     return high + 1

@@ -21,10 +21,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from cloneproof.checks import real, whole
 from cloneproof.discovery import call, factories
-from cloneproof.errors import MechanismError
+from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"
+MOST_ROUNDS = 10**15
 
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
@@ -43,6 +45,8 @@ class Rule:
     clock       whether `clock` counts the current round (t) or only the completed ones (t - 1)
     randomised  whether the priority looks at `coin` or `draw`
     binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
+    spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
+                is to be uniform whatever is late says no
     """
 
     name: str
@@ -54,6 +58,7 @@ class Rule:
     clock: Clock = "current"
     randomised: bool = False
     binarise: bool = False
+    spreads: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -62,10 +67,9 @@ class Rule:
         return self.order != "index"
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The rule as data, from which `rule_from_dict` makes it again; None if it holds somebody's own function."""
-        if self.name not in factories(RULES_PACKAGE) or any(callable(value) for value in self.options.values()):
-            return None
-        return {"rule": self.name, **self.options}
+        """The rule as data, from which `rule_from_dict` makes it again; None if it is somebody's own."""
+        named = self.name in factories(RULES_PACKAGE) and not any(callable(value) for value in self.options.values())
+        return {"rule": self.name, **self.options} if named and rule(self.name, **self.options) == self else None
 
 
 def rule_names() -> list[str]:
@@ -103,15 +107,17 @@ def checked_clock(clock: object) -> Clock:
     return clock  # type: ignore[return-value]
 
 
-def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number from `least`, or a clear error."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise MechanismError(f"expected {what} to be a whole number from {least}, got {value!r}; round it up")
-    return value
+def rounds_number(value: object, what: str) -> int:
+    """A whole number from 1, or a clear error."""
+    number = whole(value)
+    if number is None or not 1 <= number <= MOST_ROUNDS:
+        raise MechanismError(f"expected {what} to be a whole number from 1, got {brief(value)}; round it up")
+    return number
 
 
-def positive(value: object, what: str) -> float:
-    """A finite number above 0, or a clear error."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise MechanismError(f"expected {what} to be a finite number above 0, got {value!r}; use e.g. 2.0")
-    return float(value)
+def positive(value: object, what: str, most: float = 1e9) -> float:
+    """A number above 0 and at most `most`, or a clear error."""
+    number = real(value)
+    if number is None or not 0 < number <= most:
+        raise MechanismError(f"expected {what} above 0 and at most {most:g}, got {brief(value)}; use e.g. 2.0")
+    return number

@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
-from cloneproof.errors import MechanismError, SessionError
+from cloneproof.checks import real, whole
+from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.level import TICK_BITS
 from cloneproof.mechanisms.machine import Registration, Slot, machine
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.session_file import opened, restored_mechanism, sealed
 from cloneproof.randomness import substream, uniform
 
 ONE: Final = 1 << TICK_BITS
@@ -86,34 +89,39 @@ class Session:
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
+        if type(decision) is not int:
+            decision = self._checked_id(decision)
         slot = self.pending.get(decision)
         if slot is None:
             self._repeated(decision, value)
             return
         value = self._checked(value)
-        del self.pending[decision]
-        ticks = ONE if value == 1.0 else round(value * ONE)
-        coin = 0
-        if self._binarises and uniform(self._coins, decision) < value:
-            coin = ONE
+        ticks = ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
+        coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
+        del self.pending[decision]  # from here on nothing can fail
         self.machine.add(slot, ticks, coin)
         self.sums[slot.agent] += ticks
         self._value_of[decision - 1] = value
 
     def _checked(self, value: object) -> float:
-        number = float(value) if isinstance(value, int | float) else math.nan
-        if not self.rewards.allows(number):
+        number = real(value)
+        if number is None or not self.rewards.allows(number):
             raise SessionError(
-                f"expected a reward in {self.rewards.support} ({self.rewards.name} rewards), got {value!r}; "
+                f"expected a reward in {self.rewards.support} ({self.rewards.name} rewards), got {brief(value)}; "
                 "scale it, or name another reward family when the session is opened"
             )
         return number
 
-    def _repeated(self, decision: object, value: float) -> None:
-        if isinstance(decision, bool) or not isinstance(decision, int) or not 1 <= decision <= self.round:
+    def _checked_id(self, decision: object) -> int:
+        number = whole(decision)
+        if number is None or not 1 <= number <= self.round:
             raise SessionError(
-                f"expected the id of a decision made so far (1 to {self.round}), got {decision!r}; use decide()'s id"
+                f"expected the id of a decision made so far (1 to {self.round}), got {brief(decision)}; use its id"
             )
+        return number
+
+    def _repeated(self, decision: int, value: float) -> None:
+        self._checked_id(decision)
         before = self._value_of[decision - 1]
         if before != value:
             raise SessionError(
@@ -141,16 +149,45 @@ class Session:
 
     def to_json(self) -> str:
         """The whole session as text, from which `from_json` goes on as if nothing had happened."""
-        from cloneproof.mechanisms.session_file import session_to_json
-
-        return session_to_json(self)
+        return sealed(
+            {
+                "mechanism": self.mechanism.to_dict(),
+                "registration": asdict(self.registration),
+                "horizon": self.horizon,
+                "seed": self.seed,
+                "share": self.share,
+                "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
+                "round": self.round,
+                "sums": self.sums,
+                "pending": [[number, *slot] for number, slot in self.pending.items()],
+                "agent_of": self._agent_of.tolist(),
+                "arm_of": self._arm_of.tolist(),
+                "value_of": [None if math.isnan(value) else value for value in self._value_of],
+                "machine": self.machine.to_dict(),
+            }
+        )
 
     @classmethod
     def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
         """A session from the text of `to_json`; a mechanism with functions of your own must be given again."""
-        from cloneproof.mechanisms.session_file import session_from_json
-
-        return session_from_json(text, mechanism)
+        body = opened(text)
+        try:
+            saved = restored_mechanism(body["mechanism"], mechanism)
+            view = body["registration"]
+            arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
+            public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
+            live = checked_session(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
+            live.round = body["round"]
+            live.sums = list(body["sums"])
+            live.pending = {number: Slot(*slot) for number, *slot in body["pending"]}
+            live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
+            live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
+            live.machine.restore(body["machine"])
+        except CloneproofError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError) as problem:
+            raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
+        return live
 
 
 def session(
@@ -182,12 +219,13 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
         raise SessionError(
             f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
         )
-    for name, arms in registered.items():
-        if isinstance(arms, bool) or not isinstance(arms, int) or arms < 1:
+    counts = tuple(whole(arms) or 0 for arms in registered.values())
+    for (name, arms), count in zip(registered.items(), counts, strict=True):
+        if not isinstance(name, str) or count < 1:
             raise SessionError(
-                f"expected agent {name!r} to have registered a whole number of arms from 1, got {arms!r}"
+                f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
+                "leave out an agent that registered nothing"
             )
-    counts = tuple(registered.values())
     arm_keys = tuple(tuple(range(count)) for count in counts)
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
 
@@ -203,23 +241,23 @@ def checked_session(
     """A session on a registration, after a check of all that was given."""
     if not isinstance(mechanism, Mechanism):
         raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
-    if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
-        raise SessionError(
-            f"expected a horizon that is a whole number from 1, got {horizon!r}; say how many rounds run"
-        )
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-        raise SessionError(f"expected a share above 0 and at most 1, got {share!r}; 0.4 pays 40 % of each reward")
+    rounds, portion = whole(horizon), real(share)
+    if rounds is None or rounds < 1:
+        raise SessionError(f"expected a horizon that is a whole number from 1, got {brief(horizon)}; count the rounds")
+    if portion is None or not 0 < portion <= 1:
+        raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
     family = BOUNDED if rewards is None else reward_family(rewards)
     if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
         raise MechanismError(
             f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
             "use another mechanism or family"
         )
-    return Session(mechanism, registration, horizon, checked_seed(seed), float(share), family)
+    return Session(mechanism, registration, rounds, checked_seed(seed), portion, family)
 
 
 def checked_seed(seed: object) -> int:
     """A seed, or a clear error."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
-        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {seed!r}; use e.g. 0")
-    return seed
+    number = whole(seed)
+    if number is None or not 0 <= number < SEED_LIMIT:
+        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {brief(seed)}; use e.g. 0")
+    return number

@@ -1,90 +1,31 @@
-"""Sessions as text: saved whole, restored exactly, refused when they are damaged or of another version."""
+"""Sessions as text: sealed whole, opened exactly, refused when they are damaged or of another version."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-from array import array
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cloneproof.errors import CloneproofError, SessionError
-from cloneproof.market.family import BOUNDED
-from cloneproof.mechanisms.machine import Registration, Slot
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
-from cloneproof.mechanisms.session import Session, checked_session
 
 FORMAT: Final = "cloneproof session"
 VERSION: Final = 1
 
 
-def session_to_json(session: Session) -> str:
-    """The session as one JSON object; the digest guards against damage, not against malice."""
-    registration = session.registration
-    body = {
-        "mechanism": session.mechanism.to_dict(),
-        "names": registration.names,
-        "arms": registration.arms,
-        "agent_keys": registration.agent_keys,
-        "arm_keys": registration.arm_keys,
-        "horizon": session.horizon,
-        "seed": session.seed,
-        "share": session.share,
-        "rewards": None if session.rewards is BOUNDED else session.rewards.to_dict(),
-        "round": session.round,
-        "sums": session.sums,
-        "pending": [[number, *slot] for number, slot in session.pending.items()],
-        "agent_of": session._agent_of.tolist(),
-        "arm_of": session._arm_of.tolist(),
-        "value_of": [None if math.isnan(value) else value for value in session._value_of],
-        "machine": session.machine.to_dict(),
-    }
+def sealed(body: Mapping[str, Any]) -> str:
+    """The body as one JSON object; the digest guards against damage, not against malice."""
     text = json.dumps(body, separators=(",", ":"))
     return json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text), "body": text})
 
 
-def session_from_json(text: str, mechanism: Mechanism | None = None) -> Session:
-    """The session that `session_to_json` wrote."""
-    body = _opened(text)
-    try:
-        saved = body["mechanism"]
-        if mechanism is None:
-            mechanism = _rebuilt(saved)
-        elif mechanism.to_dict() != saved:
-            raise SessionError(
-                f"the session was run by {saved['name']!r} with other parameters, got {mechanism}; give the same one"
-            )
-        registration = Registration(
-            tuple(body["names"]),
-            tuple(body["arms"]),
-            tuple(body["agent_keys"]),
-            tuple(tuple(keys) for keys in body["arm_keys"]),
-        )
-        session = checked_session(
-            mechanism, registration, body["horizon"], body["seed"], body["share"], body["rewards"]
-        )
-        session.round = body["round"]
-        session.sums = list(body["sums"])
-        session.pending = {number: Slot(*slot) for number, *slot in body["pending"]}
-        session._agent_of = array("q", body["agent_of"])
-        session._arm_of = array("q", body["arm_of"])
-        session._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
-        session.machine.restore(body["machine"])
-    except CloneproofError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError) as problem:
-        raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
-    return session
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _opened(text: str) -> dict[str, Any]:
+def opened(text: str) -> dict[str, Any]:
+    """The body of what `sealed` wrote."""
     try:
         outer = json.loads(text)
-    except (json.JSONDecodeError, TypeError):
+    except (ValueError, TypeError):
         raise SessionError(
             "expected a whole session file, got text that ends early or is not JSON; save it again with to_json"
         ) from None
@@ -102,11 +43,28 @@ def _opened(text: str) -> dict[str, Any]:
     return body
 
 
-def _rebuilt(saved: dict[str, Any]) -> Mechanism:
-    levels = [saved["arm"], saved["agent"] or saved["arm"]]
-    if any(level["rule"] is None for level in levels):
+def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
+    """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
+    if given is not None:
+        if given.to_dict() != saved:
+            raise SessionError(
+                f"the session was run by {saved['name']!r} with other parameters, got {given}; give the same one"
+            )
+        return given
+    if any(level["rule"] is None for level in (saved["arm"], saved["agent"] or saved["arm"])):
         raise SessionError(
             f"mechanism {saved['name']!r} has a function of your own, which a file cannot hold; "
             "pass it: Session.from_json(text, mechanism=..)"
         )
+    if saved["name"] in CATALOGUE:
+        try:
+            whole = mechanism(saved["name"], **saved.get("parameters", {}))
+        except CloneproofError:  # composed by hand under a name of the catalogue
+            return mechanism_from_dict(saved)
+        if whole.to_dict() == saved:
+            return whole
     return mechanism_from_dict(saved)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

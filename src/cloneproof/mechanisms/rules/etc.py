@@ -6,7 +6,7 @@ import math
 from typing import get_args
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import Choice, Order, Rule, checked_order, whole
+from cloneproof.mechanisms.rule import Choice, Order, Rule, checked_order, rounds_number
 
 
 def average(
@@ -26,6 +26,6 @@ def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") ->
     """
     if choice not in get_args(Choice):
         raise MechanismError(f"expected choice to be commit or greedy, got {choice!r}; choose one of them")
-    rounds = whole(rounds, "the rounds of exploration")
+    rounds = rounds_number(rounds, "the rounds of exploration")
     options = {"rounds": rounds, "choice": choice, "order": checked_order(order)}
     return Rule("etc", average, explore=rounds, order=order, commits=choice == "commit", options=options)

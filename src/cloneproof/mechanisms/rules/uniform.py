@@ -11,5 +11,5 @@ def indifferent(
 
 
 def uniform() -> Rule:
-    """A candidate uniformly at random in every round, whatever happened before."""
-    return Rule("uniform", indifferent)
+    """A candidate uniformly at random in every round, whatever happened before and whatever is late."""
+    return Rule("uniform", indifferent, spreads=False)

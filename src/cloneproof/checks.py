@@ -1,0 +1,30 @@
+"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+
+def real(value: object) -> float | None:
+    """The value as a finite float; None for anything else (text, NaN, infinity, a bool, an integer beyond floats).
+
+    >>> real(2), real(True), real(10**400), real(float("nan"))
+    (2.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def whole(value: object) -> int | None:
+    """The value as an int; None for anything that is not a whole number by its type.
+
+    >>> whole(3), whole(3.0), whole(True)
+    (3, None, None)
+    """
+    return None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
