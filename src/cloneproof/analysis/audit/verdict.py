@@ -1,0 +1,69 @@
+"""What an audit says: a verdict, its witness, and its scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
+
+Verdict = Literal["exploitable", "clone-proof", "undecided"]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A deviation and what it is worth: everything needed to play it again.
+
+    `market` has the horizon and the opponents of the deviation (their priors, or the means found by a search), and
+    `all_copies` what everybody registers in it.
+    """
+
+    agent: str
+    copies: tuple[int, ...]
+    honest: Estimate
+    copied: Estimate
+    gain: Estimate
+    market: Market
+    all_copies: dict[str, tuple[int, ...]]
+
+    @property
+    def horizon(self) -> int:
+        """The rounds of its market."""
+        return self.market.horizon
+
+    @property
+    def relative_gain(self) -> float:
+        """The gain as a part of the honest payoff (infinite where that is nothing)."""
+        if self.honest.value > 0:
+            return self.gain.value / self.honest.value
+        return float("inf") if self.gain.value > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The answer to "can it be gamed?", with its scope.
+
+    verdict      exploitable: `worst` is a witness whose gain is proven above the tolerance; clone-proof: the search was
+                 complete, and `scope` says by which argument; undecided: neither, and `worst` is the largest gain not
+                 ruled out
+    tried        every deviation that was evaluated, for the payoff-against-copies curves
+    by_horizon   the best deviation at each horizon asked for
+    thresholds   (score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where
+                 dominance was asked for and the mechanism has two phases
+    apart        further deviations, reported apart: withholding, splitting
+    """
+
+    mechanism: Mechanism
+    market: Market
+    verdict: Verdict
+    worst: Witness
+    scope: str
+    tolerance: float
+    tried: tuple[Witness, ...] = ()
+    by_horizon: dict[int, Witness] = field(default_factory=dict)
+    thresholds: tuple[tuple[float, Estimate], ...] = ()
+    apart: dict[str, Witness] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
