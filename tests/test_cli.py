@@ -3,10 +3,10 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,7 @@ def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
         (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "ball"], "no engine can do this"),
         (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "exact"], "'float' or 'ball'"),
         (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tree"], "monte-carlo"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "5:8", "--arithmetic", "ball"], "one horizon at a time"),
         (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9"], "FIRST:LAST"),
         (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9:1"], "FIRST:LAST"),
         (["evaluate", CREATORS, "-m", "thompson", "--horizons", "1:9"], "no exact engine"),
@@ -240,10 +241,15 @@ def test_progress_only_on_a_terminal():
 
 def test_an_interrupted_simulation_keeps_what_it_has():
     command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "100000", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(4)
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
+        os.close(follower)
+        shown = b""
+        while not re.search(rb"[1-9][0-9]*/100000", shown):  # a run is in; now somebody loses patience
+            shown += os.read(leader, 4096)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=60)
+    os.close(leader)
     assert process.returncode == 130
     data = json.loads(output)
     assert data["partial"] is True

@@ -17,7 +17,7 @@ from cloneproof.engines.tree import tree
 from cloneproof.market import full_copies
 from market_strategies import COMMITTING, EXACT_NAMES, cases
 
-EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "30"))
 RUNS = 300
 SIGMAS = 7.0  # rarer than one in a million for a correct pair, with room for the skew of 300 runs
 
@@ -102,6 +102,30 @@ def test_the_simulator_agrees_within_its_standard_error(name):
             assert abs(sampled.mean - estimate.value) <= room
 
     check()
+
+
+@pytest.mark.parametrize("choice", ["commit", "greedy"])
+@pytest.mark.parametrize("originals", [2, 3])
+def test_exploration_by_index_starts_again_at_the_award(originals, choice):
+    """A restart gives the first registered arm its turn again: states must not be sorted by what was learnt."""
+    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    for trial, horizon in ((2, 5), (3, 7), (3, 8)):
+        market = cp.Market([cp.Agent("ana", originals, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=horizon)
+        mechanism = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=1, order="index", choice=choice)
+        copies = full_copies(market.agents, None)
+        exact = brute_force(market, mechanism, copies, horizon)
+        assert_covers(tree(market, mechanism, copies)[horizon], *exact)
+        if choice == "commit":
+            assert_covers(closed_form(market, mechanism, copies), *exact)
+
+
+def test_agents_that_look_alike_are_told_apart_by_the_order_of_registration():
+    market = cp.Market([cp.Agent(name, 1, cp.Discrete([0.25, 0.75], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1)
+    copies = full_copies(market.agents, None)
+    for mechanism in (cp.mechanism("etc", arm_rounds=1, order="index"),
+                      cp.mechanism("h-etc-r", agent_rounds=2, arm_rounds=1, agent_order="index")):  # fmt: skip
+        for engine in (lambda m, made: tree(m, made, copies)[m.horizon], lambda m, made: closed_form(m, made, copies)):
+            assert [e.value for e in engine(market, mechanism).payoff.values()] == [0.5, 0.0]
 
 
 def test_every_horizon_of_one_pass_is_the_evaluation_at_that_horizon():

@@ -281,3 +281,17 @@ def test_the_expected_minimum_at_a_long_horizon():
     middle = 5 * 10**5 - float(expected_minimum(10**6, Fraction(1, 2), 5 * 10**5))
     assert middle == pytest.approx(math.sqrt(10**6 / (8 * math.pi)), rel=1e-5)
     assert np.isfinite(middle)
+
+
+@pytest.mark.parametrize("rewards", ["deterministic", {"family": "gaussian", "sd": 1e-4}])
+def test_the_error_of_a_continuous_prior_covers_its_jumps(rewards):
+    """Ana's mean is uniform, bo's is c, and one look decides: ana earns 1 - c^2 over 2, bo c^2, of what is left."""
+    for step in range(40):
+        c = 0.05 + 0.0225 * step + 0.000305
+        agents = [cp.Agent("ana", 1, cp.Uniform()), cp.Agent("bo", 1, cp.Point(c))]
+        market = cp.Market(agents, horizon=1000, rewards=rewards)
+        found = evaluate(market, cp.mechanism("etc", arm_rounds=1))
+        left = 998
+        truth = {"ana": 0.5 + left * (1 - c * c) / 2, "bo": c + left * c * c}
+        for name, value in truth.items():
+            assert abs(found.payoff[name].value - value) <= found.payoff[name].error + 0.2

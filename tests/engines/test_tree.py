@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -201,6 +202,24 @@ def test_samples_are_hypergeometric():
     assert sum(law.values()) == pytest.approx(1)
     assert law[(1, 2, 0)] == pytest.approx(2 * 3 / 35)
     assert samples((2, 1), 5, ("x", "y")) == {(2, 1): 1.0}
+    many = samples((1,) * 40 + (3,) * 10, 12, ("x",) * 40 + ("y",) * 10)  # by labels these would be billions
+    assert sum(many.values()) == pytest.approx(1)
+    assert len(many) < 200
+
+
+@pytest.mark.parametrize(
+    ("copies", "size", "kinds"), [((2, 1, 3), 3, "xyx"), ((1, 2, 2, 1), 4, "xxyy"), ((3, 3), 2, "xx")]
+)
+def test_samples_are_those_of_every_labelled_sample(copies, size, kinds):
+    labels = [o for o, count in enumerate(copies) for _ in range(count)]
+    brute = {}
+    for chosen in combinations(range(len(labels)), size):
+        kept = [sum(labels[c] == o for c in chosen) for o in range(len(copies))]
+        key = tuple(sorted((kind, number) for kind, number in zip(kinds, kept, strict=True)))
+        brute[key] = brute.get(key, 0) + 1
+    total = sum(brute.values())
+    found = {tuple(sorted(zip(kinds, key, strict=True))): p for key, p in samples(copies, size, tuple(kinds)).items()}
+    assert found == {key: pytest.approx(count / total) for key, count in brute.items()}
 
 
 @pytest.mark.parametrize(
@@ -212,6 +231,7 @@ def test_samples_are_hypergeometric():
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=400), cp.mechanism("h-ucb")),
         (cp.Market([cp.Agent("ana", 6, QUARTERS)], horizon=10**4), cp.mechanism("etc", arm_rounds=1000)),
+        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 60)) for k in range(60)], horizon=10**4), cp.mechanism("ucb1")),
     ],
 )
 def test_what_it_cannot_do_is_refused(market, mechanism):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -10,7 +10,7 @@ from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.sampling import RUNS, monte_carlo
 from cloneproof.engines.tree import tree
-from cloneproof.errors import EngineError, did_you_mean
+from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.conditions import outside_conditions
@@ -45,6 +45,7 @@ def evaluate(
     full = full_copies(market.agents, copies)
     checked_seed(seed)
     _check(engine, arithmetic)
+    _check_mechanism(mechanism)
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
@@ -82,8 +83,12 @@ def evaluate_horizons(
         raise EngineError(
             "expected an exact engine for many horizons, got 'monte-carlo'; call evaluate for each horizon"
         )
-    markets = {horizon: market.with_horizon(horizon) for horizon in horizons}
-    chosen = {h: mechanism if isinstance(mechanism, Mechanism) else mechanism(m) for h, m in markets.items()}
+    if isinstance(horizons, str) or not isinstance(horizons, Iterable):
+        raise EngineError(f"expected horizons as a list or a range, got {brief(horizons)}; give e.g. range(1, 2001)")
+    markets = {own.horizon: own for own in (market.with_horizon(horizon) for horizon in horizons)}
+    chosen = {h: mechanism(own) if callable(mechanism) else mechanism for h, own in markets.items()}
+    for own_mechanism in chosen.values():
+        _check_mechanism(own_mechanism)
     found: dict[int, Evaluation] = {}
     refusals: dict[str, None] = {}
     if engine != "tree":
@@ -94,7 +99,7 @@ def evaluate_horizons(
                 if engine == "closed-form":
                     raise
                 refusals[str(refusal)] = None
-                break
+                break  # a structure without a closed form has none at any horizon
     left = [horizon for horizon in markets if horizon not in found]
     for group in _same_machine(left, chosen):
         try:
@@ -102,7 +107,8 @@ def evaluate_horizons(
         except EngineError as refusal:
             reasons = [*refusals, str(refusal)]
             raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
-    return {h: _with_notes(found[h], markets[h], chosen[h], full, []) for h in markets}
+    passed_over = {h: list(refusals) if found[h].engine == "tree" else [] for h in markets}
+    return {h: _with_notes(found[h], markets[h], chosen[h], full, passed_over[h]) for h in markets}
 
 
 def _check(engine: object, arithmetic: object) -> None:
@@ -111,6 +117,11 @@ def _check(engine: object, arithmetic: object) -> None:
         raise EngineError(f"unknown engine {engine!r}; {did_you_mean(str(engine), known)}known are {', '.join(known)}")
     if arithmetic not in get_args(Arithmetic):
         raise EngineError(f"expected arithmetic 'float' or 'ball', got {arithmetic!r}; choose one of them")
+
+
+def _check_mechanism(mechanism: object) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(f"expected a mechanism, got {brief(mechanism)}; make one with cp.mechanism(name, ..)")
 
 
 def _candidates(engine: Engine, arithmetic: Arithmetic) -> tuple[Engine, ...]:

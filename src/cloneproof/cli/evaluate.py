@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from cloneproof.cli.arguments import (
     parsed_copies,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
 from cloneproof.market.toml import load_market
@@ -55,6 +56,10 @@ def evaluate(
                 market.horizon: evaluate_once(market, chosen, full, engine, arithmetic, runs, seed)  # type: ignore[arg-type]
             }
         else:
+            if arithmetic != "float":
+                raise EngineError(
+                    f"--horizons expects floats, got --arithmetic {arithmetic}; ask for one horizon at a time"
+                )
             found = evaluate_horizons(
                 market,
                 lambda own: chosen_mechanism(mechanism, settings, own),
@@ -110,11 +115,16 @@ def _show(found: dict[int, Evaluation], title: str) -> None:
     print_table(table)
 
 
+def _finite(estimate: Estimate) -> dict[str, Any]:
+    """JSON has no infinity: an error without bound is null there."""
+    return estimate.to_dict() | ({"error": None} if math.isinf(estimate.error) else {})
+
+
 def _as_data(horizon: int, one: Evaluation) -> dict[str, Any]:
     return {
         "horizon": horizon,
         "engine": one.engine,
-        "payoff": {name: payoff.to_dict() for name, payoff in one.payoff.items()},
-        "regret": one.regret.to_dict(),
+        "payoff": {name: _finite(payoff) for name, payoff in one.payoff.items()},
+        "regret": _finite(one.regret),
         "notes": list(one.notes),
     }

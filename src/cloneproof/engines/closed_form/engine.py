@@ -20,7 +20,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
 
 ENGINE = "closed-form"
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -63,8 +63,8 @@ def closed_form(
             coarse = _estimates(market, running, copies, low, POINTS[0], numbers, method)
             fine = _estimates(market, running, copies, high, POINTS[1], numbers, method)
             estimates = [_refined(a, b) for a, b in zip(coarse, fine, strict=True)]
-            if market.family.quantile is deterministic.quantile:
-                estimates = _with_jumps(estimates, market.share, high)
+            if points is not None and _jumps(market, running, high):
+                estimates = _with_jumps(estimates, market, high)
     names = [agent.name for agent in market.agents]
     return Evaluation(
         payoff=dict(zip(names, estimates[:-1], strict=True)),
@@ -143,11 +143,25 @@ def _refined(coarse: Estimate, fine: Estimate) -> Estimate:
     return Estimate(fine.value, GENEROUS * change + coarse.error + fine.error, "estimated", fine.method)
 
 
-def _with_jumps(estimates: list[Estimate], share: float, points: int) -> list[Estimate]:
-    """Deterministic rewards decide by jumps of the means, which a rule of few points may misplace twice alike.
+def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:
+    """Near-deterministic averages decide by jumps of the means, which a rule of few points may misplace twice alike.
 
-    A misplaced jump moves about the weight of one point from one agent to another.
+    A misplaced jump moves about the weight of one point from one agent to another, at most 2 / points of all rounds.
     """
-    payoffs = [replace(own, error=own.error + own.value / points) for own in estimates[:-1]]
-    moved = math.fsum(own.value / share for own in estimates[:-1]) / points
+    moved = 2.0 * market.horizon / points
+    payoffs = [replace(own, error=own.error + market.share * moved) for own in estimates[:-1]]
     return [*payoffs, replace(estimates[-1], error=estimates[-1].error + moved)]
+
+
+def _jumps(market: Market, running: Mechanism, points: int) -> bool:
+    """Whether the judged averages are sharper than the distance of two points: then sums over points see steps."""
+    if market.family.quantile is deterministic.quantile:
+        return True
+    rounds = running.arm.explore
+    if isinstance(running.restart, Doubling):
+        rounds = running.restart.arm_rounds(running.restart.epoch(market.horizon))
+    if isinstance(running.score, HoldOut):
+        rounds = max(rounds, running.score.rounds)
+    elif running.agent is not None and running.agent.commits:
+        rounds = max(rounds, running.agent.explore)
+    return market.family.spread / math.sqrt(rounds) < 1.0 / points

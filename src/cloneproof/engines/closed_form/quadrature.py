@@ -26,7 +26,7 @@ def resolutions(market: Market) -> tuple[int, int] | None:
     if most > max(RESOLUTIONS):
         raise EngineError(
             f"the closed-form engine expects at most {max(RESOLUTIONS)} originals of an agent with continuous priors, "
-            f"got {most}; use engine='monte-carlo', or discrete priors"
+            f"got {most}; use engine='tree' for a short horizon, engine='monte-carlo', or discrete priors"
         )
     return RESOLUTIONS[most] if most else None
 

@@ -29,7 +29,7 @@ def check_levels(groups: list[Group], arm_rounds: list[int], arithmetic: Arithme
     seconds = 0.0
     for rounds in arm_rounds:
         seconds += _commitment_seconds(means, arms, rounds, arithmetic)
-        seconds += sum(window(rounds, mean) for mean in set(means)) * 3e-6
+        seconds += sum(window(rounds, mean) for mean in set(means)) * 1e-5
     _refuse_beyond(seconds, 0.0, f"a commitment over {arms} arms after {max(arm_rounds, default=0)} rounds each")
 
 
@@ -38,7 +38,7 @@ def check_random_rounds(rounds: Binomial, cap: int) -> None:
     mean, chance = rounds.rounds * float(rounds.chance), float(rounds.chance)
     reach = REACH * math.sqrt(rounds.rounds * chance * (1 - chance))
     terms = max(0.0, reach - abs(cap - mean))
-    _refuse_beyond(terms * 1.5e-6, 0.0, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
+    _refuse_beyond(terms * 6e-6, 0.0, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
 
 
 def check_staged(agents: list[tuple[Original, ...]], phases: Phases, arithmetic: Arithmetic) -> None:

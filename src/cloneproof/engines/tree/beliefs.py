@@ -94,7 +94,7 @@ def belief_of(prior: Prior, pulls: int, deterministic: bool) -> Belief:
     if deterministic:
         raise EngineError(
             f"the tree expects discrete priors for deterministic rewards, got {prior!r}; "
-            "use engine 'closed-form' or 'monte-carlo'"
+            "use engine 'closed-form' where the mechanism commits, else 'monte-carlo'"
         )
     if isinstance(prior, Beta):
         return Belief(shape=(prior.a, prior.b))
@@ -103,7 +103,7 @@ def belief_of(prior: Prior, pulls: int, deterministic: bool) -> Belief:
         if nodes > NODES_LIMIT:
             raise EngineError(
                 f"the tree expects at most {2 * NODES_LIMIT - 4} observed rewards under a uniform prior, got {pulls}; "
-                "use engine 'closed-form' or 'monte-carlo'"
+                "use engine 'closed-form' where the mechanism commits, else 'monte-carlo'"
             )
         points, weights = np.polynomial.legendre.leggauss(nodes)
         values = prior.low + (prior.high - prior.low) * (points + 1) / 2

@@ -10,6 +10,7 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Doubling, Mechanism
 
 STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
+CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
 WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
 ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
 ARM_WORK = 100  # and so many more for each of its arms
@@ -28,6 +29,12 @@ class Watch:
     def restart(self) -> None:
         """Everything begins afresh: what was says nothing of the growth from here."""
         self.sizes = []
+
+    def before(self, states: int) -> None:
+        """Refuse a round whose successors, at worst, would not fit into memory."""
+        cells = 2.0 * states * len(self.shape.arms) * self.shape.height
+        if cells > CELLS_LIMIT:
+            self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
     def look(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.
@@ -72,10 +79,11 @@ class Watch:
 
     def _refuse(self, states: float, work: float, last: int) -> None:
         m = self.shape.mechanism
+        spent = "" if math.isinf(work) else f" and {work:.1e} units by then"
         closed = m.arm.commits and (m.agent is None or m.agent.commits or self.shape.agents_idle)
         raise EngineError(
             f"the tree expects at most {STATES_LIMIT:.0e} states in a round and {WORK_LIMIT:.0e} units of work, got "
-            f"about {states:.1e} states in round {last} and {work:.1e} units by then; use engine "
+            f"about {states:.1e} states in round {last}{spent}; use engine "
             f"{repr('closed-form') + ' or ' if closed else ''}'monte-carlo', or a shorter horizon"
         )
 

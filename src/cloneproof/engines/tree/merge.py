@@ -3,7 +3,8 @@
 Copies of one original are exchangeable, so are originals of one owner with the same prior and the same number of
 copies, and owners whose originals are (if agents are not explored in the order of registration: their payoffs then
 differ). Blocks are sorted downwards, pulls first: exploration in the order of registration pulls earlier arms first,
-so sorting never takes a turn from an arm that has it.
+so sorting never takes a turn from an arm that has it. A restart that lets arms be explored in that order once more is
+the exception: then originals stay where they are registered.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Symmetry:
         self.families: list[list[Block]] = []
         for o in range(len(shape.originals)):
             self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in shape.arms_of(o)])
-        for owner in range(shape.owners):
+        # an award clears the pulls: exploration by index would then start with whom the sorting put first
+        anew = shape.mechanism.arm.order == "index" and shape.mechanism.restart == "award"
+        for owner in range(0 if anew else shape.owners):
             own = [o for o, original in enumerate(shape.originals) if original.owner == owner]
             for group in _alike(own, [shape.originals[o] for o in own]):
                 self._add([_original_block(shape, o) for o in group])

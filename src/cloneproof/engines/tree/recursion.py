@@ -69,6 +69,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, Rewards]:
                 played = stop
                 roundings += 2
                 continue
+            watch.before(len(weights))
             moved = Moved(shape, symmetry, played + 1, explore, states, weights)
             states, weights = moved.states, moved.weights
             total = total + (moved.gains + rate)

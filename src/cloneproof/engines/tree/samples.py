@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cloneproof.errors import EngineError
@@ -21,10 +22,11 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
     arms = sum(copies)
     if size >= arms:
         return {tuple(copies): 1.0}
+    groups = Counter(zip(kinds, copies, strict=True))
     found: dict[tuple[int, ...], int] = {}
-    for kept in _kept(tuple(copies), size):
-        ways = math.prod(math.comb(c, k) for c, k in zip(copies, kept, strict=True))
-        key = _sorted(kept, kinds)
+    for deal, ways in _deals(list(groups.items()), size):
+        hands = {group: list(hand) for group, hand in zip(groups, deal, strict=True)}
+        key = _sorted(tuple(hands[kind, count].pop() for kind, count in zip(kinds, copies, strict=True)), kinds)
         found[key] = found.get(key, 0) + ways
         if len(found) > SAMPLES_LIMIT:
             raise EngineError(
@@ -34,14 +36,35 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
     return {key: ways / math.comb(arms, size) for key, ways in found.items()}
 
 
-def _kept(copies: tuple[int, ...], size: int) -> Iterator[tuple[int, ...]]:
-    if not copies:
+Group = tuple[tuple[object, int], int]  # ((kind, copies), how many originals are like that)
+
+
+def _deals(groups: list[Group], size: int) -> Iterator[tuple[tuple[tuple[int, ...], ...], int]]:
+    """What each group keeps, as numbers of copies in falling order, and the ways to keep that; never by labels."""
+    if not groups:
         if size == 0:
+            yield (), 1
+        return
+    ((_, copies), originals), rest = groups[0], groups[1:]
+    room = sum(count * number for (_, count), number in rest)
+    for kept in range(min(size, copies * originals), max(0, size - room) - 1, -1):
+        for hand in _hands(originals, copies, kept, copies):
+            ways = math.factorial(originals)
+            for number, times in Counter(hand).items():
+                ways = ways // math.factorial(times) * math.comb(copies, number) ** times
+            for others, other_ways in _deals(rest, size - kept):
+                yield (hand, *others), ways * other_ways
+
+
+def _hands(originals: int, copies: int, kept: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of that many numbers, each at most `most`, that sum to `kept`."""
+    if originals == 0:
+        if kept == 0:
             yield ()
         return
-    for first in range(min(copies[0], size), -1, -1):
-        if size - first <= sum(copies[1:]):
-            for rest in _kept(copies[1:], size - first):
+    for first in range(min(most, kept), -1, -1):
+        if kept - first <= first * (originals - 1):
+            for rest in _hands(originals - 1, copies, kept - first, first):
                 yield (first, *rest)
 
 

@@ -1,0 +1,18 @@
+"""Other people's bandits: audit any object that selects an arm and hears its reward.
+
+Reading order: `contract` (what a policy must do), `play` (one run), `outcomes` (chunks of runs), `limit`, `worker` and
+`workers` (calls that hang, runs over processes), `failure` (what is said and kept when a policy misbehaves), `gain`
+(honest against copied). `river` and `mabwiser` adapt the policies of those packages.
+"""
+
+from cloneproof.engines.black_box.contract import BlackBox, Policy, View
+from cloneproof.engines.black_box.failure import BlackBoxError
+from cloneproof.engines.black_box.gain import Comparison, black_box_gain
+from cloneproof.engines.black_box.outcomes import black_box_outcomes
+from cloneproof.engines.black_box.play import black_box_run
+from cloneproof.engines.black_box.workers import Workers
+
+__all__ = [
+    "BlackBox", "BlackBoxError", "Comparison", "Policy", "View", "Workers", "black_box_gain", "black_box_outcomes",
+    "black_box_run",
+]  # fmt: skip

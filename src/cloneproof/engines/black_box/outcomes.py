@@ -1,0 +1,62 @@
+"""Chunks of runs of a black box: the same signature, and the same purity, as the compiled kernels have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from cloneproof.engines.black_box.failure import BlackBoxError
+from cloneproof.engines.black_box.play import Player, collected
+from cloneproof.engines.black_box.workers import UnsendableError, Workers
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.reference import Run
+from cloneproof.errors import EngineError
+
+Tick = Callable[[], object]
+
+
+def black_box_outcomes(
+    job: Job, first: int, count: int, processes: int | Workers | None = None, tick: Tick | None = None
+) -> Outcomes:
+    """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`.
+
+    Without `processes` they are played here. A number of processes starts that many workers for this chunk; many
+    chunks share them with `Workers`. What comes out is the same in each case. A job that cannot be sent to another
+    process (a lambda for a factory, a class typed into a notebook) is played here, with a warning. `tick` is called
+    once a run.
+
+    One chunk at a time: two threads would share the global dice and, in `Workers`, the lines. Outside of the main
+    thread, and on Windows, only worker processes can stop a call that never returns (see `limit.py`).
+
+    Where a run fails, the `BlackBoxError` names the first that does and holds the outcomes of those before it.
+    """
+    _check(first, count)
+    tick = tick or (lambda: None)
+    if processes is None:
+        return _here(job, first, count, tick)
+    try:
+        if isinstance(processes, Workers):
+            return processes.outcomes(job, first, count, tick)
+        with Workers(processes) as workers:
+            return workers.outcomes(job, first, count, tick)
+    except UnsendableError as refusal:
+        warnings.warn(str(refusal), stacklevel=2)
+        return _here(job, first, count, tick)
+
+
+def _here(job: Job, first: int, count: int, tick: Tick) -> Outcomes:
+    player, done = Player(job), list[Run]()
+    try:
+        for run in range(first, first + count):
+            done.append(player.run(run))
+            tick()
+    except BlackBoxError as error:
+        error.first, error.partial = first, collected(job, done)
+        raise
+    return collected(job, done)
+
+
+def _check(first: object, count: object) -> None:
+    for value, least, what in ((first, 0, "the first run"), (count, 1, "the number of runs")):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise EngineError(f"expected {what} as a whole number from {least}, got {value!r}; use e.g. {least}")

@@ -1,0 +1,181 @@
+"""One run of a black box, on the same means and reward tapes as the reference simulator."""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from collections.abc import Callable, Iterator, MutableSequence
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cloneproof.engines.black_box.contract import BlackBox, View
+from cloneproof.engines.black_box.failure import Place, broke, overtime, said, short
+from cloneproof.engines.black_box.limit import CALL, CALLS, ROUND, RUN, Limit, Overtime
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
+from cloneproof.errors import EngineError
+from cloneproof.market.copies import Copies, arms_of, full_copies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.session import ONE, checked_seed
+from cloneproof.randomness import substream, uniform
+
+MAKE, SELECT, UPDATE = range(3)
+
+
+def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, seed: int = 0, run: int = 0) -> Run:
+    """One run, as its outcome: what `simulate_run` is for a mechanism.
+
+    >>> from cloneproof import Agent, Market, Point
+    >>> class InTurn:
+    ...     def __init__(self, view): self.arms, self.pulls = view.arms, 0
+    ...     def select(self): return self.arms[self.pulls % len(self.arms)]
+    ...     def update(self, arm, reward): self.pulls += 1
+    >>> market = Market([Agent("ana", 1, Point(1.0)), Agent("bo", 1, Point(0.5))], horizon=9, rewards="deterministic")
+    >>> black_box_run(market, BlackBox(InTurn), {"ana": (2,)})
+    Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5)
+    """
+    job = Job(market, box, full_copies(market.agents, copies), checked_seed(seed))  # type: ignore[arg-type]
+    return Player(job).run(run)
+
+
+class _Arm:
+    """A registered arm as the world knows it."""
+
+    __slots__ = ("agent", "loss", "mean", "pulls", "tape")
+
+    def __init__(self, agent: int, mean: float, loss: float, tape: int) -> None:
+        self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
+
+
+class _World(NamedTuple):
+    """What a run is played on; the policy sees the view alone."""
+
+    view: View
+    arms: list[_Arm]
+
+
+class Player:
+    """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
+
+    def __init__(self, job: Job, board: MutableSequence[float] | None = None) -> None:
+        self.job, self.box = job, box_of(job)
+        self.limit = Limit(self.box.call_limit, board)
+        self.previous: object = None
+
+    def run(self, run: int) -> Run:
+        """The outcome of that run, or a `BlackBoxError`."""
+        world = _opened(self.job, run)
+        board = self.limit.board
+        board[RUN], board[ROUND], board[CALL] = run, 0, MAKE
+        with self.limit, _own_dice(world.view.seed):
+            sums = self._played(world)
+        share, market = self.job.market.share, self.job.market
+        payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
+        return Run(payoff, math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls)))
+
+    def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
+        """Call the black box; whatever goes wrong in there becomes one error."""
+        try:
+            return self.limit(function, *arguments)
+        except Overtime:
+            raise overtime(self.box.name, self._place, self.box.call_limit) from None
+        except (Exception, SystemExit) as error:
+            raise broke(self.box.name, self._place, "an answer", said(error), "its traceback says where") from error
+
+    @property
+    def _place(self) -> Place:
+        board = self.limit.board
+        return Place(int(board[RUN]), int(board[ROUND]), CALLS[int(board[CALL])])
+
+    def _played(self, world: _World) -> list[int]:
+        """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
+        ask, board, arms = self._ask, self.limit.board, world.arms
+        select, update = self._methods(ask(self.box.factory, world.view))
+        sample = self.job.market.family.sample
+        sums = [0] * len(self.job.market.agents)
+        for round_ in range(1, world.view.horizon + 1):
+            board[ROUND], board[CALL] = round_, SELECT
+            label = self._checked(ask(select), len(arms))
+            arm = arms[label]
+            reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
+            arm.pulls += 1
+            board[CALL] = UPDATE
+            ask(update, label, reward)
+            sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
+        return sums
+
+    def _methods(self, policy: object) -> list[Callable[..., Any]]:
+        """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
+        methods = [self._ask(getattr, policy, name, None) for name in ("select", "update")]
+        if not all(map(callable, methods)):
+            raise broke(
+                self.box.name, self._place, "an object with select() and update(arm, reward)", short(policy),
+                "wrap it, or use one of cloneproof.adapters",
+            )  # fmt: skip
+        if policy is self.previous:
+            raise broke(
+                self.box.name, self._place, "a fresh policy for each run", "the object of the run before",
+                "make a new one each time, lest one run learn from another",
+            )  # fmt: skip
+        self.previous = policy
+        return methods
+
+    def _checked(self, label: Any, count: int) -> int:  # noqa: ANN401
+        """The arm as a plain integer; those of NumPy will do."""
+        try:
+            arm = -1 if isinstance(label, bool) else operator.index(label)
+        except TypeError:
+            arm = -1
+        if not 0 <= arm < count:
+            raise broke(
+                self.box.name, self._place, f"an arm from 0 to {count - 1}", short(label),
+                "return one of view.arms, as a whole number",
+            )  # fmt: skip
+        return arm
+
+
+def box_of(job: Job) -> BlackBox:
+    """The black box in the place of the job's mechanism."""
+    box: object = job.mechanism
+    if not isinstance(box, BlackBox):
+        raise EngineError(f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)")
+    return box
+
+
+def collected(job: Job, runs: list[Run]) -> Outcomes:
+    """Outcomes of runs, in order."""
+    names = [agent.name for agent in job.market.agents]
+    payoff = np.array([[run.payoff[name] for name in names] for run in runs], dtype=np.float64)
+    return Outcomes(payoff.reshape(len(runs), len(names)), np.array([run.regret for run in runs], dtype=np.float64))
+
+
+def _opened(job: Job, run: int) -> _World:
+    """Means, tapes and seed of that run, as `engines.reference` has them."""
+    market, seed = job.market, job.seed
+    means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, seed, run)
+    best = max(mean for own in means.values() for mean in own)
+    tapes = substream(0, seed, run, TAPE_STREAM)
+    arms = [
+        _Arm(i, means[agent.name][original], best - means[agent.name][original], substream(tapes, i, original, copy))
+        for i, agent in enumerate(market.agents)
+        for original, copy in arms_of(job.copies[agent.name])
+    ]
+    registered = {agent.name: sum(job.copies[agent.name]) for agent in market.agents}
+    return _World(View(registered, market.horizon, substream(0, seed, run, SESSION_STREAM) >> 1), arms)
+
+
+@contextmanager
+def _own_dice(seed: int) -> Iterator[None]:
+    """Seed the global generators for one run, for a policy that draws from them, and give them back as they were."""
+    ours, numpys = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    try:
+        yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(numpys)

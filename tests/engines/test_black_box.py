@@ -1,0 +1,406 @@
+"""Other people's policies: the contract, every way to break it, processes, and adapters."""
+
+import pickle
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from black_box_policies import BAD_ROUND, BAD_RUN, GlobalDice, Greedy, Misbehave, OnlyHere, Stubborn, TwoFail, hosted
+from cloneproof import adapters
+from cloneproof.engines import simulate_run
+from cloneproof.engines.black_box import (
+    BlackBox,
+    BlackBoxError,
+    View,
+    Workers,
+    black_box_gain,
+    black_box_outcomes,
+    black_box_run,
+)
+from cloneproof.engines.black_box.optional import optional
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.errors import EngineError
+from cloneproof.market import full_copies
+from cloneproof.mechanisms import CATALOGUE
+from strategies import copies_of, markets, small
+
+MARKET = cp.Market(
+    [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=30, share=0.4
+)
+COPIED = {"ana": (2, 1)}
+
+
+def job_of(box, copies=COPIED, seed=0, market=MARKET, **options):
+    return Job(market, box, full_copies(market.agents, copies), seed, **options)
+
+
+def same(one, other):
+    return np.array_equal(one.payoff, other.payoff) and np.array_equal(one.regret, other.regret)
+
+
+@given(market=markets(), name=st.sampled_from(list(CATALOGUE)), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=100)
+def test_a_session_in_a_black_box_is_the_reference_simulator(market, name, seed, data):
+    if name == "thompson" and market.family.name == "gaussian":
+        return
+    copies, run = data.draw(copies_of(market)), data.draw(st.integers(0, 9))
+    mechanism = small(name)
+    box = hosted(mechanism, market.family.to_dict())
+    assert black_box_run(market, box, copies, seed, run) == simulate_run(market, mechanism, copies, seed, run)
+
+
+def test_strata_take_the_place_of_drawn_means():
+    strata = tuple(means for _, means in MARKET.realisations())
+    outcomes = black_box_outcomes(job_of(BlackBox(Greedy), strata=strata), 2, 5)
+    for number, run in enumerate(range(2, 7)):
+        alone = black_box_run(MARKET.at(strata[run % len(strata)]), BlackBox(Greedy), COPIED, 0, run)
+        assert list(outcomes.payoff[number]) == list(alone.payoff.values())
+        assert outcomes.regret[number] == alone.regret
+
+
+@pytest.mark.parametrize("policy", [Greedy, GlobalDice])
+def test_one_seed_the_same_bits_however_the_runs_are_cut(policy):
+    job = job_of(BlackBox(policy))
+    whole = black_box_outcomes(job, 0, 9)
+    random.seed(random.random())
+    np.random.seed(np.random.randint(10**6))
+    assert same(whole, black_box_outcomes(job, 0, 9))
+    assert not same(whole, black_box_outcomes(job_of(BlackBox(policy), seed=1), 0, 9))
+    parts = [black_box_outcomes(job, first, 3) for first in (0, 3, 6)]
+    assert np.array_equal(np.concatenate([part.regret for part in parts]), whole.regret)
+    assert whole.payoff.shape == (9, 2)
+    assert len(set(whole.regret)) > 1
+
+
+def test_identical_over_processes_and_chunks_share_the_workers():
+    jobs = [job_of(BlackBox(GlobalDice), copies) for copies in (None, COPIED)]
+    ticks = []
+    with Workers(2) as two:
+        for job in jobs:
+            here = black_box_outcomes(job, 3, 20)
+            assert same(here, two.outcomes(job, 3, 20, lambda: ticks.append(1)))
+        first = [worker.process.pid for worker in two.alive]
+        assert same(here, black_box_outcomes(jobs[1], 3, 20, two))
+        assert [worker.process.pid for worker in two.alive] == first
+    assert len(ticks) == 40
+    assert not two.alive
+    assert same(here, black_box_outcomes(jobs[1], 3, 20, processes=1))
+
+
+def test_the_global_generators_are_given_back():
+    random.seed(3)
+    np.random.seed(3)
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    black_box_run(MARKET, BlackBox(GlobalDice))
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+
+
+WRONG_ARMS = ("too high", "negative", "nan", "none", "bool", "float", "tuple", "array")
+
+
+@pytest.mark.parametrize("call", ["factory", "select", "update"])
+@pytest.mark.parametrize("action", ["raise", "exit", "sleep", *WRONG_ARMS])
+def test_misbehaviour_is_named_and_the_runs_before_it_are_kept(action, call):
+    if action in WRONG_ARMS and call != "select":
+        return
+    box = BlackBox(Misbehave(action, call), name="naughty", call_limit=0.25 if action == "sleep" else 30)
+    job = job_of(box)
+    with pytest.raises(BlackBoxError, match="naughty") as caught:
+        black_box_outcomes(job, 1, 9)
+    error, said = caught.value, str(caught.value)
+    assert isinstance(error, EngineError)
+    assert "\n" not in said
+    assert f"run {BAD_RUN}" in said
+    assert call in said
+    assert ("before round 1" if call == "factory" else f"round {BAD_ROUND} ") in said
+    expected = {"raise": "KeyError", "exit": "SystemExit", "sleep": "within 0.25 s"}.get(action, "an arm from 0 to 3")
+    assert expected in said
+    assert (error.run, error.first) == (BAD_RUN, 1)
+    assert same(error.partial, black_box_outcomes(job, 1, BAD_RUN - 1))
+    assert error.partial.payoff.shape == (BAD_RUN - 1, 2)
+    if action == "raise":
+        assert isinstance(error.__cause__, KeyError)
+
+
+@pytest.mark.parametrize(("action", "numbers"), [("raise", (1, 2)), ("sleep", (1,)), ("compiled", (2,)), ("die", (2,))])
+def test_misbehaviour_in_workers_is_the_same_for_any_number_of_them(action, numbers):
+    limit = 0.5 if action in ("sleep", "compiled") else 30
+    job = job_of(BlackBox(Misbehave(action), name="naughty", call_limit=limit))
+    before = black_box_outcomes(job, 0, BAD_RUN)
+    said = set()
+    for processes in numbers:
+        start = time.monotonic()
+        with pytest.raises(BlackBoxError, match=f"select.* round {BAD_ROUND} of run {BAD_RUN}: ") as caught:
+            black_box_outcomes(job, 0, 24, processes)
+        assert same(caught.value.partial, before)
+        assert time.monotonic() - start < 45  # it would sleep for 60 s
+        said.add(str(caught.value))
+    assert len(said) == 1
+    if action == "raise":
+        assert "no such arm" in caught.value.__notes__[0]
+        with pytest.raises(BlackBoxError) as here:
+            black_box_outcomes(job, 0, 24)
+        assert said == {str(here.value)}
+
+
+def test_of_two_failures_the_first_run_is_named_not_the_first_to_fail():
+    job = job_of(BlackBox(TwoFail))
+    with pytest.raises(BlackBoxError, match="of run 3: ") as caught:
+        black_box_outcomes(job, 0, 8, processes=2)
+    assert same(caught.value.partial, black_box_outcomes(job, 0, 3))
+
+
+def test_a_worker_killed_from_outside_costs_one_error_and_not_the_pool():
+    job = job_of(BlackBox(Greedy))
+    with Workers(1) as one:
+        here = one.outcomes(job, 0, 2)
+        one.alive[0].process.kill()
+        one.alive[0].process.join()
+        with pytest.raises(BlackBoxError, match=r"of run 7: .*end of its process") as caught:
+            one.outcomes(job, 7, 4)
+        assert caught.value.partial.regret.size == 0
+        assert same(one.outcomes(job, 0, 2), here)
+
+
+def test_whatever_a_policy_says_the_error_is_one_line():
+    class Talker(Greedy):
+        @property
+        def select(self):
+            raise RuntimeError("one\ntwo " + "x" * 1000)
+
+    with pytest.raises(BlackBoxError) as caught:
+        black_box_run(MARKET, BlackBox(Talker))
+    assert "RuntimeError: one two xxx" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_workers_that_failed_are_replaced():
+    with Workers(1) as one:
+        with pytest.raises(BlackBoxError):
+            one.outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
+        assert not one.alive
+        good = job_of(BlackBox(Greedy))
+        assert same(one.outcomes(good, 0, 4), black_box_outcomes(good, 0, 4))
+
+
+def test_ctrl_c_is_not_the_policys_fault():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    def factory(view):
+        policy = Greedy(view)
+        policy.select = interrupt
+        return policy
+
+    with pytest.raises(KeyboardInterrupt):
+        black_box_run(MARKET, BlackBox(factory))
+    if hasattr(signal, "setitimer"):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_whoever_swallows_the_alarm_is_reported_when_it_returns():
+    with pytest.raises(BlackBoxError, match=r"within 0\.05 s"):
+        black_box_run(MARKET, BlackBox(Stubborn, call_limit=0.05))
+
+
+def test_without_a_timer_a_slow_call_is_reported_when_it_returns():
+    caught = []
+
+    def elsewhere():
+        try:
+            black_box_run(MARKET, BlackBox(Stubborn, call_limit=0.05))
+        except BlackBoxError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert "within 0.05 s" in str(caught[0])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this platform")
+def test_the_alarm_of_the_process_is_given_back():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 20)
+        black_box_run(MARKET, BlackBox(Greedy))
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] < 20
+        signal.raise_signal(signal.SIGALRM)
+        assert rung
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_what_cannot_be_sent_is_played_here_with_a_warning():
+    for factory in (lambda view: Greedy(view=view), OnlyHere()):
+        box = BlackBox(factory, name="local")
+        with pytest.warns(UserWarning, match=r"'local' to be picklable.*played in this process"):
+            there = black_box_outcomes(job_of(box), 0, 3, processes=1)
+        assert same(there, black_box_outcomes(job_of(BlackBox(Greedy)), 0, 3))
+
+
+def test_a_policy_must_be_fresh_and_whole():
+    kept = Greedy(View({"ana": 3, "bo": 1}, 30, 0))
+    with pytest.raises(BlackBoxError, match="a fresh policy for each run"):
+        black_box_outcomes(job_of(BlackBox(lambda view: kept)), 0, 2)
+    with pytest.raises(BlackBoxError, match=r"select\(\) and update"):
+        black_box_run(MARKET, BlackBox(lambda view: view))
+
+
+@pytest.mark.parametrize(
+    "options", [{"factory": 3}, {"factory": Greedy, "name": 3}, {"factory": Greedy, "call_limit": 0},
+                {"factory": Greedy, "call_limit": float("nan")}, {"factory": Greedy, "call_limit": True}],
+)  # fmt: skip
+def test_a_box_that_makes_no_sense(options):
+    with pytest.raises(EngineError, match=r"expected .* got"):
+        BlackBox(**options)
+
+
+def test_bad_input():
+    box = BlackBox(Greedy)
+    for first, count, processes in ((-1, 2, None), (0, 0, None), (0, True, None), (0, 2, 0), (0, 2, 1.5)):
+        with pytest.raises(EngineError, match=r"expected .* got"):
+            black_box_outcomes(job_of(box), first, count, processes)
+    with pytest.raises(EngineError, match="BlackBox"):
+        black_box_outcomes(job_of(cp.mechanism("ucb1")), 0, 1)
+    with pytest.raises(cp.errors.MarketError, match="did you mean 'ana'"):
+        black_box_gain(MARKET, box, "anna", (2, 1))
+    with pytest.raises(cp.errors.SessionError, match="seed"):
+        black_box_run(MARKET, box, seed=-1)
+
+
+def test_the_view_holds_nothing_private():
+    view = View({"ana": 2, "bo": 1}, 30, 7)
+    assert view.owner == ("ana", "ana", "bo")
+    assert list(view.arms_of("bo")) == [2]
+    with pytest.raises(TypeError):
+        view.registered["ana"] = 5
+    with pytest.raises(EngineError, match="did you mean 'ana'"):
+        view.arms_of("anna")
+    assert set(vars(view)) == {"registered", "horizon", "seed", "owner"}
+
+
+def test_the_gain_is_paired():
+    found = black_box_gain(MARKET, BlackBox(Greedy), "ana", (2, 1), runs=12, seed=3)
+    worlds = [
+        [black_box_run(MARKET, BlackBox(Greedy), copies, 3, run).payoff["ana"] for run in range(12)]
+        for copies in (None, COPIED)
+    ]
+    assert found.gain == cp.engines.SampleMean.of([b - a for a, b in zip(*worlds, strict=True)])
+    assert found.gain.mean == pytest.approx(found.copied.mean - found.honest.mean)
+
+
+def test_errors_travel():
+    with pytest.raises(BlackBoxError) as caught:
+        black_box_outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert str(back) == str(caught.value)
+    assert same(back.partial, caught.value.partial)
+
+
+def test_a_missing_package_is_one_sentence(monkeypatch):
+    with pytest.raises(EngineError, match=r"pip install 'cloneproof\[nowhere\]'"):
+        optional("no_such_package_anywhere.bandit", extra="nowhere")
+
+
+def test_river_plays_as_in_a_loop_of_its_own():
+    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
+    proba = pytest.importorskip("river.proba")
+
+    box = adapters.river(bandit.UCB(delta=1, seed=5))
+    assert box.name == "river UCB"
+    means = cp.engines.reference.drawn_means(MARKET, 0, 2)
+    by_hand = bandit.UCB(delta=1, seed=_view(2).seed)
+    tape = _Tapes(2, means)
+    for _ in range(MARKET.horizon):
+        arm = by_hand.pull([0, 1, 2, 3])
+        by_hand.update(arm, tape.pull(arm))
+    played = black_box_run(MARKET, box, COPIED, 0, 2)
+    assert played.payoff == pytest.approx({"ana": 0.4 * sum(tape.sums[:3]), "bo": 0.4 * tape.sums[3]})
+    for policy in (
+        bandit.EpsilonGreedy(0.1),
+        bandit.ThompsonSampling(reward_obj=proba.Beta()),
+        bandit.Exp3(0.1),
+        bandit.BayesUCB(),
+        bandit.RandomPolicy(),
+    ):
+        job = job_of(adapters.river(policy))
+        assert same(black_box_outcomes(job, 0, 4), black_box_outcomes(job, 0, 4))
+    sent = pickle.loads(pickle.dumps(job))
+    assert same(black_box_outcomes(job, 0, 4), black_box_outcomes(sent, 0, 4))
+
+
+def test_mabwiser_plays_as_in_a_loop_of_its_own():
+    mab = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
+    box = adapters.mabwiser(mab.LearningPolicy.UCB1(alpha=1))
+    assert box.name == "MABWiser UCB1"
+    means = cp.engines.reference.drawn_means(MARKET, 0, 2)
+    tape = _Tapes(2, means)
+    by_hand = mab.MAB([0, 1, 2, 3], mab.LearningPolicy.UCB1(alpha=1), seed=_view(2).seed)
+    by_hand.fit([0, 1, 2, 3], [tape.pull(arm) for arm in range(4)])
+    for _ in range(MARKET.horizon - 4):
+        arm = by_hand.predict()
+        by_hand.partial_fit([arm], [tape.pull(arm)])
+    played = black_box_run(MARKET, box, COPIED, 0, 2)
+    assert played.payoff == pytest.approx({"ana": 0.4 * sum(tape.sums[:3]), "bo": 0.4 * tape.sums[3]})
+    assert black_box_run(MARKET.with_horizon(2), box, COPIED).regret >= 0
+    kinds = mab.LearningPolicy
+    for policy in (kinds.EpsilonGreedy(0.1), kinds.Softmax(), kinds.ThompsonSampling(), kinds.Popularity()):
+        job = job_of(adapters.mabwiser(policy, first_pulls=2))
+        assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(job, 0, 2))
+    sent = pickle.loads(pickle.dumps(job))
+    assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(sent, 0, 2))
+
+
+def test_adapters_refuse_what_is_not_theirs():
+    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
+    mab = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
+    for wrong in (bandit.UCB, "UCB", Greedy):
+        with pytest.raises(EngineError, match="a policy of river"):
+            adapters.river(wrong)
+    with pytest.raises(EngineError, match="without context"):
+        adapters.river(bandit.LinUCBDisjoint(alpha=1.0))
+    for wrong in (mab.LearningPolicy.UCB1, "UCB1", mab.LearningPolicy.UCB1(alpha=-1)):
+        with pytest.raises(EngineError, match="a learning policy of MABWiser"):
+            adapters.mabwiser(wrong)
+    with pytest.raises(EngineError, match="without context"):
+        adapters.mabwiser(mab.LearningPolicy.LinUCB(alpha=1.0))
+    with pytest.raises(EngineError, match="first_pulls"):
+        adapters.mabwiser(mab.LearningPolicy.UCB1(), first_pulls=0)
+
+
+def _view(run):
+    from black_box_policies import session_seed
+
+    return View({"ana": 3, "bo": 1}, MARKET.horizon, session_seed(0, run))
+
+
+class _Tapes:
+    """The rewards of `MARKET` with Ana's first original copied, by the definition in the reference simulator."""
+
+    def __init__(self, run, means):
+        from cloneproof.engines.reference import TAPE_STREAM
+        from cloneproof.randomness import substream
+
+        tapes = substream(0, 0, run, TAPE_STREAM)
+        where = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
+        self.tapes = [substream(tapes, *path) for path in where]
+        self.means = [means["ana"][0], means["ana"][0], means["ana"][1], means["bo"][0]]
+        self.pulls, self.sums = [0] * 4, [0.0] * 4
+
+    def pull(self, arm):
+        from cloneproof.randomness import uniform
+
+        reward = MARKET.family.sample(self.means[arm], uniform(self.tapes[arm], self.pulls[arm]))
+        self.pulls[arm] += 1
+        self.sums[arm] += reward
+        return reward
