@@ -1,8 +1,10 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice."""
 
-from cloneproof import errors
+from cloneproof import adapters, errors
 from cloneproof.analysis.conformance import check_mechanism
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
+from cloneproof.analysis.gain import Gain, gain
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import simulate, simulate_runs, summarise
 from cloneproof.market import (
@@ -22,8 +24,8 @@ from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Se
 __version__ = "0.1.0"
 
 __all__ = [
-    "Agent", "Beta", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "HoldOut", "Instance", "Market",
-    "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "check_mechanism", "errors", "evaluate",
-    "evaluate_horizons", "load_market", "mechanism", "rule", "save_market", "session", "simulate", "simulate_runs",
-    "summarise",
+    "Agent", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain", "HoldOut",
+    "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "adapters", "check_mechanism",
+    "errors", "evaluate", "evaluate_horizons", "gain", "load_market", "mechanism", "rule", "save_market", "session",
+    "simulate", "simulate_runs", "summarise",
 ]  # fmt: skip

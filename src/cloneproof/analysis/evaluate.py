@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
+from cloneproof.analysis.chunks import check_mechanism_or_box, job_of, source_of
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.sampling import RUNS, monte_carlo
+from cloneproof.engines.monte_carlo.driver import Status
+from cloneproof.engines.monte_carlo.sampler import check_sampling, sample
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
@@ -23,17 +26,28 @@ Arithmetic = Literal["float", "ball"]
 
 def evaluate(
     market: Market,
-    mechanism: Mechanism,
+    mechanism: Mechanism | BlackBox,
     copies: Copies | None = None,
     engine: Engine = "auto",
     arithmetic: Arithmetic = "float",
-    runs: int = RUNS,
+    runs: int | None = None,
     seed: int = 0,
+    *,
+    precision: float | None = None,
+    confidence: float = 0.99,
+    budget_seconds: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[Status], None] | None = None,
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
     `auto` takes the closed form where there is one, else the state tree, else Monte Carlo; its notes say why an exact
-    engine was passed over. `arithmetic="ball"` (closed form) returns a rigorous enclosure: kind "proven".
+    engine was passed over. `arithmetic="ball"` (closed form) returns a rigorous enclosure: kind "proven". A `BlackBox`
+    in the mechanism's place is sampled.
+
+    Monte Carlo stops after `runs`, when every half-width is at most `precision` (absolute, in the unit of payoffs), or
+    when the budget is spent; after 1000 runs if none is given. Its intervals hold at `confidence`, each by itself,
+    wherever it stopped. Ctrl-C returns what there is, marked `partial`. The bits do not depend on `threads`.
 
     >>> from cloneproof import Agent, Discrete, Market, Point, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))],
@@ -45,11 +59,24 @@ def evaluate(
     full = full_copies(market.agents, copies)
     checked_seed(seed)
     _check(engine, arithmetic)
-    _check_mechanism(mechanism)
+    check_mechanism_or_box(mechanism)
+    check_sampling(runs, precision, confidence, budget_seconds, threads)
+
+    def sampled() -> Evaluation:
+        job = job_of(market, mechanism, full, seed)
+        with source_of(mechanism, threads) as (chunk_outcomes, executor):
+            return sample(
+                job, runs, precision, confidence, budget_seconds, threads, progress, chunk_outcomes, executor=executor
+            ).evaluation
+
+    if isinstance(mechanism, BlackBox):
+        if engine not in ("auto", "monte-carlo") or arithmetic != "float":
+            raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
+        return sampled()
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
-            found = _by_engine(name, market, mechanism, full, arithmetic, runs, seed)
+            found = _by_engine(name, market, mechanism, full, arithmetic, sampled)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -138,14 +165,13 @@ def _by_engine(
     mechanism: Mechanism,
     copies: dict[str, tuple[int, ...]],
     arithmetic: Arithmetic,
-    runs: int,
-    seed: int,
+    sampled: Callable[[], Evaluation],
 ) -> Evaluation:
     if name == "closed-form":
         return closed_form(market, mechanism, copies, arithmetic)
     if name == "tree":
         return tree(market, mechanism, copies)[market.horizon]
-    return monte_carlo(market, mechanism, copies, runs, seed)
+    return sampled()
 
 
 def _same_machine(horizons: list[int], chosen: dict[int, Mechanism]) -> list[list[int]]:
@@ -167,4 +193,4 @@ def _with_notes(
     """Add the conditions that do not hold, and why better engines were passed over."""
     registered = {name: sum(own) for name, own in copies.items()}
     outside = outside_conditions(mechanism, registered, market.horizon)
-    return replace(found, notes=(*outside, *notes))
+    return replace(found, notes=(*outside, *notes, *found.notes))

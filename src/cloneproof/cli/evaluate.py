@@ -21,6 +21,7 @@ from cloneproof.cli.arguments import (
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.monte_carlo.driver import Status
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
 from cloneproof.market.toml import load_market
@@ -38,8 +39,16 @@ def evaluate(
     horizons: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Every horizon from first to last.")
     ] = None,
-    runs: Annotated[int, typer.Option(help="Runs, where Monte Carlo is used.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed, where Monte Carlo is used.")] = 0,
+    runs: Annotated[
+        int | None, typer.Option(help="Monte Carlo: the most runs (1000 if nothing else stops it).")
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Monte Carlo: stop when every half-width is at most this, in units of payoff.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Monte Carlo: the confidence of each interval.")] = 0.99,
+    budget: Annotated[float | None, typer.Option(help="Monte Carlo: the most seconds; exit 3 when spent.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
+    seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Each agent's expected payoff and the platform's expected regret, each with its error bound.
@@ -52,8 +61,27 @@ def evaluate(
         task = bar.add_task(f"evaluating {mechanism}", total=None)
         if horizons is None:
             chosen = chosen_mechanism(mechanism, settings, market)
+
+            def report(status: Status) -> None:
+                rate = status.progress.runs * market.horizon / max(status.seconds, 1e-9)
+                words = f"{mechanism}, {rate:.2g} pulls/s"
+                bar.update(task, completed=status.progress.runs, total=status.aim, description=words)
+
             found = {
-                market.horizon: evaluate_once(market, chosen, full, engine, arithmetic, runs, seed)  # type: ignore[arg-type]
+                market.horizon: evaluate_once(
+                    market,
+                    chosen,
+                    full,
+                    engine,  # type: ignore[arg-type]
+                    arithmetic,  # type: ignore[arg-type]
+                    runs,
+                    seed,
+                    precision=precision,
+                    confidence=confidence,
+                    budget_seconds=budget,
+                    threads=threads,
+                    progress=report,
+                )
             }
         else:
             if arithmetic != "float":
@@ -71,7 +99,13 @@ def evaluate(
     if as_json:
         rows = [_as_data(horizon, evaluation) for horizon, evaluation in found.items()]
         print_json({"mechanism": mechanism, "copies": full, "horizons": rows})
-        return
+    else:
+        _show_all(found, mechanism, market_file, full)
+    if any(evaluation.partial for evaluation in found.values()):
+        raise typer.Exit(3)
+
+
+def _show_all(found: dict[int, Evaluation], mechanism: str, market_file: str, full: dict[str, tuple[int, ...]]) -> None:
     copied = "; ".join(f"{name} {','.join(map(str, own))}" for name, own in full.items())
     _show(found, f"{mechanism} on {market_file} (copies: {copied})")
     for text in dict.fromkeys(text for evaluation in found.values() for text in evaluation.notes):
@@ -127,4 +161,5 @@ def _as_data(horizon: int, one: Evaluation) -> dict[str, Any]:
         "payoff": {name: _finite(payoff) for name, payoff in one.payoff.items()},
         "regret": _finite(one.regret),
         "notes": list(one.notes),
+        "partial": one.partial,
     }

@@ -52,10 +52,12 @@ class Estimate:
 class Evaluation:
     """What a market and a mechanism come to: each agent's ex-ante payoff and the platform's expected regret.
 
-    `notes` say what a reader must know, such as conditions of a theorem that do not hold here.
+    `notes` say what a reader must know, such as conditions of a theorem that do not hold here. A `partial` one was
+    sampled less than was asked for; its intervals hold all the same.
     """
 
     payoff: dict[str, Estimate]
     regret: Estimate
     engine: str
     notes: tuple[str, ...] = field(default=())
+    partial: bool = False

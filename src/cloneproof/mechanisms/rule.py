@@ -111,7 +111,7 @@ def rounds_number(value: object, what: str) -> int:
     """A whole number from 1, or a clear error."""
     number = whole(value)
     if number is None or not 1 <= number <= MOST_ROUNDS:
-        raise MechanismError(f"expected {what} to be a whole number from 1, got {brief(value)}; round it up")
+        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; round it up")
     return number
 
 

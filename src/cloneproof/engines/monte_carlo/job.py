@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Job:
-    """A market under a mechanism with full copies and a seed.
+    """A market under a mechanism, or under a black box in its place, with full copies and a seed.
 
     With strata, run r does not draw its means from the priors but takes those of stratum r modulo their number; tapes
     and ties are those of run r all the same.

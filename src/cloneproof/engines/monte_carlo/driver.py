@@ -1,0 +1,192 @@
+"""The driver: chunks of runs over threads, consumed in order, until enough is known or time is up.
+
+Nothing that it returns depends on threads, on the sizes of chunks or on interruptions: progress is a left fold over
+runs in their order, and whether enough is known is asked at fixed numbers of observations, wherever chunks end. The
+kernels release Python's lock, so threads are enough; memory holds a few chunks, whatever the number of runs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from cloneproof.engines.monte_carlo.confidence import Floats
+from cloneproof.engines.monte_carlo.progress import Progress
+
+Observe = Callable[[int, int], Floats]  # (first run, count) to one row a run; a pure function
+Reason = Literal["enough", "runs", "budget", "interrupted"]
+
+T = TypeVar("T")
+
+CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), short beside anybody's patience
+LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
+FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
+
+
+class Status(NamedTuple):
+    """What a progress bar needs: the state, the runs that it will take as far as one can tell, and the time so far."""
+
+    progress: Progress
+    aim: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When to stop and with what means.
+
+    `limit` counts observations (passes over the strata), None for no limit. `enough` is asked at the looks; `aim`
+    guesses the observations that it will take. `chunk` fixes the runs of a chunk, for tests.
+    """
+
+    limit: int | None = None
+    enough: Callable[[Progress], bool] | None = None
+    aim: Callable[[Progress], int | None] | None = None
+    budget_seconds: float | None = None
+    threads: int | None = None
+    chunk: int | None = None
+    report: Callable[[Status], None] | None = None
+    executor: Callable[[int], Executor] = ThreadPoolExecutor
+
+
+def drive(observe: Observe, start: Progress, plan: Plan) -> tuple[Progress, Reason]:
+    """Go on from `start` until the plan is fulfilled; Ctrl-C and a spent budget end it early, and nothing is lost."""
+    begun = time.monotonic()
+    deadline = math.inf if plan.budget_seconds is None else begun + plan.budget_seconds
+    threads = plan.threads or available_threads()
+    state = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
+    try:
+        if plan.enough is not None and start.count > 0 and _is_look(start.count) and plan.enough(start):
+            return state, "enough"
+        with _pool(plan, threads) as pool:
+            for rows in _chunks(pool, observe, start, plan, threads, deadline):
+                for piece in _until_looks(rows, state, plan):
+                    state = state.plus(piece)
+                    if plan.enough is not None and _is_look(state.count) and plan.enough(state):
+                        return state, "enough"
+                if plan.report is not None:
+                    plan.report(Status(state, _aim(state, plan), time.monotonic() - begun))
+                if time.monotonic() >= deadline:
+                    break
+    except KeyboardInterrupt:
+        return state, "interrupted"
+    return state, "runs" if plan.limit is not None and state.count >= plan.limit else "budget"
+
+
+class Inline(Executor):
+    """Runs what is submitted at once, in this thread: for chunks that must not run side by side."""
+
+    def __init__(self, threads: int) -> None:
+        del threads  # one is all there is
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
+        """The finished future of a call; an error goes through, an interrupt as well."""
+        done: Future[T] = Future()
+        done.set_result(work(*arguments, **named))
+        return done
+
+
+def looks(first: int) -> Iterator[int]:
+    """The numbers of observations, from `first` on, at which one may stop: an eighth more each time.
+
+    >>> from itertools import islice
+    >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
+    ([15, 16, 18, 20, 22], [1045, 1175, 1321])
+    """
+    look = 1
+    while True:
+        if look >= first:
+            yield look
+        look += max(1, look // 8)
+
+
+def available_threads() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _pool(plan: Plan, threads: int) -> Iterator[Executor]:
+    pool = plan.executor(threads)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a chunk on its way ends by itself, soon; nobody waits for it
+
+
+def _chunks(
+    pool: Executor, observe: Observe, start: Progress, plan: Plan, threads: int, deadline: float
+) -> Iterator[Floats]:
+    """The rows of successive chunks, in order, until the limit or the deadline."""
+    strata = len(start.target.weights)
+    size = _passes(plan.chunk or FIRST_CHUNK, strata)
+    largest, fixed = _passes(LARGEST_CHUNK, strata), plan.chunk is not None
+    waiting: deque[Future[tuple[Floats, float]]] = deque()
+    asked = start.count
+    while True:
+        while len(waiting) < threads + 1 and (plan.limit is None or asked < plan.limit):
+            count = size
+            if plan.limit is not None:
+                left = plan.limit - asked
+                if not fixed and left <= size * threads:  # equal last chunks, so that no thread idles at the end
+                    size, fixed = -(-left // threads), True
+                count = min(size, left)
+            waiting.append(pool.submit(_timed, observe, asked * strata, count * strata))
+            asked += count
+        if not waiting:
+            return
+        try:
+            rows, seconds = waiting.popleft().result(None if math.isinf(deadline) else deadline - time.monotonic())
+        except TimeoutError:
+            if time.monotonic() >= deadline:
+                return
+            raise  # the chunk's own
+        if not fixed:
+            size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
+        yield rows
+
+
+def _timed(observe: Observe, first: int, count: int) -> tuple[Floats, float]:
+    begun = time.perf_counter()
+    return observe(first, count), time.perf_counter() - begun
+
+
+def _passes(runs: int, strata: int) -> int:
+    return max(1, runs // strata)
+
+
+def _until_looks(rows: Floats, state: Progress, plan: Plan) -> Iterator[Floats]:
+    """The rows, cut at the looks; whole where nobody looks."""
+    strata, begin = len(state.target.weights), state.count
+    end = begin + len(rows) // strata
+    if plan.enough is None:
+        yield rows
+        return
+    done = begin
+    for look in looks(begin + 1):
+        stop = min(look, end)
+        yield rows[(done - begin) * strata : (stop - begin) * strata]
+        done = stop
+        if done == end:
+            return
+
+
+def _is_look(count: int) -> bool:
+    return next(looks(count)) == count
+
+
+def _aim(state: Progress, plan: Plan) -> int | None:
+    """The runs that it will take, as far as one can tell."""
+    guess = None if plan.aim is None else plan.aim(state)
+    if plan.limit is not None:
+        guess = plan.limit if guess is None else min(guess, plan.limit)
+    return None if guess is None else guess * len(state.target.weights)

@@ -1,0 +1,41 @@
+"""The outcomes of a range of runs, by the quickest kernel that can take the job.
+
+Each kernel is a pure function of the job and a run's number, so the bits do not depend on how runs are cut into
+chunks. They do depend on the kernel: it is chosen by the job alone, never by the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.plain import plain_outcomes
+from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
+
+Kernel = Callable[[Job, int, int], Outcomes]
+
+KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
+    ("blocks", blocks_apply, block_outcomes),
+    ("stepping", stepping_applies, step_outcomes),
+)
+
+
+def kernel_for(job: Job) -> tuple[str, Kernel]:
+    """The name and the function of the kernel that takes the job."""
+    for name, applies, kernel in KERNELS:
+        if applies(job):
+            return name, kernel
+    return "plain", plain_outcomes
+
+
+def outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Runs first, .., first + count - 1.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=10**9, rewards="deterministic")
+    >>> outcomes(Job(market, mechanism("etc", arm_rounds=3), {"ana": (1,)}), 0, 2).payoff.tolist()
+    [[500000000.0], [500000000.0]]
+    """
+    return kernel_for(job)[1](job, first, count)

@@ -1,0 +1,173 @@
+"""Sampling a job: every agent's payoff and the regret, to a number of runs, a precision or a budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.monte_carlo.bounds import payoff_bounds, regret_bounds
+from cloneproof.engines.monte_carlo.confidence import Floats
+from cloneproof.engines.monte_carlo.driver import Plan, Reason, Status, drive
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.progress import Progress, Target
+from cloneproof.errors import EngineError
+from cloneproof.market.toml import market_to_toml
+
+Chunk = Callable[[Job, int, int], Outcomes]
+
+RUNS = 1000  # where nothing says when to stop
+PARTIAL: tuple[Reason, ...] = ("budget", "interrupted")
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What sampling came to.
+
+    `stopped` says why: "enough" (the precision is reached), "runs", "budget" or "interrupted". The last two are
+    partial; `progress` goes on from there, to the same bits as if nothing had happened.
+    """
+
+    evaluation: Evaluation
+    progress: Progress
+    stopped: Reason
+
+    @property
+    def runs(self) -> int:
+        """How many runs it took."""
+        return self.progress.runs
+
+    @property
+    def partial(self) -> bool:
+        """Whether it ended before what was asked for."""
+        return self.stopped in PARTIAL
+
+
+def compiled(job: Job, first: int, count: int) -> Outcomes:
+    """The outcomes by the quickest kernel; the compiler is loaded when it is first needed and not before."""
+    from cloneproof.engines.monte_carlo.outcomes import outcomes
+
+    return outcomes(job, first, count)
+
+
+def sample(
+    job: Job,
+    runs: int | None = None,
+    precision: float | None = None,
+    confidence: float = 0.99,
+    budget_seconds: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[Status], None] | None = None,
+    outcomes: Chunk = compiled,
+    *,
+    executor: Callable[[int], Executor] = ThreadPoolExecutor,
+    weights: Sequence[float] = (),
+    resume: Progress | None = None,
+    chunk: int | None = None,
+) -> Sampled:
+    """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
+
+    It stops after `runs`, as soon as every half-width is at most `precision` (absolute, in the unit of the payoffs:
+    share times rewards over the whole horizon), or when the budget is spent, whichever comes first; after 1000 runs
+    where none of the three is given. A job with strata expects their weights, and `runs` is
+    rounded up to whole passes over them.
+    """
+    check_sampling(runs, precision, confidence, budget_seconds, threads)
+    weights = tuple(weights) if job.strata else (1.0,)
+    if len(weights) != max(1, len(job.strata)):
+        raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
+    bounds = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
+    target = Target(bounds, weights, identity(job))
+    start = Progress.empty(target) if resume is None else resume.of_the_same(target)
+    plan = Plan(
+        limit=limit_of(runs, precision, budget_seconds, len(weights)),
+        enough=None if precision is None else partial(is_precise, precision=precision, alpha=1 - confidence),
+        aim=None if precision is None else partial(expected_count, precision=precision, alpha=1 - confidence),
+        budget_seconds=budget_seconds,
+        threads=threads,
+        chunk=chunk,
+        report=progress,
+        executor=executor,
+    )
+    end, stopped = drive(partial(_rows, outcomes, job), start, plan)
+    *payoffs, regret = end.estimates(confidence, f"{end.runs} runs, seed {job.seed}")
+    names = [agent.name for agent in job.market.agents]
+    notes = shortfalls(end, stopped, runs, precision, confidence)
+    evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
+    return Sampled(evaluation, end, stopped)
+
+
+def _rows(outcomes: Chunk, job: Job, first: int, count: int) -> Floats:
+    """One row a run: every payoff, then the regret."""
+    found = outcomes(job, first, count)
+    return np.column_stack([found.payoff, found.regret])
+
+
+def identity(job: Job, *more: object) -> str:
+    """A short name of a job by what it consists of; somebody's own function leaves no trace in it."""
+    to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
+    mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
+    parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
+    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()[:16]
+
+
+def limit_of(runs: int | None, precision: float | None, budget_seconds: float | None, strata: int) -> int | None:
+    """The most observations, if there is a limit."""
+    if runs is None:
+        if precision is not None or budget_seconds is not None:
+            return None
+        runs = RUNS
+    return -(-runs // strata)
+
+
+def is_precise(state: Progress, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
+    """Whether every half-width is at most the precision."""
+    return bool((state.half_widths(alpha)[columns] <= precision).all())
+
+
+def expected_count(state: Progress, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
+    """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
+    widest = float(state.half_widths(alpha)[columns].max())
+    return max(state.count, math.ceil(state.count * (widest / precision) ** 2))
+
+
+def shortfalls(
+    end: Progress, stopped: Reason, runs: int | None, precision: float | None, confidence: float
+) -> tuple[str, ...]:
+    """What was asked for and not reached, in words."""
+    notes = []
+    if stopped in PARTIAL:
+        why = "the budget is spent" if stopped == "budget" else "interrupted"
+        notes.append(f"{why}: partial result of {end.runs}{'' if runs is None else f' of {runs}'} runs")
+    if precision is not None and stopped != "enough":
+        widest = float(end.half_widths(1 - confidence).max())
+        if widest > precision:
+            notes.append(
+                f"precision {precision:g} undecided: the widest half-width is {widest:.3g} after {end.runs} runs"
+            )
+    return tuple(notes)
+
+
+def check_sampling(
+    runs: object, precision: object, confidence: object, budget_seconds: object, threads: object
+) -> None:
+    """One sentence for whatever makes no sense."""
+    for name, value, example in (("runs", runs, 1000), ("threads", threads, 2)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise EngineError(f"expected {name} to be a whole number from 1, got {value!r}; use e.g. {example}")
+    for name, value in (("precision", precision), ("budget_seconds", budget_seconds)):
+        if value is not None and (not _real(value) or not value > 0 or math.isinf(value)):  # type: ignore[operator, arg-type]
+            raise EngineError(f"expected {name} to be a finite number above 0, got {value!r}; use e.g. 0.5")
+    if not _real(confidence) or not 0 < confidence < 1:  # type: ignore[operator]
+        raise EngineError(f"expected a confidence strictly between 0 and 1, got {confidence!r}; use e.g. 0.99")
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value

@@ -1,0 +1,115 @@
+"""Chunks of any mechanism made of rules, round by round: the reference simulator's decisions at compiled speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cloneproof.engines.monte_carlo.job import Floats, Job, Outcomes
+from cloneproof.engines.monte_carlo.means import means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.plain import plain_run
+from cloneproof.engines.monte_carlo.stepping.builtin import FAMILIES, PRIORITIES, USES_LOGARITHM
+from cloneproof.engines.monte_carlo.stepping.kernel import run_steps
+from cloneproof.engines.monte_carlo.stepping.own import own_priority, own_quantile
+from cloneproof.engines.monte_carlo.stepping.plan import Function, epoch_rounds, plan_of, tables_of
+from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.mechanism import Mechanism
+
+
+class _Functions(NamedTuple):
+    """The functions of a job, and what must not be forgotten while their addresses are in use."""
+
+    agent: Function
+    arm: Function
+    family: Function
+    kept: tuple[Any, ...]
+
+
+def stepping_applies(job: Job) -> bool:
+    """Whether rules and reward family compile; built-in ones do."""
+    return _functions(job, _running(job)) is not None
+
+
+def step_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Runs first, .., first + count - 1 of a job that compiles: payoffs bit for bit those of `simulate_run`."""
+    return _outcomes(job, first, count, np.zeros(0, np.int64))
+
+
+def decisions_of_run(job: Job, run: int) -> Any:  # noqa: ANN401
+    """The arm of every round of a run, numbered through all agents in the order of registration."""
+    decisions = np.zeros(job.market.horizon, np.int64)
+    _outcomes(job, run, 1, decisions)
+    return decisions
+
+
+def _outcomes(job: Job, first: int, count: int, decisions: Any) -> Outcomes:  # noqa: ANN401
+    running, agents = _running(job), len(job.market.agents)
+    functions = _functions(job, running)
+    assert functions is not None
+    plan = plan_of(job, running, functions.agent, functions.arm, functions.family)
+    arms, rows, levels = tables_of(job, plan)
+    payoff, regret = np.empty((count, agents)), np.empty(count)
+    numbers = (
+        plan,
+        np.array(job.market.family.values or (), np.float64),
+        epoch_rounds(running, plan.horizon),
+        _logarithms(plan.horizon if _needs_logarithms(running) else 0),
+        arms,
+        rows,
+        levels,
+        decisions,
+        means_of_runs(job, first, count),
+        run_streams(job.seed, first, count),
+        payoff,
+        regret,
+    )
+    run_steps(*numbers)
+    payoff *= job.market.share
+    for r in np.flatnonzero(np.isnan(payoff[:, 0])):
+        found = plain_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
+        payoff[r], regret[r] = list(found.payoff.values()), found.regret
+    return Outcomes(payoff, regret)
+
+
+def _running(job: Job) -> Mechanism:
+    return job.mechanism.facing(len(job.market.agents), job.market.horizon)
+
+
+def _functions(job: Job, running: Mechanism) -> _Functions | None:
+    """The functions of agents (those of the arms, where there is one level), arms and rewards, if all compile."""
+    found, kept = [], []
+    for rule in (running.agent or running.arm, running.arm):
+        compiled = None if rule.priority in PRIORITIES else own_priority(rule.priority, rule.parameters)
+        found.append(_function(PRIORITIES, rule.priority, rule.parameters, compiled))
+        kept.append(compiled)
+    family = job.market.family
+    compiled = None if family.quantile in FAMILIES else own_quantile(family.quantile, family.parameters)
+    reward = _function(FAMILIES, family.quantile, family.parameters, compiled)
+    if found[0] is None or found[1] is None or reward is None:
+        return None
+    return _Functions(found[0], found[1], reward, (*kept, compiled))
+
+
+def _function(
+    builtin: tuple[Callable[..., float], ...],
+    function: Callable[..., float],
+    parameters: tuple[float, ...],
+    compiled: Any,  # noqa: ANN401
+) -> Function | None:
+    if function in builtin:
+        return Function(builtin.index(function), float(parameters[0]) if parameters else 0.0, 0)
+    return None if compiled is None else Function(-1, 0.0, compiled.address)
+
+
+def _needs_logarithms(running: Mechanism) -> bool:
+    return any(rule.priority in USES_LOGARITHM or rule.priority not in PRIORITIES for rule in running.rules)
+
+
+@lru_cache(maxsize=4)
+def _logarithms(horizon: int) -> Floats:
+    """Ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
+    return np.array([-math.inf, *(ln(t) for t in range(1, horizon + 1))])

@@ -1,0 +1,65 @@
+"""The choice of a kernel, and that the choice never shows in the contract of a chunk."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
+from cloneproof.engines.monte_carlo.sources import source_stamp
+from cloneproof.engines.monte_carlo.stepping.kernel import run_steps
+from cloneproof.market import full_copies
+from cloneproof.mechanisms import CATALOGUE
+from strategies import small
+
+MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=50, share=0.5)
+THINGS = {"odd": object()}
+NOT_COMPILED = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n if THINGS["odd"] else 0.0)
+
+
+def job(mechanism, market=MARKET):
+    return Job(market, mechanism, full_copies(market.agents, {"ana": (2, 0)}), 3)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "names"),
+    [
+        (small("h-etc-r"), {"blocks"}),
+        (small("holdout-h-etc"), {"blocks"}),
+        (small("h-etc-r", choice="greedy"), {"stepping"}),
+        (small("thompson"), {"stepping"}),
+        (small("h-ucb"), {"ucb", "stepping"}),
+        (NOT_COMPILED, {"plain"}),
+    ],
+)
+def test_the_kernel_follows_the_structure(mechanism, names):
+    assert kernel_for(job(mechanism))[0] in names
+
+
+def test_an_edit_of_the_sources_is_another_key_of_the_cache():
+    """Numba keys its cache by what a cached function closes over, and the kernels close over the stamp."""
+    for kernel in (run_steps, run_blocks):
+        assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
+
+
+@pytest.mark.parametrize("mechanism", [*map(small, CATALOGUE), NOT_COMPILED], ids=[*CATALOGUE, "not compiled"])
+def test_every_kernel_keeps_the_contract(mechanism):
+    found = outcomes(job(mechanism), 5, 6)
+    assert found.payoff.shape == (6, 2)
+    assert found.regret.shape == (6,)
+    later = outcomes(job(mechanism), 8, 3)
+    assert np.array_equal(found.payoff[3:], later.payoff)
+    assert np.array_equal(found.regret[3:], later.regret)
+    assert np.all(found.payoff.sum(axis=1) <= 25)
+
+
+@pytest.mark.parametrize("name", ["h-etc-r", "h-ucb", "thompson"])
+def test_threads_do_not_matter(name):
+    """Kernels release the interpreter and share nothing."""
+    whole = outcomes(job(small(name)), 0, 400)
+    with ThreadPoolExecutor(2) as pool:
+        pieces = list(pool.map(lambda first: outcomes(job(small(name)), first, 100), range(0, 400, 100)))
+    assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
