@@ -1,9 +1,15 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice."""
 
 from cloneproof import adapters, errors
+from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.certificate import verify, write_certificate
 from cloneproof.analysis.conformance import check_mechanism
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.analysis.gain import Gain, gain
+from cloneproof.analysis.invariance import check_permutation_invariance
+from cloneproof.analysis.permutations import rp_regret
+from cloneproof.analysis.trp import check_trp
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import simulate, simulate_runs, summarise
@@ -24,8 +30,9 @@ from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Se
 __version__ = "0.1.0"
 
 __all__ = [
-    "Agent", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain", "HoldOut",
-    "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "adapters", "check_mechanism",
-    "errors", "evaluate", "evaluate_horizons", "gain", "load_market", "mechanism", "rule", "save_market", "session",
-    "simulate", "simulate_runs", "summarise",
+    "Agent", "Audit", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain",
+    "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "Witness",
+    "adapters", "audit", "check_mechanism", "check_permutation_invariance", "check_trp", "errors", "evaluate",
+    "evaluate_horizons", "gain", "load_market", "mechanism", "rp_regret", "rule", "save_market", "session",
+    "simulate", "simulate_runs", "summarise", "verify", "write_certificate",
 ]  # fmt: skip

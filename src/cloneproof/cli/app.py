@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.simulate import simulate
+from cloneproof.cli.verify import verify
 
 app = typer.Typer(
     name="cloneproof",
@@ -16,9 +18,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(audit)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
+app.command()(verify)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,187 @@
+"""The audit: whether an agent can profit from registering copies, and how sure that is.
+
+1. Copies: all vectors up to a cap, ladders 2, 4, 8, .., and whatever more makes the search complete (`vectors`,
+   `coverage`).
+2. Best response: exact engines where they apply (`exact`), else paired samples (`sampled`).
+3. Verdict: `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where an argument
+   covers every number of copies (`arguments`, `ceiling`); else `undecided`.
+4. Deviations apart: withholding, two accounts, a cost per copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+from cloneproof.analysis.audit.apart import deviations_apart
+from cloneproof.analysis.audit.coverage import coverage, more_vectors
+from cloneproof.analysis.audit.dominance import dominance
+from cloneproof.analysis.audit.exact import Searched, honest_evaluations, refine, relabelled, search
+from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, simplest_of
+from cloneproof.analysis.audit.question import Clock, Machine, Question, Report, checked_budget, checked_question
+from cloneproof.analysis.audit.sampling_plan import confirm_guesses, sampled_results
+from cloneproof.analysis.audit.scope import Cells, scope_of
+from cloneproof.analysis.audit.vectors import grid, ladders
+from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.checks import whole
+from cloneproof.engines.estimate import Evaluation
+from cloneproof.errors import EngineError, brief, did_you_mean
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.session import checked_seed
+
+Opponents = Literal["market", "any"]
+
+
+def audit(
+    market: Market,
+    mechanism: Machine,
+    agent: str | None = None,
+    max_copies: int = 4,
+    opponents: Opponents = "market",
+    withhold: bool = False,
+    tolerance: float = 0.0,
+    horizons: str | Sequence[int] | None = None,
+    split: bool = False,
+    copy_cost: bool | None = None,
+    budget_seconds: float | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    progress: Report | None = None,
+) -> Audit:
+    """Try to game the mechanism; the verdict, the best deviation found, and the scope of both.
+
+    agent           whose deviations; None: everybody's, one at a time
+    max_copies      every vector with up to so many of each original is tried, besides the ladders
+    opponents       "market": the others are honest and have their priors; "any": dominance over all opponents
+    tolerance       the gain, relative to the honest payoff, that counts as none
+    horizons        "1:500" or a list; a mechanism given as a function of the market is derived anew for each
+    withhold, split, copy_cost    deviations that are reported apart, and do not change the verdict
+    budget_seconds, runs, seed    limits of the search; pairs of runs for a candidate and seed, where it samples
+    progress        called with (done, total, what)
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> found = audit(market, mechanism("ucb1"))
+    >>> found.verdict, found.worst.copies, round(found.worst.gain.value, 9)
+    ('exploitable', (2, 1), 0.25)
+    >>> audit(market, mechanism("etc", arm_rounds=1)).verdict
+    'clone-proof'
+    """
+    if opponents not in get_args(Opponents):
+        known = get_args(Opponents)
+        raise EngineError(
+            f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
+        )
+    checked_seed(seed)
+    if runs is not None and (whole(runs) is None or runs < 1):
+        raise EngineError(f"expected runs to be a whole number from 1, got {brief(runs)}; give e.g. 1000")
+    question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
+    clock = Clock(checked_budget(budget_seconds), progress)
+    if opponents == "any":
+        if horizons is not None or withhold or split or copy_cost:
+            raise EngineError(
+                "opponents='any' expects neither horizons nor withhold, split or copy_cost; ask for those against "
+                "the market"
+            )
+        return _against_any(question, agent)
+    honest = honest_evaluations(question)
+    if honest is None:
+        results = sampled_results(question, runs, seed, clock)
+    else:
+        results = [_exact(question, name, honest, clock) for name in dict.fromkeys(question.representatives.values())]
+        refine(question, results, clock)
+        confirm_guesses(question, results, runs, seed, clock)
+    apart, notes = deviations_apart(question, results, withhold, split, bool(copy_cost), clock)
+    results = [
+        one if one.agent == name else relabelled(one, name)
+        for name, like in question.representatives.items()
+        for one in results
+        if one.agent == like
+    ]
+    return _concluded(question, results, apart, notes, clock)
+
+
+def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], str], clock: Clock) -> Searched:
+    payoffs = {horizon: evaluation.payoff[agent] for horizon, evaluation in honest[0].items()}
+    kinds = question.kinds(agent)
+    vectors, _ = grid(kinds, question.max_copies)
+    more = more_vectors(question, agent, payoffs)
+    rungs = ladders(kinds, max(question.horizons))
+    return search(question, agent, payoffs, honest[1], dict.fromkeys([*vectors, *more]), rungs, clock)  # type: ignore[arg-type]
+
+
+def _concluded(
+    question: Question, results: list[Searched], apart: dict[str, Witness], notes: list[str], clock: Clock
+) -> Audit:
+    tried = [one for result in results for one in result.witnesses]
+    if not tried:
+        reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
+        raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
+    cells = {(r.agent, h): coverage(question, r, h) for r in results for h in question.horizons if h in r.honest}
+    paying = [one for one in tried if pays(one, question.tolerance)]
+    verdict: Verdict
+    if paying:
+        verdict, worst = "exploitable", _shown(paying)
+        notes += _contradictions(paying, cells)
+    elif len(cells) == len(question.agents) * len(question.horizons) and all(c.argument for c in cells.values()):
+        verdict, worst = "clone-proof", best_of(tried)
+    else:
+        verdict, worst = "undecided", max(tried, key=lambda one: one.gain.high / max(one.honest.value, 1e-300))
+    return Audit(
+        mechanism=question.mechanisms[worst.horizon],
+        market=question.market,
+        verdict=verdict,
+        worst=worst,
+        scope=scope_of(question, verdict, worst, results, cells),
+        tolerance=question.tolerance,
+        tried=tuple(tried),
+        by_horizon=_by_horizon(tried),
+        apart=apart,
+        notes=tuple(notes),
+        seconds=clock.seconds,
+    )
+
+
+def _shown(paying: list[Witness]) -> Witness:
+    """The simplest of the best; one that is more than floats, where there is one as good."""
+    simplest = simplest_of(paying)
+    firm = [one for one in paying if one.gain.kind != "estimated"]
+    good = [one for one in firm if one.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
+    return simplest_of(good) if good else simplest
+
+
+def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
+    together: dict[int, list[Witness]] = {}
+    for one in tried:
+        together.setdefault(one.horizon, []).append(one)
+    return {horizon: best_of(together[horizon]) for horizon in sorted(together)}
+
+
+def _contradictions(paying: list[Witness], cells: Cells) -> list[str]:
+    """An argument that says clone-proof where a deviation pays is a fault of ours, and is shown, not hidden."""
+    wrong = [one for one in paying if cells[one.agent, one.horizon].argument is not None]
+    return [
+        f"contradiction, please report: copies {one.copies} of {one.agent} pay at horizon {one.horizon}, against this "
+        f"argument: {cells[one.agent, one.horizon].argument}"
+        for one in wrong[:3]
+    ]
+
+
+def _against_any(question: Question, agent: str | None) -> Audit:
+    """Dominance: every strategy and every realisation of the others, for one agent or for each in turn."""
+    mechanism: Mechanism = question.mechanisms[question.horizons[0]]
+    names = [agent] if agent is not None else list(dict.fromkeys(question.representatives.values()))
+    found = [dominance(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
+    severity: list[Verdict] = ["clone-proof", "undecided", "exploitable"]
+    worst = max(found, key=lambda one: (severity.index(one.verdict), one.worst.relative_gain))
+    if len(found) == 1:
+        return worst
+    others = "; ".join(f"{name}: {one.verdict}" for name, one in zip(names, found, strict=True))
+    return replace(
+        worst,
+        scope=f"{worst.scope} Agent by agent: {others}.",
+        tried=tuple(witness for one in found for witness in one.tried),
+        seconds=sum(one.seconds for one in found),
+    )

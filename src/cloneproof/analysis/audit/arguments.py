@@ -1,0 +1,158 @@
+"""Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
+
+Each takes a market, the mechanism that runs over its horizon and an agent, and returns a sentence, or None where its
+conditions do not hold. Three are elementary. Two are theorems of docs/holdout.md, whose proofs are ours and have not
+been reviewed by others; a verdict that rests on one of them says so. All are about replications (every original at
+least once): withholding, several accounts and priors that differ between originals are not covered.
+"""
+
+from __future__ import annotations
+
+import math
+
+from cloneproof.engines.closed_form.structure import epochs
+from cloneproof.market.agents import Agent
+from cloneproof.market.market import Market
+from cloneproof.market.priors import smallest_gap
+from cloneproof.market.rewards import bernoulli, deterministic
+from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rules.etc import average
+from cloneproof.mechanisms.rules.uniform import indifferent
+
+ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
+
+
+def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """An argument that needs no theorem, or None."""
+    return (
+        _indistinguishable(market, running, agent)
+        or _blind(market, running, agent)
+        or _unlearned(market, running, agent)
+    )
+
+
+def theorem(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """A theorem of docs/holdout.md whose conditions hold, or None."""
+    return _commitment(market, running, agent) or _holdout(market, running, agent)
+
+
+def rounds_are_given(market: Market, running: Mechanism) -> bool:
+    """Whether how many rounds an agent gets does not depend on rewards nor on what is registered."""
+    if len(market.agents) == 1:
+        return True
+    rule = running.agent
+    if rule is None:
+        return False
+    return is_uniform(rule) or (is_committing(rule) and market.horizon < len(market.agents) * rule.explore)
+
+
+def is_uniform(rule: Rule) -> bool:
+    """Whether it is the uniform choice."""
+    return rule.priority is indifferent and rule.explore == 0 and not rule.commits
+
+
+def is_committing(rule: Rule) -> bool:
+    """Whether it explores and then commits to the highest average."""
+    return rule.priority is average and rule.commits and not rule.binarise
+
+
+def same_prior(agent: Agent) -> bool:
+    """Whether the originals are exchangeable: independent, of one prior."""
+    return all(prior == agent.priors[0] for prior in agent.priors)
+
+
+def _indistinguishable(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """All arms of the agent have one and the same mean, and the choice of agents sees no arms.
+
+    The agent's rewards are then the same independent sequence whatever it registers. A hold-out score can only be lost
+    by too many arms, which never raises the chance to win.
+    """
+    one_mean = agent.count == 1 or (agent.support is not None and len(agent.support) == 1)
+    if one_mean and (running.agent is not None or len(market.agents) == 1):
+        return (
+            "every arm that the agent can register has the same mean, and agents are chosen without regard to arms: "
+            "its rewards have the same law whatever it registers"
+        )
+    return None
+
+
+def _blind(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """Neither agents nor arms are chosen by their rewards, and an arm is as good as any other before they come."""
+    if same_prior(agent) and is_uniform(running.arm) and rounds_are_given(market, running):
+        return (
+            "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is "
+            "worth the prior's mean whatever is registered"
+        )
+    return None
+
+
+def _unlearned(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """Exploration lasts to the end however little is registered, so no reward is ever acted upon."""
+    if running.sample is not None or not same_prior(agent) or not rounds_are_given(market, running):
+        return None
+    if all(rounds <= agent.count * arm_rounds for rounds, arm_rounds in _stages(market, running)):
+        return (
+            "exploration does not end before the horizon, even with honest registration, and the originals are "
+            "exchangeable: every round is worth the prior's mean whatever is registered"
+        )
+    return None
+
+
+def _commitment(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """Step 1 of the hold-out proof: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
+    if running.sample is not None or not is_committing(running.arm) or not rounds_are_given(market, running):
+        return None
+    if not same_prior(agent) or agent.support is None:
+        return None
+    for rounds, arm_rounds in _stages(market, running):
+        bound = _error_exponent(market, agent, arm_rounds)
+        if bound > math.log(arm_rounds) - math.log(agent.count * rounds) - ROUNDING:
+            return None
+    return (
+        "a theorem (docs/holdout.md, step 1 of the proof; not a computation, and the proof is ours): the exploration "
+        "of m rounds per arm meets (l - 1) exp(-m gap^2) <= m / (l T), so what copies add in exploration costs more "
+        "than they can gain, for every number of copies"
+    )
+
+
+def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
+    """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
+    rule, score = running.agent, running.score
+    if not isinstance(score, HoldOut) or rule is None or running.restart != "award" or running.sample is not None:
+        return None
+    if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
+        return None
+    if agent.count > score.max_arms or market.horizon < len(market.agents) * rule.explore:
+        return None
+    gap = smallest_gap(agent.support)
+    bound = _error_exponent(market, agent, running.arm.explore)
+    needed = math.log(running.arm.explore) + math.log(gap) - math.log(agent.count * market.horizon)
+    if bound > needed - ROUNDING:
+        return None
+    return (
+        "the hold-out theorem (docs/holdout.md; not a computation, and the proof is ours): scores count fresh rewards "
+        "only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies"
+    )
+
+
+def _stages(market: Market, running: Mechanism) -> list[tuple[int, int]]:
+    """(rounds at most, exploration rounds per arm) of each stretch in which an agent's arms start afresh."""
+    if running.agent is None:
+        return epochs(running, market.horizon)
+    agents, trial, m = len(market.agents), running.agent.explore, running.arm.explore
+    if is_committing(running.agent) and market.horizon < agents * trial:
+        return [(min(market.horizon, trial), m)]
+    if is_committing(running.agent) and running.restart == "award":
+        return [(trial, m), (market.horizon - agents * trial, m)] if market.horizon > agents * trial else [(trial, m)]
+    return [(market.horizon, m)]
+
+
+def _error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
+    """The logarithm of a bound on the chance that an honest ETC commits to an arm that is not best (Hoeffding)."""
+    assert agent.support is not None
+    family = market.family
+    sure = family.quantile is bernoulli.quantile and set(agent.support) <= {0.0, 1.0}
+    if agent.count == 1 or len(agent.support) == 1 or sure or family.quantile is deterministic.quantile:
+        return -math.inf
+    return math.log(agent.count - 1) - arm_rounds * smallest_gap(agent.support) ** 2 / (4 * family.spread**2)

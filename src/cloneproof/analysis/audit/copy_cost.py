@@ -1,0 +1,25 @@
+"""A cost per copy: how large a fee for each extra arm would make honesty the best of what was searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.engines.estimate import Estimate
+
+
+def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
+    """The smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
+
+    None where none pays anyway (within its error). With a cost c a deviation of e extra arms gains gain - c e, so the
+    answer is the largest gain per extra arm.
+    """
+    best: tuple[Estimate, Witness] | None = None
+    for one in tried:
+        extra = sum(one.copies) - len(one.copies)
+        if extra <= 0 or one.gain.high <= 0 or one.gain.value <= 0:
+            continue
+        cost = Estimate(one.gain.value / extra, one.gain.error / extra, one.gain.kind, one.gain.method)
+        if best is None or cost.value > best[0].value:
+            best = cost, one
+    return best

@@ -1,0 +1,128 @@
+"""Opponents that the reward family can realise, chosen against the agent: from a threshold to a witness.
+
+A positive point of the sweep is not yet an attack: an opponent's score is random too. So the search runs over what
+opponents can be: some of them with one mean each, the rest at 0, or, against a hold-out score, all of them without a
+score. It runs in floats; only what an evaluation in balls proves becomes a witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from cloneproof.analysis.audit.competition import Competition
+from cloneproof.analysis.audit.sweep import Sweep
+from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.closed_form.arithmetic import FLOATS, Array
+from cloneproof.engines.closed_form.ties import tie_nodes
+from cloneproof.market.copies import full_copies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+
+COARSE, FINE = 101, 21  # means tried, at first and around the best
+MOST_MEANS = 400  # of deterministic opponents
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """What the others are: `strong` of them with this mean, the rest at 0; None: all without a score."""
+
+    mean: float | None
+    strong: int
+    gain: float
+
+
+def best_opponents(game: Competition, sweep: Sweep, tolerance: float) -> Opponents:
+    """The most paying opponents found for one deviation, in floats (beyond the tolerance)."""
+    if not game.contested:
+        return Opponents(0.0, 0, float(sweep.excess(tolerance)[0]))
+    excess = sweep.excess(tolerance)
+    found = []
+    if game.max_arms is not None:
+        found.append(Opponents(None, 0, float(excess[0])))
+        sweep = Sweep(sweep.copies, sweep.thresholds[1:], sweep.gains[1:], sweep.honest[1:])
+        excess = excess[1:]
+    scores, steps = sweep.thresholds[:-1], excess[:-1] - excess[1:]  # what is won at each score, and lost if never
+    for strong in range(1, game.agents):
+        means = _means(game, scores)
+        for _ in range(2):
+            values = excess[-1] + _winning(game, scores, means, strong) @ steps
+            best = int(np.argmax(values))
+            found.append(Opponents(float(means[best]), strong, float(values[best])))
+            if game.deterministic:
+                break
+            width = 1 / (COARSE - 1)
+            means = np.clip(np.linspace(means[best] - width, means[best] + width, FINE), 0, 1)
+    return max(found, key=lambda own: own.gain)
+
+
+def _means(game: Competition, scores: Array) -> Array:
+    """The means to try: a grid; or, where a score is the mean itself, every score and one between each two."""
+    if not game.deterministic:
+        return np.linspace(0, 1, COARSE)
+    ends = np.unique(np.concatenate([[0.0], scores, [1.0]]))
+    tried = np.unique(np.concatenate([ends, (ends[1:] + ends[:-1]) / 2]))
+    return tried if len(tried) <= MOST_MEANS else tried[:: -(-len(tried) // MOST_MEANS)]
+
+
+def _winning(game: Competition, scores: Array, means: Array, strong: int) -> Array:
+    """The chance to win with each score, for each mean: ties by the integral over a tie-breaker."""
+    if game.deterministic:
+        below, at = (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
+    else:
+        reached = scores.astype(int)
+        whole = _binomial_laws(game.score_rounds, tuple(means))
+        below, at = (np.cumsum(whole, axis=1) - whole)[:, reached], whole[:, reached]
+    weak = game.agents - 1 - strong
+    nodes, weights = tie_nodes(game.agents - 1, FLOATS)
+    total = np.zeros(at.shape)
+    for x, weight in zip(nodes, weights, strict=True):
+        total += weight * (below + x * at) ** strong * np.where(scores > 0, 1.0, x) ** weak
+    return total
+
+
+@lru_cache(maxsize=4)
+def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
+    """The chance of every number of successes, a row for each mean."""
+    number, mean = np.arange(rounds + 1), np.array(means)[:, None]
+    ways = gammaln(rounds + 1) - gammaln(number + 1) - gammaln(rounds - number + 1)
+    return np.asarray(np.exp(ways + xlogy(number, mean) + xlog1py(rounds - number, -mean)))
+
+
+def proven_witness(
+    market: Market, mechanism: Mechanism, agent: str, copies: tuple[int, ...], opponents: Opponents, tolerance: float
+) -> Witness | None:
+    """The deviation against these opponents, if its gain is proven to be above the tolerance."""
+    own, extra = _realised(market, mechanism, agent, opponents)
+    honest_copies = full_copies(own.agents, extra)
+    all_copies = full_copies(own.agents, {**extra, agent: copies})
+    honest = evaluate(own, mechanism, honest_copies, arithmetic="ball").payoff[agent]
+    copied = evaluate(own, mechanism, all_copies, arithmetic="ball").payoff[agent]
+    gain = copied - honest
+    if gain.low > 0 and gain.low > tolerance * honest.high * (1 + 1e-12):
+        return Witness(agent, copies, honest, copied, gain, own, all_copies)
+    return None
+
+
+def _realised(
+    market: Market, mechanism: Mechanism, agent: str, opponents: Opponents
+) -> tuple[Market, dict[str, tuple[int, ...]]]:
+    """The market with these opponents, and what they register if that is not honest."""
+    others = [own for own in market.agents if own.name != agent]
+    if opponents.mean is None:
+        assert isinstance(mechanism.score, HoldOut)
+        most = mechanism.score.max_arms
+        copies = {own.name: (max(1, most + 2 - own.count), *(1,) * (own.count - 1)) for own in others}
+        return market.at({own.name: (0.5,) * own.count for own in others}), copies
+    if opponents.strong == 0:  # the others do not matter: they stay as they are, if balls can hold them
+        vague = [own for own in others if any(prior.atoms is None for prior in own.priors)]
+        return market.at({own.name: (0.5,) * own.count for own in vague}) if vague else market, {}
+    means = {
+        own.name: (opponents.mean if number < opponents.strong else 0.0,) * own.count
+        for number, own in enumerate(others)
+    }
+    return market.at(means), {}

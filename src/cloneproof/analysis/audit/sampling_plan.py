@@ -1,0 +1,71 @@
+"""What is sampled: everything where no exact engine applies, or the best find of a quadrature, to make sure of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cloneproof.analysis.audit import arguments
+from cloneproof.analysis.audit.exact import Searched
+from cloneproof.analysis.audit.judgement import GUESSED, best_of, witness
+from cloneproof.analysis.audit.question import Clock, Question
+from cloneproof.analysis.audit.sampled import sample
+from cloneproof.analysis.audit.vectors import Vector, grid, ladders
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import EngineError
+from cloneproof.mechanisms.mechanism import HoldOut
+
+MOST_SAMPLED_HORIZONS = 50
+
+
+def sampled_results(question: Question, runs: int | None, seed: int, clock: Clock) -> list[Searched]:
+    """Successive elimination for every agent and horizon, but for those whom an elementary argument covers."""
+    if len(question.horizons) > MOST_SAMPLED_HORIZONS:
+        raise EngineError(
+            f"expected at most {MOST_SAMPLED_HORIZONS} horizons where no exact engine applies, got "
+            f"{len(question.horizons)}; ask for fewer, or for shorter ones"
+        )
+    results: list[Searched] = []
+    plans: list[tuple[str, int, list[Vector]]] = []
+    for agent in dict.fromkeys(question.representatives.values()):
+        for horizon, market in question.markets.items():
+            running = question.mechanisms[horizon].facing(len(market.agents), horizon)
+            argument = arguments.elementary(market, running, question.agent(agent))
+            if argument is not None and not isinstance(running.score, HoldOut):
+                results.append(_argued(question, agent, horizon, argument))
+            else:
+                plans.append((agent, horizon, _vectors(question, agent, horizon)))
+    estimates = sum(len(vectors) for _, _, vectors in plans)
+    for number, (agent, horizon, vectors) in enumerate(plans):
+        budget = None if clock.left is None else max(clock.left / (len(plans) - number), 1e-3)
+        results.append(sample(question, agent, horizon, vectors, estimates, runs, seed, clock, budget))
+    return results
+
+
+def _argued(question: Question, agent: str, horizon: int, argument: str) -> Searched:
+    """A first copy, whose gain is nothing by an argument; what the payoff is, nobody had to find out."""
+    market, vector = question.markets[horizon], _vectors(question, agent, horizon)[0]
+    half = market.share * market.horizon / 2  # means lie in [0, 1]
+    payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
+    same = witness(question, agent, horizon, vector, payoff, payoff)
+    same = replace(same, gain=Estimate(0.0, 0.0, "proven", f"an argument: {argument}"))
+    return Searched(agent, "argument", {horizon: payoff}, {vector: [same]})
+
+
+def confirm_guesses(question: Question, results: list[Searched], runs: int | None, seed: int, clock: Clock) -> None:
+    """Where the errors are guesses, sample the most promising deviation of each agent."""
+    guessed = [r for r in results if r.found and any(GUESSED in one.gain.method for one in r.witnesses)]
+    for result in guessed:
+        best = best_of(result.witnesses)
+        if best.gain.value > 0 and not clock.spent:
+            found = sample(
+                question, result.agent, best.horizon, [best.copies], len(guessed), runs, seed, clock, clock.left
+            )
+            for vector, own in found.found.items():
+                result.found[vector] = [own[0] if w.horizon == best.horizon else w for w in result.found[vector]]
+
+
+def _vectors(question: Question, agent: str, horizon: int) -> list[Vector]:
+    """The grid and the ladders, fewest arms first: the dear ones are the first to fall to a budget."""
+    kinds = question.kinds(agent)
+    rungs = [vector for ladder in ladders(kinds, horizon) for vector in ladder]
+    return sorted({*grid(kinds, question.max_copies)[0], *rungs}, key=lambda vector: (sum(vector), vector))

@@ -1,0 +1,100 @@
+"""The scope of a verdict in words: who was looked at, what was tried, with what, and why nothing was missed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cloneproof.analysis.audit.coverage import Coverage
+from cloneproof.analysis.audit.exact import Searched
+from cloneproof.analysis.audit.question import Question
+from cloneproof.analysis.audit.verdict import Verdict, Witness
+
+Cells = dict[tuple[str, int], Coverage]
+
+
+def scope_of(question: Question, verdict: Verdict, worst: Witness, results: list[Searched], cells: Cells) -> str:
+    """One paragraph."""
+    parts = [_who(question), _tried(question, results), *_left_out(results)]
+    if verdict == "exploitable":
+        parts.append(_evidence(worst))
+        parts.append("larger gains, with copies that were not tried, are possible")
+    else:
+        parts += _reasons(question, cells)
+    return "; ".join(parts) + "."
+
+
+def _who(question: Question) -> str:
+    horizons = question.horizons
+    when = (
+        f"horizon {horizons[0]}"
+        if len(horizons) == 1
+        else f"{len(horizons)} horizons from {horizons[0]} to {horizons[-1]}"
+    )
+    slack = f", gains of up to {question.tolerance:.3g} of the honest payoff pass" if question.tolerance else ""
+    return f"replications by {_listed(question.agents)} against honest others with the market's priors, {when}{slack}"
+
+
+def _tried(question: Question, results: list[Searched]) -> str:
+    words = []
+    for result in {each.agent: each for each in results}.values():
+        vectors = [v for each in results if each.agent == result.agent for v in each.found]
+        most = max((max(vector) for vector in vectors), default=1)
+        words.append(f"{len(set(vectors))} vectors of copies of {result.agent} (up to {most} of an original)")
+    engines = _listed(sorted({result.engine for result in results}))
+    how = {
+        "closed-form": "closed form, the best and the doubtful ones in balls",
+        "tree": "state tree in floats",
+        "sampled": "paired samples",
+        "argument": "argument alone",
+        "argument and sampled": "argument, and paired samples",
+    }
+    cap = f"up to {question.max_copies} of each and ladders of 2, 4, 8, .."
+    return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
+
+
+def _left_out(results: list[Searched]) -> list[str]:
+    reasons = Counter(why for result in results for why in result.left_out.values())
+    return [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
+
+
+def _evidence(worst: Witness) -> str:
+    gain = worst.gain
+    if gain.kind == "proven":
+        return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
+    if gain.kind == "confidence":
+        return f"the gain of {gain.value:.6g} has a confidence sequence of half-width {gain.error:.3g} ({gain.method})"
+    return (
+        f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
+        f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"
+    )
+
+
+def _reasons(question: Question, cells: Cells) -> list[str]:
+    """The argument for each agent (those of several horizons together), or what was not ruled out."""
+    words = []
+    for agent in question.agents:
+        own = {horizon: cell for (name, horizon), cell in cells.items() if name == agent}
+        covered = [cell.argument for cell in own.values() if cell.argument is not None]
+        for argument, number in list(Counter(_general(a, len(own)) for a in covered).items())[:3]:
+            at = "" if len(own) == 1 else f" at {number} of {len(own)} horizons"
+            words.append(f"complete for {agent}{at}: {argument}")
+        loose = {horizon: cell for horizon, cell in own.items() if cell.argument is None}
+        if loose:
+            horizon = max(loose, key=lambda h: loose[h].not_ruled_out)
+            at = "" if len(own) == 1 else f" at {len(loose)} of {len(own)} horizons"
+            words.append(
+                f"not complete for {agent}{at}: {loose[horizon].why_not}, so a gain of up to "
+                f"{loose[horizon].not_ruled_out:.4g} at horizon {horizon} is not ruled out"
+            )
+    return words
+
+
+def _general(argument: str, horizons: int) -> str:
+    """Without the numbers of one horizon, where there are several."""
+    if horizons == 1 or not argument.startswith("every vector of fewer"):
+        return argument
+    return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
+
+
+def _listed(words: list[str] | tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

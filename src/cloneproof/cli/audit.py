@@ -1,0 +1,156 @@
+"""`cloneproof audit`: can the mechanism be gamed? Exit code 0 clone-proof, 1 exploitable, 3 undecided, 2 bad input."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from cloneproof.analysis.audit.api import audit as run_audit
+from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.cli.arguments import AsJson, MarketFile, MechanismName, Settings, chosen_mechanism
+from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.market.toml import load_market
+
+EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
+MOST_ROWS = 12
+
+
+def audit(
+    market_file: MarketFile,
+    mechanism: MechanismName,
+    settings: Settings = None,
+    agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
+    max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
+    opponents: Annotated[str, typer.Option(help="market: honest, with their priors; any: dominance.")] = "market",
+    horizons: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Every horizon from first to last.")
+    ] = None,
+    withhold: Annotated[bool, typer.Option("--withhold", help="Also leave originals out; reported apart.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="Also use two accounts; reported apart.")] = False,
+    copy_cost: Annotated[bool, typer.Option("--copy-cost", help="The fee per copy that would stop it.")] = False,
+    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none; 0.005 is half a %.")] = 0.0,
+    budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop searching after this time.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
+    certificate: Annotated[str | None, typer.Option(metavar="FILE", help="Write what `verify` can check.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
+
+    Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
+    """
+    writers = [_writer(kind, path) for kind, path in (("html", html), ("certificate", certificate)) if path is not None]
+    market = load_market(market_file)
+    with progress_bar() as bar:
+        task = bar.add_task(f"auditing {mechanism}", total=None)
+        found = run_audit(
+            market,
+            lambda own: chosen_mechanism(mechanism, settings, own),
+            agent,
+            max_copies,
+            opponents,  # type: ignore[arg-type]
+            withhold,
+            tolerance,
+            horizons,
+            split,
+            copy_cost,
+            budget,
+            runs,
+            seed,
+            lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
+        )
+    if as_json:
+        print_json(as_data(found))
+    else:
+        _show(found, f"{mechanism} on {market_file}")
+    for write, path in writers:
+        write(found, path)
+    raise typer.Exit(EXIT[found.verdict])
+
+
+def _writer(kind: str, path: str) -> tuple[Callable[[Audit, str], None], str]:
+    """What writes a report or a certificate; loaded late, since drawing takes a second to load."""
+    if kind == "html":
+        from cloneproof.report.audit_page import write_audit_page
+
+        return write_audit_page, path
+    from cloneproof.analysis.certificate import write_certificate
+
+    return write_certificate, path
+
+
+def _show(found: Audit, title: str) -> None:
+    worst = found.worst
+    table = new_table(
+        f"{title}: {found.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"
+    )
+    best = sorted(found.tried, key=lambda one: one.relative_gain, reverse=True)
+    rows = list(dict.fromkeys(_row(one) for one in [worst, *best]))
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*row)
+    for name, one in found.apart.items():
+        table.add_section()
+        table.add_row(f"{name}: {one.agent}", *_row(one)[1:])
+    print_table(table)
+    further = len(rows) - MOST_ROWS
+    print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
+    print(textwrap.fill(f"Scope: {found.scope}", width=100))
+    for text in found.notes:
+        note(text)
+
+
+def _row(one: Witness) -> tuple[str, ...]:
+    return (
+        one.agent,
+        ",".join(map(str, one.copies)),
+        str(one.horizon),
+        f"{one.honest.value:.6g}",
+        f"{one.copied.value:.6g}",
+        f"{one.gain.value:+.6g}",
+        f"{one.gain.error:.1e}",
+        f"{100 * one.relative_gain:+.3g}",
+    )
+
+
+def as_data(found: Audit) -> dict[str, Any]:
+    """The audit as JSON; over several horizons, the curve of copies is that of the witness's horizon."""
+    return {
+        "verdict": found.verdict,
+        "scope": found.scope,
+        "tolerance": found.tolerance,
+        "mechanism": found.mechanism.to_dict(),
+        "worst": witness_data(found.worst),
+        "tried": [witness_data(one) for one in found.tried if one.horizon == found.worst.horizon],
+        "by_horizon": [witness_data(one) for one in found.by_horizon.values()],
+        "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in found.thresholds],
+        "apart": {name: witness_data(one) for name, one in found.apart.items()},
+        "notes": list(found.notes),
+        "seconds": found.seconds,
+    }
+
+
+def _score(threshold: float) -> float | str:
+    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
+    if math.isfinite(threshold):
+        return threshold
+    return "nobody else has a score" if threshold < 0 else "out of reach"
+
+
+def witness_data(one: Witness) -> dict[str, Any]:
+    """A witness as JSON; a relative gain over nothing is None."""
+    relative = one.relative_gain
+    return {
+        "agent": one.agent,
+        "copies": list(one.copies),
+        "horizon": one.horizon,
+        "honest": one.honest.to_dict(),
+        "copied": one.copied.to_dict(),
+        "gain": one.gain.to_dict(),
+        "relative_gain": relative if math.isfinite(relative) else None,
+        "all_copies": {name: list(own) for name, own in one.all_copies.items()},
+    }

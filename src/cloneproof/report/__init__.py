@@ -1,0 +1,1 @@
+"""Reports: figures with one look, and pages that need nothing but a browser."""

@@ -1,0 +1,182 @@
+"""An audit in words: numbers as people write them, the verdict as a sentence, priors and copies spelled out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.agents import Agent
+from cloneproof.market.priors import Prior
+
+MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def shown(name: object) -> str:
+    r"""A name as a page can show it: what cannot be printed is replaced.
+
+    >>> shown("ana\x00")
+    'ana\ufffd'
+    """
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
+
+
+def number(value: Estimate | float, sign: bool = False) -> str:
+    """A number to the digits that a reader can use.
+
+    >>> number(1955.04), number(316.5034), number(0.25, sign=True), number(-0.000123)
+    ('1,955', '316.5', '+0.25', '\u22120.000123')
+    """
+    value = value.value if isinstance(value, Estimate) else value
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e15:
+        text = f"{size:g}"
+    elif size >= 1000:
+        text = f"{size:,.0f}"
+    elif size >= 100:
+        text = f"{size:.1f}"
+    elif size >= 0.1 or size == 0:
+        text = f"{size:.2f}"
+    else:
+        text = f"{size:.3g}" if size >= 1e-4 else power_of_ten(size, up=False)
+    return (MINUS if value < 0 else "+" if sign and value else "") + text
+
+
+def power_of_ten(value: float, up: bool = True) -> str:
+    """A number of any size in two digits; an error bound is rounded up.
+
+    >>> power_of_ten(5.37e-11)
+    '5.4·10⁻¹¹'
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    exponent = math.floor(math.log10(value))
+    tenths = 10 * value / 10.0**exponent
+    mantissa = (math.ceil(tenths) if up else round(tenths)) / 10
+    if mantissa >= 10:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:g}·10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
+def error_words(estimate: Estimate) -> str:
+    """The half-width of the error, rounded up."""
+    error = estimate.error
+    if error == 0 or error < 1e-3 or error >= 1e6:
+        return f"±{FIXED}{power_of_ten(error)}"
+    digits = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return f"±{FIXED}{math.ceil(error / digits) * digits:,.6g}"
+
+
+def kind_words(estimate: Estimate) -> str:
+    """What the error bound means."""
+    meaning = {
+        "proven": "proven: the true value lies within the bound",
+        "confidence": "with the probability that the method states",
+        "estimated": "the bound is a count or an estimate of errors, not a proof",
+    }
+    return f"{meaning[estimate.kind]} ({estimate.method})"
+
+
+def percent(witness: Witness) -> str:
+    """The relative gain.
+
+    A deviation that turns nothing into something has no percentage.
+    """
+    if math.isinf(witness.relative_gain):
+        return "from nothing"
+    value = 100 * witness.relative_gain
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 1 or value == 0 else 3
+    return f"{value:{'+' if value else ''},.{digits}f}{NARROW}%".replace("-", MINUS)
+
+
+def copies_words(copies: Sequence[int]) -> str:
+    """A vector of copies.
+
+    >>> copies_words((2, 1))
+    '(2, 1)'
+    """
+    return f"({', '.join(map(str, copies))})"
+
+
+def times(count: int) -> str:
+    """How often."""
+    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def copies_sentence(copies: Sequence[int]) -> str:
+    r"""What is registered how often.
+
+    >>> print(*map(copies_sentence, [(2, 1), (3, 3), (4, 1, 1)]), sep="\n")
+    the first original twice, the second once
+    each of its 2 originals 3 times
+    the first original 4 times, the others once
+    """
+    if len(copies) == 1:
+        return f"its one original {times(copies[0])}"
+    if len(set(copies)) == 1:
+        return f"each of its {len(copies)} originals {times(copies[0])}"
+    if len(copies) > 2 and len(set(copies[1:])) == 1:
+        return f"the first original {times(copies[0])}, the others {times(copies[1])}"
+    names = [ORDINALS[k] if k < len(ORDINALS) else f"{k + 1}th" for k in range(len(copies))]
+    parts = [f"the {name} {times(count)}" for name, count in zip(names, copies, strict=True)]
+    return ", ".join([parts[0].replace(f"the {names[0]}", f"the {names[0]} original"), *parts[1:]])
+
+
+def prior_words(prior: Prior) -> str:
+    """What is known of a mean."""
+    if prior.atoms is None:
+        facts = ", ".join(f"{key} {value}" for key, value in prior.to_dict().items())
+        return f"a mean from a continuous prior ({shown(facts)})"
+    if len(prior.atoms) == 1:
+        return f"mean {prior.atoms[0][0]:g}"
+    parts = [f"{value:g} (probability {weight:.3g})" for value, weight in prior.atoms[:6]]
+    return "mean " + ", ".join(parts[:-1]) + f" or {parts[-1]}" + (", .." if len(prior.atoms) > 6 else "")
+
+
+def agent_words(agent: Agent) -> str:
+    """An agent's originals and what it knows of them."""
+    kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
+    if len(kinds) == 1:
+        return ("one original with " if agent.count == 1 else f"{agent.count} originals, each with ") + kinds[0]
+    return f"{agent.count} originals: " + "; ".join(map(prior_words, agent.priors))
+
+
+def verdict_sentence(audit: Audit) -> str:
+    """The verdict in a sentence."""
+    worst, tolerance = audit.worst, audit.tolerance
+    beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
+    name, rounds = shown(worst.agent), f"{worst.horizon:,} rounds"
+    if audit.verdict == "exploitable":
+        return (
+            f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
+            f"{rounds} ({percent(worst)}) by registering {copies_sentence(worst.copies)}."
+        )
+    if audit.verdict == "clone-proof":
+        return (
+            f"Registering copies does not pay{beyond}, within the scope stated below. The best copies tried, "
+            f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
+            f"({percent(worst)})."
+        )
+    most = max(worst.gain.high, 0.0)
+    relative = f" ({number(100 * most / worst.honest.value)}{NARROW}%)" if worst.honest.value > 0 else ""
+    return (
+        f"No attack was proven{' beyond the tolerance' if tolerance else ''}, and honesty was not proven best: "
+        f"among what was tried, a gain of up to {number(most)}{relative} for {name} is not ruled out."
+    )
+
+
+def shown_lines(text: str) -> str:
+    """Several lines, as a page can show them."""
+    return "\n".join(shown(line) for line in text.split("\n"))
+
+
+def sentence(text: str) -> str:
+    """A text that begins and ends like a sentence.
+
+    >>> sentence("copies of ana, up to 4 of each")
+    'Copies of ana, up to 4 of each.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -1,0 +1,264 @@
+"""The audit finds what is there, claims no more than it knows, and says what it looked at."""
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.audit.judgement import GUESSED
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
+UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
+
+
+def one_agent(prior, horizon, originals=2, rewards="bernoulli"):
+    return cp.Market([cp.Agent("ana", originals, prior)], horizon=horizon, rewards=rewards)
+
+
+def etc_payoff(values, copies, m, horizon):
+    """ETC over one agent's Bernoulli arms, for two originals of known means, in fractions."""
+    arms = [Fraction(value) for value, count in zip(values, copies, strict=True) for _ in range(count)]
+    if horizon <= len(arms) * m:
+        return horizon * sum(arms, Fraction(0)) / len(arms)
+    laws = [[math.comb(m, s) * p**s * (1 - p) ** (m - s) for s in range(m + 1)] for p in arms]
+    chosen = Fraction(0)
+    for k, law in enumerate(laws):
+        for s in range(m + 1):
+            ties = [Fraction(1)]  # the chance that so many others tie, all others being at most s
+            for j, other in enumerate(laws):
+                if j != k:
+                    below = sum(other[:s], Fraction(0))
+                    ties = [
+                        (ties[i] if i < len(ties) else 0) * below + (ties[i - 1] * other[s] if i else 0)
+                        for i in range(len(ties) + 1)
+                    ]
+            chosen += arms[k] * law[s] * sum(chance / (i + 1) for i, chance in enumerate(ties))
+    return m * sum(arms) + (horizon - len(arms) * m) * chosen
+
+
+@pytest.mark.parametrize(("m", "horizon", "size"), [(8, 30_000, 0.001), (5, 30_000, 0.01), (2, 30_000, 0.09)])
+def test_planted_weaknesses_of_known_size_are_found_and_proven(m, horizon, size):
+    found = cp.audit(one_agent(HALF, horizon), cp.mechanism("etc", arm_rounds=m))
+    assert found.verdict == "exploitable"
+    assert found.worst.gain.kind == "proven"
+    assert found.worst.relative_gain == pytest.approx(size, rel=0.15)
+    worlds = [(a, b) for a in (0, Fraction(1, 2)) for b in (0, Fraction(1, 2))]
+    honest, copied = (
+        sum(etc_payoff(world, copies, m, horizon) for world in worlds) / 4
+        for copies in ((1, 1), found.worst.copies if sum(found.worst.copies) < 12 else (2, 2))
+    )
+    assert found.worst.honest.low <= honest <= found.worst.honest.high
+    if sum(found.worst.copies) < 12:
+        assert found.worst.gain.low <= copied - honest <= found.worst.gain.high
+
+
+def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
+    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
+    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 120, 400)] + [UNIFORM]
+    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 3, 5)]
+    verdicts = [cp.audit(market, mechanism, max_copies=2).verdict for mechanism in [*harmless, *planted]]
+    assert verdicts == ["clone-proof"] * 4 + ["exploitable"] * 3
+
+
+def test_no_false_alarm_where_mechanisms_are_clone_proof_by_construction():
+    draw = random.Random(5)
+    for number in range(120):
+        values = sorted(draw.sample([0.0, 0.25, 0.5, 0.75, 1.0], draw.choice([1, 2, 2, 3])))
+        weights = [draw.random() + 0.1 for _ in values]
+        prior = cp.Discrete(values, [w / math.fsum(weights) for w in weights])
+        agents = [cp.Agent("ana", draw.choice([1, 2, 3]), prior), cp.Agent("bo", 1, cp.Point(draw.random()))]
+        market = cp.Market(agents[: draw.choice([1, 2])], horizon=draw.choice([1, 3, 10, 40, 700]))
+        mechanism = cp.mechanism("uniform-etc", market=market) if number % 3 else UNIFORM
+        if mechanism is UNIFORM:
+            market = market.with_horizon(min(market.horizon, 10))
+        found = cp.audit(market, mechanism, max_copies=2)
+        assert found.verdict == "clone-proof", (market, found.scope)
+
+
+def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
+    draw = random.Random(11)
+    seen = set()
+    for _ in range(40):
+        values = sorted(draw.sample([0.1, 0.3, 0.6, 0.9], 2))
+        market = one_agent(cp.Discrete(values, [0.5, 0.5]), draw.choice([12, 30, 90]), draw.choice([2, 3]))
+        mechanism = cp.mechanism("etc", arm_rounds=draw.choice([1, 2, 4, 9, 20]))
+        found = cp.audit(market, mechanism, max_copies=2)
+        honest = cp.evaluate(market, mechanism).payoff["ana"].value
+        originals = market.agents[0].count
+        gains = [
+            cp.evaluate(market, mechanism, {"ana": (a, b, *(1,) * (originals - 2))}).payoff["ana"].value - honest
+            for a in range(1, 9)
+            for b in range(1, a + 1)
+        ]
+        seen.add(found.verdict)
+        assert not (found.verdict == "clone-proof" and max(gains) > 1e-9), (market, mechanism)
+        assert not (found.verdict == "exploitable" and found.worst.gain.value > 0 and found.worst.gain.low <= 0)
+    assert {"clone-proof", "exploitable"} <= seen
+
+
+def test_ucb1_pays_at_seven_rounds():
+    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"))
+    assert (found.verdict, found.worst.copies) == ("exploitable", (2, 1))
+    assert found.worst.gain.value == pytest.approx(0.25, abs=1e-9)
+    assert "not a certified enclosure" in found.scope
+
+
+def test_h_ucb_is_found_out_over_horizons():
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=1, rewards="deterministic")
+    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", max_copies=2, horizons="1:30")
+    assert found.verdict == "exploitable"
+    assert list(found.by_horizon) == list(range(1, 31))
+    assert found.by_horizon[found.worst.horizon].gain.value >= found.worst.gain.value > 0.1
+    assert any(one.gain.value < 0 for one in found.tried)
+
+
+def test_etc_is_clone_proof_at_the_theorems_m_and_not_far_beyond_it():
+    quarter = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    assert cp.audit(one_agent(quarter, 1480), cp.mechanism("etc", arm_rounds=20)).verdict == "clone-proof"
+    later = cp.audit(one_agent(quarter, 58_400), cp.mechanism("etc", arm_rounds=20))
+    assert (later.verdict, later.worst.copies) == ("exploitable", (2, 2))
+    market = one_agent(quarter, 10_000)
+    assert cp.audit(market, cp.mechanism("etc", market=market)).verdict == "clone-proof"
+
+
+def test_uniform_etc():
+    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.5))], horizon=100)
+    weak = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1))
+    assert weak.verdict == "exploitable"
+    two = next(one for one in weak.tried if one.agent == "ana" and one.copies == (2, 2))
+    assert (two.honest.value, two.copied.value) == pytest.approx((15.5, 16.8125), abs=0.003)
+    for horizon in (100, 20_000):
+        market = market.with_horizon(horizon)
+        assert cp.audit(market, cp.mechanism("uniform-etc", market=market)).verdict == "clone-proof"
+
+
+def test_h_etc_r_is_exploitable_at_the_smallest_trial():
+    prior = cp.Discrete([0, 0.5, 1], [1 / 3, 1 / 3, 1 / 3])
+    market = cp.Market([cp.Agent(name, 3, prior) for name in "abc"], horizon=100_000)
+    m = cp.mechanism("h-etc-r", market=market).parameters["arm_rounds"]
+    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), max_copies=2)
+    assert (found.verdict, found.worst.gain.kind) == ("exploitable", "proven")
+    assert found.worst.relative_gain > 0.1
+
+
+def test_h_etc_r_falls_to_a_ladder_at_the_longer_trial():
+    agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.988))]
+    market = cp.Market(agents, horizon=10**6, rewards="deterministic")
+    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", max_copies=2, budget_seconds=4)
+    assert (found.verdict, found.worst.copies, found.worst.gain.kind) == ("exploitable", (128, 1), "proven")
+    assert found.worst.relative_gain == pytest.approx(0.985, abs=0.01)
+
+
+def test_holdout_is_clone_proof_by_computation():
+    agents = [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
+    market = cp.Market(agents, horizon=4000)
+    found = cp.audit(market, cp.mechanism("holdout-h-etc", market=market))
+    assert found.verdict == "clone-proof"
+    assert "explore too long" in found.scope
+
+
+def test_a_theorem_is_called_a_theorem():
+    market = one_agent(cp.Discrete([0.25, 0.75], [0.5, 0.5]), 1000, rewards={"family": "gaussian", "sd": 0.5})
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=30), max_copies=2)  # a quadrature cannot decide by itself
+    assert found.verdict == "clone-proof"
+    assert "a theorem (docs/holdout.md" in found.scope
+    assert "not a computation" in found.scope
+    assert cp.audit(market, cp.mechanism("etc", arm_rounds=3), max_copies=2, runs=64).verdict != "clone-proof"
+
+
+def test_a_tolerance_lets_small_gains_pass_and_is_relative():
+    market, mechanism = one_agent(HALF, 30_000), cp.mechanism("etc", arm_rounds=8)
+    assert cp.audit(market, mechanism, tolerance=0.0005).verdict == "exploitable"
+    assert cp.audit(market, mechanism, tolerance=0.005).verdict == "clone-proof"
+
+
+def test_undecided_says_what_was_not_ruled_out():
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=20)
+    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", max_copies=2, tolerance=0.5)
+    assert found.verdict == "undecided"
+    assert "no argument covers" in found.scope
+    assert "is not ruled out" in found.scope
+
+
+def test_a_gain_of_nothing_at_all_needs_a_tolerance():
+    found = cp.audit(one_agent(COIN, 8), cp.mechanism("ucb1"))
+    assert (found.verdict, found.worst.gain.value) == ("undecided", 0.0)
+    assert "too near the tolerance to tell" in found.scope
+    assert cp.audit(one_agent(COIN, 8), cp.mechanism("ucb1"), tolerance=1e-6).verdict == "clone-proof"
+
+
+def test_twins_are_searched_once_and_reported_each():
+    market = cp.Market([cp.Agent(name, 2, HALF) for name in ("ana", "bo")], horizon=100)
+    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), max_copies=2)
+    payoffs = {name: [one.copied.value for one in found.tried if one.agent == name] for name in ("ana", "bo")}
+    assert payoffs["ana"] == payoffs["bo"] != []
+    assert all(one.all_copies[one.agent] == one.copies for one in found.tried)
+
+
+def test_mechanisms_may_be_functions_of_the_market():
+    found = cp.audit(one_agent(COIN, 5), lambda own: cp.mechanism("etc", market=own), horizons=[5, 50, 500])
+    assert found.verdict == "clone-proof"
+    assert sorted(found.by_horizon) == [5, 50, 500]
+    assert "at 1 of 3 horizons" in found.scope or "at 3 of 3 horizons" in found.scope
+
+
+def test_a_quadratures_guess_decides_nothing():
+    market = one_agent(cp.Uniform(0, 1), 5000)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), max_copies=2, runs=64)
+    guessed = [one for one in found.tried if GUESSED in one.gain.method]
+    assert any(one.gain.low > 0 for one in guessed)
+    assert found.verdict == "undecided"
+
+
+def test_priors_that_differ_are_searched_one_by_one():
+    agent = cp.Agent("ana", prior=[cp.Discrete([0, 1], [0.1, 0.9]), cp.Discrete([0, 1], [0.9, 0.1])])
+    found = cp.audit(cp.Market([agent], horizon=85), cp.mechanism("etc", arm_rounds=6))
+    assert found.verdict == "exploitable"
+    assert found.worst.copies[0] > found.worst.copies[1]
+    assert {(1, 2), (2, 1)} <= {one.copies for one in found.tried}
+
+
+def test_a_spent_budget_is_said():
+    market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=3000)
+    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), max_copies=6, budget_seconds=0.05)
+    assert "the budget of 0.05 s was spent" in found.scope
+
+
+def test_progress_is_reported():
+    seen = []
+    cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), progress=lambda *what: seen.append(what))
+    assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"agent": "anna"}, "unknown agent 'anna'; did you mean 'ana'"),
+        ({"max_copies": 0}, "max_copies"),
+        ({"max_copies": 2.5}, "max_copies"),
+        ({"opponents": "anyone"}, "did you mean 'any'"),
+        ({"tolerance": -0.1}, "tolerance"),
+        ({"tolerance": math.nan}, "tolerance"),
+        ({"horizons": "5:1"}, "FIRST:LAST"),
+        ({"horizons": "5"}, "FIRST:LAST"),
+        ({"horizons": []}, "FIRST:LAST"),
+        ({"horizons": [0, 3]}, "FIRST:LAST"),
+        ({"budget_seconds": 0}, "budget"),
+        ({"runs": 0}, "runs"),
+        ({"opponents": "any", "horizons": "1:5"}, "opponents='any'"),
+        ({"seed": "x"}, "seed"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(options, words):
+    with pytest.raises(cp.errors.CloneproofError, match=words.replace("'", ".")):
+        cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), **options)
+
+
+def test_what_is_no_market_or_no_mechanism_is_refused():
+    with pytest.raises(cp.errors.CloneproofError, match="market"):
+        cp.audit("market.toml", cp.mechanism("ucb1"))
+    with pytest.raises(cp.errors.CloneproofError, match="mechanism"):
+        cp.audit(one_agent(COIN, 7), "ucb1")

@@ -1,0 +1,259 @@
+"""The page of an audit: whole, well-formed, self-contained, safe with odd names, and it says what the audit says."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+import cloneproof as cp
+from audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
+from cloneproof.mechanisms import CATALOGUE
+from cloneproof.report import audit_page as page_module
+from cloneproof.report.audit_figures import payoff_against_copies
+from cloneproof.report.audit_page import audit_page, write_audit_page
+from cloneproof.report.curves import thinned
+from cloneproof.report.figures import LOOKS, OTHER, look
+from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
+
+
+@pytest.fixture(scope="module")
+def audits():
+    return {"exploitable": creators_audit(), "clone-proof": clone_proof_audit(), "undecided": undecided_audit()}
+
+
+@pytest.fixture(scope="module")
+def pages(audits):
+    return {verdict: audit_page(audit) for verdict, audit in audits.items()}
+
+
+class Balance(HTMLParser):
+    """Tags open and close in order; names and attributes are collected."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "link", "input"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text.append(data)
+
+
+def parsed(page):
+    parser = Balance()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def text_of(page):
+    return re.sub(r"\s+", " ", " ".join(parsed(page).text))
+
+
+@pytest.mark.parametrize("verdict", ["exploitable", "clone-proof", "undecided"])
+def test_a_page_is_well_formed_twice_over(pages, verdict):
+    """As HTML, and as XML, which forgives nothing."""
+    page = pages[verdict]
+    assert page.startswith("<!DOCTYPE html>")
+    parser = parsed(page)
+    assert parser.tags.count("h1") == 1
+    ET.fromstring(page.removeprefix("<!DOCTYPE html>"))
+    ids = [value for name, value in parser.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert 'name="viewport"' in page
+
+
+@pytest.mark.parametrize("verdict", ["exploitable", "clone-proof", "undecided"])
+def test_a_page_is_self_contained(pages, verdict):
+    parser = parsed(pages[verdict])
+    assert not {"script", "link", "iframe", "img", "object", "embed"} & set(parser.tags)
+    ids = {value for name, value in parser.attributes if name == "id"}
+    for name, value in parser.attributes:
+        assert not name.startswith("on")
+        if name in ("src", "href", "xlink:href", "action", "data"):
+            assert value.startswith("#")
+            assert value[1:] in ids
+        assert all(used in ids for used in re.findall(r"url\(#([^)]*)\)", value or ""))
+    assert "@import" not in pages[verdict]
+    assert "url(http" not in pages[verdict]
+
+
+def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
+    text, audit = text_of(pages["exploitable"]), audits["exploitable"]
+    for words in ("Exploitable", "316.5", "581.7", "+265.2", "+83.8", "(256, 1)", "the first original 256 times"):
+        assert words in text
+    assert audit.scope in text
+    assert "trial of 200 rounds" in text
+    assert "An upper bound" in text
+    assert "proven: the true value lies within the bound" in text
+    assert "withholding" in text
+    assert "arm_rounds" in text
+    assert f"numpy {page_module.version('numpy')}" in text
+    for heading in ("Payoff against copies", "Gain over horizons", "Gain over the score to beat", "step by step"):
+        assert heading in text
+    for axis in ("copies of the most copied original", "horizon T (rounds)", "score to be beaten (mean reward)"):
+        assert text.count(axis) == 2
+
+
+def test_sections_without_data_are_left_out(pages):
+    text = text_of(pages["clone-proof"])
+    assert "does not pay" in text
+    assert "Payoff against copies" in text
+    for heading in ("Gain over horizons", "score to beat", "reported apart", "best deviation of each", "The others"):
+        assert heading not in text
+    lonely = replace(clone_proof_audit(), tried=())
+    assert "<svg" not in audit_page(lonely)
+
+
+def test_odd_names_stay_text(pages):
+    page = pages["undecided"]
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert '<script>alert("x")</script> & $\\frac{1}{2}$' in text_of(page)
+    assert "400 paired runs <each>." in text_of(page)
+
+
+@pytest.mark.parametrize("name", ["\x00\x1b\ud800", "a\nb\u2028", "]]>", "<!--", "{{ 7 * 7 }}", "é漢字🙂", "x" * 500])
+def test_any_name_makes_a_well_formed_page(name):
+    market = cp.Market([cp.Agent(f"z{name}", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=40)
+    mechanism = replace(cp.mechanism("etc", arm_rounds=2), name=name)
+    one = witness(market, mechanism, f"z{name}", (2, 1))
+    audit = replace(clone_proof_audit(), market=market, mechanism=mechanism, worst=one, tried=(one,))
+    page = audit_page(replace(audit, scope=name, notes=(name,), apart={name: one}))
+    parsed(page)
+    ET.fromstring(page.removeprefix("<!DOCTYPE html>"))
+    page.encode("utf-8")
+    assert "49" not in text_of(page) or "{{" not in name
+
+
+def test_bands_are_spoken_of_when_they_can_be_seen(pages):
+    assert "Bands are error bounds." in text_of(pages["undecided"])
+    assert "thinner than the lines" in text_of(pages["exploitable"])
+
+
+def test_the_same_audit_makes_the_same_page(audits, pages):
+    assert audit_page(audits["undecided"]) == pages["undecided"]
+
+
+def test_deviations_with_opponents_of_their_own_are_compared_by_gain(audits):
+    """In a sweep over thresholds every vector of copies has its own honest payoff."""
+    audit = audits["clone-proof"]
+    shifted = tuple(
+        replace(one, honest=replace(one.honest, value=one.honest.value + 50 * k)) for k, one in enumerate(audit.tried)
+    )
+    text = text_of(audit_page(replace(audit, tried=shifted, worst=shifted[0])))
+    assert "Gain against copies" in text
+    assert "Payoff against copies" not in text
+
+
+def test_a_witness_against_found_opponents_leaves_the_curve_of_the_market(audits):
+    audit = audits["exploitable"]
+    elsewhere = audit.market.at({"bo": (0.7,)})
+    worst = witness(elsewhere, audit.mechanism, "ana", (8, 1))
+    text = text_of(audit_page(replace(audit, worst=worst)))
+    assert "mean 0.7" in text
+    assert "Payoff against copies" in text
+    assert "(256, 1): +83.8" in text
+
+
+def test_infinite_thresholds_are_said_and_not_drawn(audits):
+    audit = audits["exploitable"]
+    ends = ((-math.inf, cp.Estimate(-3.5, 0, "proven", "")), (math.inf, cp.Estimate(-1.25, 0, "proven", "")))
+    text = text_of(audit_page(replace(audit, thresholds=(ends[0], *audit.thresholds, ends[1]), by_horizon={})))
+    assert f"where nobody else has a score it is {MINUS}3.50, where the award is never won it is {MINUS}1.25" in text
+
+
+def test_many_points_make_no_heavy_page(audits):
+    audit = audits["clone-proof"]
+    sweep = tuple((k / 20_000, cp.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(20_000))
+    assert len(audit_page(replace(audit, thresholds=sweep))) < 300_000
+    assert [point for point, _ in thinned(sweep)][:: len(thinned(sweep)) - 1] == [0, 19_999 / 20_000]
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, monkeypatch):
+    target = tmp_path / "report.html"
+    write_audit_page(audits["clone-proof"], target)
+    before = target.read_text(encoding="utf-8")
+    assert before == audit_page(audits["clone-proof"])
+    monkeypatch.setattr(page_module, "witness_story", lambda audit: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_audit_page(audits["undecided"], target)
+    monkeypatch.undo()
+    monkeypatch.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(cp.errors.CloneproofError, match="disk full"):
+        write_audit_page(audits["undecided"], target)
+    monkeypatch.undo()
+    assert target.read_text(encoding="utf-8") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(cp.errors.CloneproofError, match="make the folder first"):
+        write_audit_page(audits["clone-proof"], tmp_path / "missing" / "report.html")
+
+
+def test_every_mechanism_has_a_colour_of_its_own():
+    assert set(LOOKS) == set(CATALOGUE)
+    assert len({style.colour for style in (*LOOKS.values(), OTHER)}) == len(CATALOGUE) + 1
+    assert look("composed") == OTHER
+
+
+def luminance(colour):
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_labels_can_be_read_on_white():
+    """The contrast that WCAG asks for: 4.5 to 1."""
+    for style in LOOKS.values():
+        assert 1.05 / (luminance(style.ink) + 0.05) >= 4.5
+
+
+def test_words_of_an_honest_payoff_of_nothing(audits):
+    one = replace(audits["clone-proof"].worst, honest=cp.Estimate(0.0, 0.0, "proven", "by hand"))
+    paying = replace(one, gain=cp.Estimate(2.0, 0.0, "proven", "by hand"))
+    assert percent(paying) == "from nothing"
+    sentence = verdict_sentence(replace(audits["clone-proof"], verdict="exploitable", worst=paying))
+    assert "from nothing" in sentence
+    assert verdict_sentence(replace(audits["undecided"], worst=paying))
+
+
+def test_a_gain_of_a_thousandth_can_be_seen(audits):
+    """It gets the figure's height, and ticks that differ; rounding does not."""
+    audit, ticks = audits["clone-proof"], []
+    for gain in (0.5, 1e-10):
+        tried = tuple(
+            replace(
+                one, copied=replace(one.honest, value=one.honest.value + gain * k), gain=replace(one.gain, value=gain)
+            )
+            for k, one in enumerate(audit.tried)
+        )
+        svg = payoff_against_copies(replace(audit, tried=tried, worst=tried[-1])).svg["wide"]
+        ticks.append(re.findall(r">(5\d\d[.\d]*|6\d\d[.\d]*)</text>", svg))
+        assert len(set(ticks[-1])) == len(ticks[-1]) >= 3
+    spans = [float(own[-1]) - float(own[0]) for own in ticks]
+    assert spans[0] < 2 < 20 < spans[1]
+
+
+def test_numbers_and_priors_in_words():
+    assert [number(v) for v in (0.0, 12.345, 1e6, 3e-7, math.inf)] == ["0.00", "12.35", "1,000,000", "3·10⁻⁷", "inf"]
+    assert error_words(cp.Estimate(1, 0.0123, "confidence", "")).endswith("0.013")
+    assert error_words(cp.Estimate(1, 0.0, "proven", "")).endswith("0")
+    assert prior_words(cp.Point(0.6)) == "mean 0.6"
+    assert "continuous" in prior_words(cp.Beta(2, 3))
