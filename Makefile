@@ -35,6 +35,7 @@ check-engines: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/monte_carlo.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -27,9 +27,19 @@ def test_creators_prints_every_mechanism():
     assert max(map(len, table.splitlines())) <= 100
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda path: path.name
-)
+def test_the_experiments_of_2022_at_a_small_size(capsys):
+    """UCB1 is flooded by copies and H-UCB is not, which a tenth of the rounds shows as well."""
+    runpy.run_path(str(EXAMPLES / "shin_2022.py"))["main"](1000, 4)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:2] in ("a:", "c:")]
+    thousands = [[float(cell.split()[-1]) for cell in line.split("±")[:4]] for line in rows]
+    assert thousands[2][0] > 10 * thousands[2][1]
+    assert thousands[-1][0] > 2 * thousands[-1][1]
+
+
+SIZED = {EXAMPLES / "creators.py", EXAMPLES / "shin_2022.py"}  # these have a test of their own, at a smaller size
+
+
+@pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - SIZED), ids=lambda path: path.name)
 def test_every_script_runs(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis.audit import api
 from cloneproof.analysis.audit.judgement import GUESSED
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -262,3 +263,18 @@ def test_what_is_no_market_or_no_mechanism_is_refused():
         cp.audit("market.toml", cp.mechanism("ucb1"))
     with pytest.raises(cp.errors.CloneproofError, match="mechanism"):
         cp.audit(one_agent(COIN, 7), "ucb1")
+
+
+def test_opponents_any_asks_dominance_for_each_agent(monkeypatch):
+    asked = []
+
+    def dominance(market, mechanism, agent, max_copies, tolerance):
+        asked.append((agent, max_copies, tolerance))
+        return cp.audit(market, mechanism, agent=agent, max_copies=max_copies, tolerance=tolerance)
+
+    monkeypatch.setattr(api, "dominance", dominance)
+    market = cp.Market([*(cp.Agent(n, 2, HALF) for n in ("ana", "bo")), cp.Agent("cy", 1, cp.Point(0.3))], horizon=100)
+    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", max_copies=2, tolerance=0.01)
+    assert asked == [("ana", 2, 0.01), ("cy", 2, 0.01)]
+    assert (found.verdict, found.worst.agent) == ("exploitable", "ana")
+    assert "bo stands as ana does" in found.scope

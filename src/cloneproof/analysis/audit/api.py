@@ -85,7 +85,7 @@ def audit(
                 "opponents='any' expects neither horizons nor withhold, split or copy_cost; ask for those against "
                 "the market"
             )
-        return _against_any(question, agent)
+        return _against_any(question, clock)
     honest = honest_evaluations(question)
     if honest is None:
         results = sampled_results(question, runs, seed, clock)
@@ -169,19 +169,29 @@ def _contradictions(paying: list[Witness], cells: Cells) -> list[str]:
     ]
 
 
-def _against_any(question: Question, agent: str | None) -> Audit:
-    """Dominance: every strategy and every realisation of the others, for one agent or for each in turn."""
+def _against_any(question: Question, clock: Clock) -> Audit:
+    """Dominance: every strategy and every realisation of the others, one agent at a time."""
     mechanism: Mechanism = question.mechanisms[question.horizons[0]]
-    names = [agent] if agent is not None else list(dict.fromkeys(question.representatives.values()))
+    names = list(dict.fromkeys(question.representatives.values()))
     found = [dominance(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
-    severity: list[Verdict] = ["clone-proof", "undecided", "exploitable"]
-    worst = max(found, key=lambda one: (severity.index(one.verdict), one.worst.relative_gain))
-    if len(found) == 1:
-        return worst
-    others = "; ".join(f"{name}: {one.verdict}" for name, one in zip(names, found, strict=True))
+    if len(question.agents) == 1:
+        return found[0]
+    return _together(question, dict(zip(names, found, strict=True)), clock)
+
+
+def _together(question: Question, found: dict[str, Audit], clock: Clock) -> Audit:
+    """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
+    order: list[Verdict] = ["clone-proof", "undecided", "exploitable"]
+    verdict = max((each.verdict for each in found.values()), key=order.index)
+    deciding = [each for each in found.values() if each.verdict == verdict]
+    worst = best_of(each.worst for each in deciding)
+    twins = [f"{name} stands as {like} does" for name, like in question.representatives.items() if name != like]
+    scope = " ".join([*(f"{name}: {each.scope}" for name, each in found.items()), *twins])
     return replace(
-        worst,
-        scope=f"{worst.scope} Agent by agent: {others}.",
-        tried=tuple(witness for one in found for witness in one.tried),
-        seconds=sum(one.seconds for one in found),
+        next(each for each in deciding if each.worst is worst),
+        verdict=verdict,
+        scope=scope,
+        tried=tuple(one for each in found.values() for one in each.tried),
+        notes=tuple(dict.fromkeys(text for each in found.values() for text in each.notes)),
+        seconds=clock.seconds,
     )

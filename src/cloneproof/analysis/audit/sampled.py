@@ -22,6 +22,7 @@ ALPHA = 0.01
 FIRST_PASS = 32  # pairs of each candidate
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
 NO_LIMIT = 1 << 30
+PART = 0.25  # of what is left of a budget, for one candidate: the dear ones, of many arms, must not eat it all
 
 
 def sample(
@@ -48,7 +49,10 @@ def sample(
     while alive:
         pairs = min(pairs, most)
         for number, vector in enumerate(alive):
-            left = None if watch.left is None else watch.left / (len(alive) - number)
+            left = None if watch.left is None else watch.left * PART
+            if number and pairs == FIRST_PASS and watch.budget is not None and watch.seconds > watch.budget / 2:
+                result.left_out |= dict.fromkeys(alive[number:], f"half the budget of {watch.budget:g} s was spent")
+                break
             if watch.spent and vector not in result.found:
                 result.left_out[vector] = f"the budget of {watch.budget:g} s was spent"
             if watch.spent:
@@ -65,9 +69,10 @@ def sample(
                 budget_seconds=left,
                 resume=states.get(vector),
             )
-            if not found.runs:
-                result.left_out[vector] = f"the budget of {watch.budget:g} s was spent"
-                continue
+            if vector not in states and found.runs < pairs and number:
+                late = dict.fromkeys(alive[number:], f"more arms are too dear for the budget of {watch.budget:g} s")
+                result.left_out |= late
+                break
             states[vector] = found.progress
             result.found[vector] = [_witness(question, horizon, agent, vector, found)]
             clock.tell(number + 1, len(alive), f"{agent}: {pairs} pairs, {len(alive)} candidates")

@@ -1,0 +1,109 @@
+"""Sampling side by side with others: UCB1 on 10 Bernoulli arms over 10,000 rounds, one core, all in this run.
+
+Run with `make bench`. Ratios are pulls per second of ours over theirs; the other loops run fewer pulls, being slow.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from textbook import numpy_ucb1, textbook_ucb1
+
+import cloneproof as cp
+from cloneproof.cli.output import new_table, print_table
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
+from cloneproof.market import full_copies
+
+MEANS = np.linspace(0.1, 0.9, 10)
+HORIZON = 10_000
+
+
+def rate(work, pulls: int, repeats: int = 3) -> float:
+    """Pulls per second, the best of some repeats after a first one that compiles."""
+    work()
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return pulls / best
+
+
+def job(name: str, copies: dict[str, tuple[int, ...]] | None = None, **options) -> Job:
+    market = cp.Market([cp.Agent(f"{mean:.2f}", 1, cp.Point(mean)) for mean in MEANS], horizon=HORIZON)
+    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, copies))
+
+
+def river_loop(rounds: int) -> None:
+    from river import bandit
+
+    policy, rng = bandit.UCB(delta=1.0, seed=1), np.random.default_rng(0)
+    arms = list(range(len(MEANS)))
+    for _ in range(rounds):
+        arm = policy.pull(arms)
+        policy.update(arm, float(rng.random() < MEANS[arm]))
+
+
+def mabwiser_loop(rounds: int) -> None:
+    from mabwiser.mab import MAB, LearningPolicy
+
+    rng, arms = np.random.default_rng(0), list(range(len(MEANS)))
+    policy = MAB(arms, LearningPolicy.UCB1(alpha=1.0))
+    policy.fit(arms, [float(rng.random() < mean) for mean in MEANS])
+    for _ in range(rounds):
+        arm = policy.predict()
+        policy.partial_fit([arm], [float(rng.random() < MEANS[arm])])
+
+
+def many_arms() -> float:
+    """H-UCB, five agents, three of them with 3,000 arms, the best included: pulls per second."""
+    market = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
+    copies = full_copies(market.agents, {"0.9": (3000,), "0.7": (3000,), "0.5": (3000,)})
+    work = Job(market, cp.mechanism("h-ucb"), copies)
+    return rate(lambda: outcomes(work, 0, 2), 2 * market.horizon, repeats=1)
+
+
+def horizons() -> float:
+    """The time of h-etc-r at T = 10^9 over that at T = 10^5, same m and M."""
+    seconds = []
+    for horizon in (10**5, 10**9):
+        market = cp.Market([cp.Agent(name, 2, cp.Uniform()) for name in "abcde"], horizon=horizon)
+        work = Job(market, cp.mechanism("h-etc-r", agent_rounds=800, arm_rounds=100), full_copies(market.agents, None))
+        seconds.append(1 / rate(lambda work=work: outcomes(work, 0, 20_000), 1))
+    return seconds[1] / seconds[0]
+
+
+def main() -> None:
+    """Print the table."""
+    ours = job("ucb1")
+    runs = 200
+    speed = rate(lambda: outcomes(ours, 0, runs), runs * HORIZON)
+    textbook = rate(lambda: [textbook_ucb1(MEANS, HORIZON, seed) for seed in range(20)], 20 * HORIZON)
+    table = new_table(
+        f"UCB1, 10 arms, T = 10,000: ours ({kernel_for(ours)[0]} kernel) {speed / 1e6:.1f} million pulls/s",
+        "side by side", "theirs, pulls/s", "ratio", "bar",
+    )  # fmt: skip
+    rows = [
+        ("a textbook Numba kernel", textbook, "5"),
+        ("NumPy over 1,000 runs", rate(lambda: numpy_ucb1(MEANS, 1000, 1000, 0), 10**6, 1), "8"),
+        ("river's bandit.UCB", rate(lambda: river_loop(3000), 3000, 1), "700"),
+        ("MABWiser's UCB1", rate(lambda: mabwiser_loop(300), 300, 1), "8,000"),
+    ]
+    for label, theirs, bar in rows:
+        table.add_row(label, f"{theirs:,.0f}", f"{speed / theirs:,.1f}", bar)
+
+    def threaded() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda first: outcomes(ours, first, 25), range(0, 2 * runs, 25)))
+
+    table.add_row("one thread, ours (two against it)", "", f"{rate(threaded, 2 * runs * HORIZON) / speed:.2f}", "1.8")
+    table.add_row("textbook on 10 arms, ours H-UCB on 9,002 arms", "", f"{many_arms() / textbook:.2f}", "2")
+    table.add_row("h-etc-r at T = 10^5, at 10^9 (time)", "", f"{horizons():.2f}", "1.1")
+    print_table(table)
+
+
+if __name__ == "__main__":
+    main()
