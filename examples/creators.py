@@ -64,7 +64,7 @@ def honest_regret(market: cp.Market, mechanism: cp.Mechanism) -> tuple[bool, str
         return False, f"{regret.mean:.0f} ± {2 * regret.standard_error:.0f}"
 
 
-def main(budget: float = 6.0) -> None:
+def main(budget: float = 9.0) -> None:
     """Print the table."""
     start = time.perf_counter()
     rows: dict[str, Row] = {}

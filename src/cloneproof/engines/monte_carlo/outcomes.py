@@ -13,10 +13,12 @@ from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.plain import plain_outcomes
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.ucb import ucb_applies, ucb_outcomes
 
 Kernel = Callable[[Job, int, int], Outcomes]
 
 KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
+    ("ucb", ucb_applies, ucb_outcomes),
     ("blocks", blocks_apply, block_outcomes),
     ("stepping", stepping_applies, step_outcomes),
 )
