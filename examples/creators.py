@@ -21,6 +21,8 @@ from cloneproof.mechanisms import CATALOGUE
 MARKET = Path(__file__).with_name("creators.toml")
 TOLERANCE = 0.005
 REGRET_RUNS = 20
+COMPILERS = ("ucb1", "thompson")  # one of each kernel first, so that two processes do not compile the same one
+ORDER = sorted(CATALOGUE, key=lambda name: (name not in COMPILERS, name in ("h-ucb", "rh-ucb", "s-ucb")))
 
 
 class Row(NamedTuple):
@@ -36,6 +38,8 @@ def audited(name: str, budget: float) -> Row:
     market = cp.load_market(MARKET)
     mechanism = cp.mechanism(name, market=market)
     exact, regret = honest_regret(market, mechanism)
+    if not exact:
+        cp.gain(market, mechanism, "ana", (2, 1), runs=1)  # compiles, on the first day, before the clock is started
     try:
         found = cp.audit(market, mechanism, tolerance=TOLERANCE, budget_seconds=None if exact else budget)
     except cp.errors.EngineError as refusal:
@@ -69,7 +73,7 @@ def main(budget: float = 9.0) -> None:
     start = time.perf_counter()
     rows: dict[str, Row] = {}
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as pool, progress_bar() as bar:
-        jobs = {pool.submit(audited, name, budget): name for name in CATALOGUE}
+        jobs = {pool.submit(audited, name, budget): name for name in ORDER}
         task = bar.add_task("auditing", total=len(jobs))
         for job in as_completed(jobs):
             rows[jobs[job]] = job.result()

@@ -188,8 +188,8 @@ def run_levels(
             tick = ticks[ints[8 * g + STATISTIC]] if constant else 0
             whole, rest, t = play_group(
                 ints, floats, words, at, root, reciprocal, reciprocal_root, agent_root, agent_shift, margin, flat,
-                constant, tape, tick, kept, level, first, blocks, g, lot, clock, t, last, played, whole, rest, agent_bar,
-                trace,
+                constant, tape, tick, kept, level, first, blocks, g, lot, clock, t, last, played, whole, rest,
+                agent_bar, trace,
             )  # fmt: skip
         played += t - start
         rounds[level] = n + t - start
