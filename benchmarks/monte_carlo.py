@@ -97,7 +97,7 @@ def main() -> None:
 
     def threaded() -> None:
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda first: outcomes(ours, first, 25), range(0, 2 * runs, 25)))
+            list(pool.map(lambda first: outcomes(ours, first, 100), range(0, 2 * runs, 100)))
 
     table.add_row("one thread, ours (two against it)", "", f"{rate(threaded, 2 * runs * HORIZON) / speed:.2f}", "1.8")
     table.add_row("textbook on 10 arms, ours H-UCB on 9,002 arms", "", f"{many_arms() / textbook:.2f}", "2")

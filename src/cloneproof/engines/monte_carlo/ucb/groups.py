@@ -16,6 +16,7 @@ import numpy as np
 from cloneproof.engines.monte_carlo.ucb.bits import flip, ones
 from cloneproof.engines.monte_carlo.ucb.memory import (
     BAR,
+    BEGIN,
     COUNT,
     CUT,
     CUT_UNTIL,
@@ -26,6 +27,7 @@ from cloneproof.engines.monte_carlo.ucb.memory import (
     PULLS,
     REACH,
     SHORT,
+    SMALLEST_TABLE,
     STATISTIC,
     TOP,
     UNTIL,
@@ -72,15 +74,16 @@ def group_of(ints, floats, at, level, first, pulls, statistic, mean, slope, alon
 
     `alone` is the group of the candidate played if it has no other member: it keeps its slot, and its lead.
     """
-    if 2 * ints[at.used] > at.mask:
+    if 2 * ints[at.used] > ints[at.used + 1]:
         _rehash(ints, at)
-    cell = _cell(level, pulls, statistic) & at.mask
+    mask = ints[at.used + 1]
+    cell = _cell(level, pulls, statistic) & mask
     while ints[at.cell + cell] >= 0:
         g = ints[at.cell + cell]
         # an entry whose group was closed is told by the group's own row
         if ints[8 * g + PULLS] == pulls and ints[8 * g + STATISTIC] == statistic and ints[8 * g + LEVEL] == level:
             return g
-        cell = (cell + 1) & at.mask
+        cell = (cell + 1) & mask
     row, bound = at.level + 8 * level, at.bound + 4 * level
     g = alone
     if alone < 0:
@@ -112,16 +115,25 @@ def _cell(level, pulls, statistic):
 
 @nb.njit(cache=True, nogil=True)
 def _rehash(ints, at):
-    for cell in range(at.cell, at.cell + at.mask + 1):
+    """Enter all groups anew, into a table of at least eight cells for each."""
+    levels = (at.live - at.level) // 8
+    groups = 0
+    for level in range(levels):
+        groups += ints[at.level + 8 * level + LIVE]
+    mask = np.int64(SMALLEST_TABLE - 1)
+    while mask < 8 * groups and mask < at.free - at.cell - 1:
+        mask = 2 * mask + 1
+    for cell in range(at.cell, at.cell + mask + 1):
         ints[cell] = -1
-    ints[at.used] = 0
-    for g in range(at.level // 8):
-        if ints[8 * g + PULLS] >= 0:
-            cell = _cell(ints[8 * g + LEVEL], ints[8 * g + PULLS], ints[8 * g + STATISTIC]) & at.mask
+    ints[at.used], ints[at.used + 1] = groups, mask
+    for level in range(levels):
+        begin = at.live + ints[at.level + 8 * level + BEGIN]
+        for p in range(begin, begin + ints[at.level + 8 * level + LIVE]):
+            g = ints[p]
+            cell = _cell(level, ints[8 * g + PULLS], ints[8 * g + STATISTIC]) & mask
             while ints[at.cell + cell] >= 0:
-                cell = (cell + 1) & at.mask
+                cell = (cell + 1) & mask
             ints[at.cell + cell] = g
-            ints[at.used] += 1
 
 
 @nb.njit(cache=True, nogil=True, forceinline=True)

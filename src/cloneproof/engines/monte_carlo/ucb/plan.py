@@ -8,7 +8,7 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.ucb.tables import bonus, reciprocals
-from cloneproof.market.copies import arms_of, full_copies
+from cloneproof.market.copies import full_copies
 from cloneproof.mechanisms.rule import Rule
 
 CLOSE = 2.0**-42
@@ -57,16 +57,18 @@ def registered(job: Job) -> Registered:
     flat = job.mechanism.agent is None
     original, copy, key, counts, agent_of, place_of = [], [], [], [], [], []
     for i, agent in enumerate(job.market.agents):
-        arms = arms_of(copies[agent.name])
-        original += [len(agent_of) + o for o, _ in arms]
-        copy += [c for _, c in arms]
-        key += [(i << 32) + a if flat else a for a in range(len(arms))]
+        numbers = np.array(copies[agent.name])
+        begins = np.repeat(np.cumsum(numbers) - numbers, numbers)
+        original.append(np.repeat(np.arange(agent.count) + len(agent_of), numbers))
+        copy.append(np.arange(len(begins)) - begins)
+        key.append(np.arange(len(begins), dtype=np.int64) + ((i << 32) if flat else 0))
         agent_of += [i] * agent.count
         place_of += list(range(agent.count))
-        counts.append(len(arms))
-    first = [0, len(original)] if flat else np.cumsum([0, *counts])
+        counts.append(len(begins))
+    first = [0, sum(counts)] if flat else np.cumsum([0, *counts])
     sample = job.mechanism.sample
     return Registered(
-        np.array(original), np.array(copy, np.uint64), np.array(key, np.uint64), np.array(agent_of),
-        np.array(place_of, np.uint64), np.array(first), 0 if sample is None else sample.size(job.market.horizon),
+        np.concatenate(original), np.concatenate(copy).astype(np.uint64), np.concatenate(key).astype(np.uint64),
+        np.array(agent_of), np.array(place_of, np.uint64), np.array(first),
+        0 if sample is None else sample.size(job.market.horizon),
     )  # fmt: skip

@@ -16,8 +16,7 @@ from cloneproof.engines.monte_carlo.ucb.groups import group_of, move
 from cloneproof.engines.monte_carlo.ucb.memory import BAR, COUNT, PULLS, STATISTIC
 from cloneproof.engines.monte_carlo.ucb.tape import GOLDEN, mixed
 
-_0, _1, _2, _6, _8, _9, _63 = (np.uint64(number) for number in (0, 1, 2, 6, 8, 9, 63))
-_COUNT = np.uint64(COUNT)
+_1, _2, _6, _9, _63 = (np.uint64(number) for number in (1, 2, 6, 9, 63))
 _BELOW_ONE = (1 << 60) - 1
 
 
@@ -75,7 +74,7 @@ def play_constant_arm(
     return whole, rest, t
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, forceinline=True)
 def play_group(
     ints, floats, words, at, root, reciprocal, reciprocal_root, agent_root, agent_shift, margin, flat, constant,
     tape, ticks, kept, level, first, blocks, g, lot, clock, t, last, played, whole, rest, agent_bar, trace,
@@ -87,19 +86,23 @@ def play_group(
     among those left by the first is a rank among those there, one higher if it is not below the first one's.
     """
     own, statistic = ints[8 * g + PULLS] + 1, ints[8 * g + STATISTIC]
-    value, slope, bar = floats[2 * g], floats[2 * g + 1], floats[at.bound + 4 * level + BAR]
+    value, slope = floats[2 * g], floats[2 * g + 1]
     size = ints[8 * g + COUNT]
+    left = min(last - t + 1, size - 1)
     lost = gained = -1
     row, sizes, width = np.uint64(g * at.width), np.uint64(at.size + g * at.blocks), np.uint64(at.width)
     all_sizes, all_blocks, base = np.uint64(at.size), np.uint64(at.blocks), np.uint64(2 * first)
-    at_, agent_at, n = np.uint64(clock), np.uint64(t - agent_shift), np.uint64(played)
-    going_on = size > 1
-    while going_on:
+    begin, agent_at, n = t, np.uint64(t - agent_shift), np.uint64(played)
+    wins = np.int64(0)
+    while left > 0:
         rank = np.uint64((mixed(lot) + 0.5) * 2.0**-52 * size)
         other = np.uint64((mixed(lot + GOLDEN) + 0.5) * 2.0**-52 * (size - 1))
-        lot += GOLDEN + GOLDEN
         other += np.uint64(other >= rank)
         k, other = two_members(words, row, ints, sizes, blocks, rank, other)
+        # without a success in two rounds, does the agent still lead? Then neither round need ask
+        sure = flat or (
+            (whole + rest * 2.0**-60) * reciprocal[n + _2] + agent_root[agent_at] * reciprocal_root[n + _2] > agent_bar
+        )
         for second in range(2):
             if second:
                 k = other
@@ -132,37 +135,43 @@ def play_group(
                     root,
                     margin,
                 )
-                bar = floats[at.bound + 4 * level + BAR]
                 if won:
                     gained = child
                 else:
                     lost = child
+                # only a new group can stop this one, whose index rises with the clock
+                if (
+                    value + root[min(clock + t + 1 - begin, len(root) - 1)] * slope
+                    <= floats[at.bound + 4 * level + BAR]
+                ):
+                    left = 1
             w, bit, block, to = k >> _6, _1 << (k & _63), k >> _9, np.uint64(child)
             words[row + w] ^= bit
             ints[sizes + block] -= 1
             words[to * width + w] ^= bit
             ints[all_sizes + to * all_blocks + block] += 1
-            ints[_8 * to + _COUNT] += 1
+            wins += won
+            lot += GOLDEN
             size -= 1
             t += 1
-            at_ += _1
             n += _1
             agent_at += _1
-            if t > last or size == 1 or value + root[at_] * slope <= bar:
-                going_on = False
-                break
-            if not flat:
-                agent_mean = whole * reciprocal[n]
-                if constant:
-                    agent_mean = (whole + rest * 2.0**-60) * reciprocal[n]
+            left -= 1
+            if not sure:
+                agent_mean = (whole + rest * 2.0**-60) * reciprocal[n]
                 if agent_mean + agent_root[agent_at] * reciprocal_root[n] <= agent_bar:
-                    going_on = False
-                    break
+                    left = 0
+            if left == 0:
+                break
     ints[8 * g + COUNT] = size
+    if gained >= 0:
+        ints[8 * gained + COUNT] += wins
+    if lost >= 0:
+        ints[8 * lost + COUNT] += t - begin - wins
     return whole, rest, t
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, forceinline=True)
 def explore(
     ints, floats, words, at, root, reciprocal, reciprocal_root, agent_root, agent_shift, margin, flat, constant,
     tape, kept, order, arms, tapes, thresholds, means, ticks, classes, level, first, n, count, t, last, played, whole,
