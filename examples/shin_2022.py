@@ -1,8 +1,8 @@
 """The five experiments of Shin, Lee and Ok (2022), fully informed agents: five Bernoulli agents of .9, .8, .7, .6, .5.
 
 a, b: what the agent of .5 (or .9) earns when it registers N copies of its item. c, d: the regret when .5, or all but
-.9, register 1,000 copies. e: every agent has items of .2 and .1 as well; two register (10, 100, 100), the other three
-1,000 of each. T = 100,000, 100 repetitions (`python examples/shin_2022.py 10000 20` changes both).
+.9, register 1,000 copies. e: every agent has items of .2 and .1 as well; the best two register (10, 100, 100), the
+other three 1,000 of each. T = 100,000, 100 repetitions (`python examples/shin_2022.py 10000 20` changes both).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def experiments(horizon: int) -> list[tuple[str, str, cp.Market, dict[str, tuple
     """(figure, label, market, copies, the agent whose payoff is shown; None for the regret)."""
     plain, rich = market(horizon), market(horizon, (0.2, 0.1))
     thousand = dict.fromkeys(("0.8", "0.7", "0.6", "0.5"), (1000,))
-    many = {"0.9": (1000,) * 3, "0.8": (1000,) * 3, "0.7": (1000,) * 3, "0.6": (10, 100, 100), "0.5": (10, 100, 100)}
+    many = {"0.9": (10, 100, 100), "0.8": (10, 100, 100), "0.7": (1000,) * 3, "0.6": (1000,) * 3, "0.5": (1000,) * 3}
     return [
         *[("a", f"payoff of .5 at N = {n}", plain, {"0.5": (n,)}, "0.5") for n in (1, 100, 500)],
         *[("b", f"payoff of .9 at N = {n}", plain, {"0.9": (n,)}, "0.9") for n in (1, 500)],
