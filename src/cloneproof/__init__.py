@@ -3,13 +3,15 @@
 from cloneproof import adapters, errors
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.certificate import verify, write_certificate
+from cloneproof.analysis.certificate import write_certificate
 from cloneproof.analysis.conformance import check_mechanism
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.analysis.gain import Gain, gain
 from cloneproof.analysis.invariance import check_permutation_invariance
 from cloneproof.analysis.permutations import rp_regret
+from cloneproof.analysis.replay import write_replay
 from cloneproof.analysis.trp import check_trp
+from cloneproof.analysis.verify import verify
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import simulate, simulate_runs, summarise
@@ -34,5 +36,5 @@ __all__ = [
     "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "Witness",
     "adapters", "audit", "check_mechanism", "check_permutation_invariance", "check_trp", "errors", "evaluate",
     "evaluate_horizons", "gain", "load_market", "mechanism", "rp_regret", "rule", "save_market", "session",
-    "simulate", "simulate_runs", "summarise", "verify", "write_certificate",
+    "simulate", "simulate_runs", "summarise", "verify", "write_certificate", "write_replay",
 ]  # fmt: skip

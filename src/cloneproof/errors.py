@@ -37,6 +37,14 @@ class ConformanceError(CloneproofError):
     """A mechanism that failed the conformance suite; the message lists the failed checks."""
 
 
+class CertificateError(CloneproofError):
+    """A certificate or replay record that cannot be read, or a verdict that none can be written for."""
+
+
+class FileError(CloneproofError):
+    """A report that cannot be written where it was asked for."""
+
+
 def brief(value: object) -> str:
     """The value as it stands in a message, cut short.
 

@@ -6,6 +6,19 @@ import os
 import tempfile
 from pathlib import Path
 
+from cloneproof.errors import FileError
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse a place where no file can be written, before anybody works for it."""
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise FileError(f"expected a file to write, got the folder {path}; add a name")
+    if not target.parent.is_dir():
+        raise FileError(f"expected a folder to write {path} into, got none; make {target.parent} first")
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise FileError(f"expected a place that may be written, got {path}, which may not; choose another")
+
 
 def write_whole(path: str | Path, text: str) -> None:
     """Write to a temporary file in the same folder, then rename: a reader sees the old text or the new one."""

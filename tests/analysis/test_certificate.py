@@ -9,12 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 import cloneproof as cp
+from cloneproof import verify
 from cloneproof.analysis.audit.dominance import dominance
 from cloneproof.analysis.audit.opponents import Opponents, proven_witness
-from cloneproof.analysis.certificate import CertificateError, checker, verify, write_certificate
+from cloneproof.analysis.certificate import checker, write_certificate
 from cloneproof.analysis.certificate.document import FORMAT
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.cli.app import app
+from cloneproof.errors import CertificateError
 
 THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
 MARKET = cp.Market([cp.Agent("ana", 2, THREE), cp.Agent("bo", 1, cp.Point(0.6))], horizon=600, share=0.5)
@@ -85,7 +87,7 @@ def test_checker_agrees_with_the_engine_on_every_mechanism_of_the_family():
 def test_a_witness_among_opponents_without_a_score(tmp_path):
     market = replace(MARKET, horizon=2000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=4, max_arms=4)
-    witness = proven_witness(market, mechanism, "ana", (2, 2), Opponents(None, 0, 1.0), 0.0)
+    witness = proven_witness(market, mechanism, "ana", (2, 2), Opponents(None, 1.0), 0.0)
     assert witness is not None
     assert sum(witness.all_copies["bo"]) == 5
     found = replace(audited(mechanism, market), worst=witness)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
 from cloneproof.cli.arguments import AsJson, MarketFile, MechanismName, Settings, chosen_mechanism
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.files import check_place
 from cloneproof.market.toml import load_market
 
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
@@ -37,14 +37,18 @@ def audit(
     runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
-    certificate: Annotated[str | None, typer.Option(metavar="FILE", help="Write what `verify` can check.")] = None,
+    certificate: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
-    writers = [_writer(kind, path) for kind, path in (("html", html), ("certificate", certificate)) if path is not None]
+    for path in (html, certificate):
+        if path is not None:
+            check_place(path)  # before the work, not after it
     market = load_market(market_file)
     with progress_bar() as bar:
         task = bar.add_task(f"auditing {mechanism}", total=None)
@@ -68,20 +72,28 @@ def audit(
         print_json(as_data(found))
     else:
         _show(found, f"{mechanism} on {market_file}")
-    for write, path in writers:
-        write(found, path)
+    if certificate is not None:
+        _write_certificate(found, certificate)
+    if html is not None:
+        from cloneproof.report.audit_page import write_audit_page  # late: drawing takes a second to load
+
+        write_audit_page(found, html)
     raise typer.Exit(EXIT[found.verdict])
 
 
-def _writer(kind: str, path: str) -> tuple[Callable[[Audit, str], None], str]:
-    """What writes a report or a certificate; loaded late, since drawing takes a second to load."""
-    if kind == "html":
-        from cloneproof.report.audit_page import write_audit_page
+def _write_certificate(found: Audit, path: str) -> None:
+    """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
+    if found.samples and found.worst.gain.kind != "proven":
+        from cloneproof.analysis.replay import write_replay
 
-        return write_audit_page, path
-    from cloneproof.analysis.certificate import write_certificate
+        write_replay(found, path)
+        note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
+    elif found.verdict == "undecided":
+        note(f"{path} is not written: 'undecided' claims nothing that could be certified")
+    else:
+        from cloneproof.analysis.certificate import write_certificate
 
-    return write_certificate, path
+        write_certificate(found, path)
 
 
 def _show(found: Audit, title: str) -> None:

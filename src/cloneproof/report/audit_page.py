@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import FileError
 from cloneproof.files import write_whole
 from cloneproof.market.toml import market_to_toml
 from cloneproof.report import words
@@ -29,7 +29,7 @@ def write_audit_page(audit: Audit, path: str | Path) -> None:
     try:
         write_whole(path, text)
     except OSError as problem:
-        raise CloneproofError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
+        raise FileError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
 
 
 def audit_page(audit: Audit) -> str:

@@ -140,6 +140,7 @@ def _concluded(
         by_horizon=_by_horizon(tried),
         apart=apart,
         notes=tuple(notes),
+        samples=tuple(one for result in results for one in result.samples.values()),
         seconds=clock.seconds,
     )
 

@@ -14,7 +14,7 @@ from cloneproof.analysis.audit.arguments import elementary
 from cloneproof.analysis.audit.judgement import is_open, simplest_of, witness
 from cloneproof.analysis.audit.question import Clock, Question
 from cloneproof.analysis.audit.vectors import Vector
-from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.audit.verdict import Sample, Witness
 from cloneproof.analysis.evaluate import Engine, evaluate, evaluate_horizons
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
@@ -37,6 +37,7 @@ class Searched:
     honest: Payoffs
     found: dict[Vector, list[Witness]] = field(default_factory=dict)
     left_out: dict[Vector, str] = field(default_factory=dict)
+    samples: dict[Vector, Sample] = field(default_factory=dict)
 
     @property
     def witnesses(self) -> list[Witness]:
@@ -118,7 +119,7 @@ def relabelled(result: Searched, agent: str) -> Searched:
         return replace(one, agent=agent, all_copies=full_copies(one.market.agents, {agent: one.copies}))
 
     found = {vector: [own(one) for one in each] for vector, each in result.found.items()}
-    return replace(result, agent=agent, found=found)
+    return replace(result, agent=agent, found=found, samples={})
 
 
 def payoffs(question: Question, agent: str, engine: Engine, copies: Vector) -> Payoffs:

@@ -1,8 +1,9 @@
 """Opponents that the reward family can realise, chosen against the agent: from a threshold to a witness.
 
 A positive point of the sweep is not yet an attack: an opponent's score is random too. So the search runs over what
-opponents can be: some of them with one mean each, the rest at 0, or, against a hold-out score, all of them without a
-score. It runs in floats; only what an evaluation in balls proves becomes a witness.
+opponents can be: a mean for each of them, or, against a hold-out score, all of them without a score. The gain is linear
+in the law of each opponent's score, so the search goes up one opponent at a time, from several of one mean and the rest
+at 0. It is a search, not a maximum; it runs in floats, and only what an evaluation in balls proves becomes a witness.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
 
 COARSE, FINE = 101, 21  # means tried, at first and around the best
 MOST_MEANS = 400  # of deterministic opponents
+SWEEPS = 2  # over the opponents, one mean at a time
 
 
 @dataclass(frozen=True)
 class Opponents:
-    """What the others are: `strong` of them with this mean, the rest at 0; None: all without a score."""
+    """The mean of each of the others (of all its originals); None: all without a score; (): they do not matter."""
 
-    mean: float | None
-    strong: int
+    means: tuple[float, ...] | None
     gain: float
 
 
 def best_opponents(game: Competition, sweep: Sweep, tolerance: float) -> Opponents:
     """The most paying opponents found for one deviation, in floats (beyond the tolerance)."""
     if not game.contested:
-        return Opponents(0.0, 0, float(sweep.excess(tolerance)[0]))
+        return Opponents((), float(sweep.excess(tolerance)[0]))
     excess = sweep.excess(tolerance)
     found = []
     if game.max_arms is not None:
-        found.append(Opponents(None, 0, float(excess[0])))
+        found.append(Opponents(None, float(excess[0])))
         sweep = Sweep(sweep.copies, sweep.thresholds[1:], sweep.gains[1:], sweep.honest[1:])
         excess = excess[1:]
     scores, steps = sweep.thresholds[:-1], excess[:-1] - excess[1:]  # what is won at each score, and lost if never
@@ -52,12 +53,34 @@ def best_opponents(game: Competition, sweep: Sweep, tolerance: float) -> Opponen
         for _ in range(2):
             values = excess[-1] + _winning(game, scores, means, strong) @ steps
             best = int(np.argmax(values))
-            found.append(Opponents(float(means[best]), strong, float(values[best])))
+            each = (float(means[best]),) * strong + (0.0,) * (game.agents - 1 - strong)
+            found.append(Opponents(each, float(values[best])))
             if game.deterministic:
                 break
             width = 1 / (COARSE - 1)
             means = np.clip(np.linspace(means[best] - width, means[best] + width, FINE), 0, 1)
-    return max(found, key=lambda own: own.gain)
+    best_yet = max(found, key=lambda own: own.gain)
+    if best_yet.means is None or len(best_yet.means) < 2:
+        return best_yet
+    return _one_by_one(game, scores, steps, float(excess[-1]), best_yet)
+
+
+def _one_by_one(game: Competition, scores: Array, steps: Array, never: float, start: Opponents) -> Opponents:
+    """Each opponent's mean in turn, the others fixed, as long as that is worth something."""
+    means, gain = list(start.means or ()), start.gain
+    tried = _means(game, scores)
+    for place in [*range(len(means))] * SWEEPS:
+        rest = np.array(means[:place] + means[place + 1 :])
+        below, at = _below_and_at(game, scores, tried)
+        fixed_below, fixed_at = _below_and_at(game, scores, rest)
+        total = np.zeros(at.shape)
+        for x, weight in zip(*tie_nodes(game.agents - 1, FLOATS), strict=True):
+            total += weight * (below + x * at) * np.prod(fixed_below + x * fixed_at, axis=0)
+        values = never + total @ steps
+        best = int(np.argmax(values))
+        if values[best] > gain:
+            means[place], gain = float(tried[best]), float(values[best])
+    return Opponents(tuple(means), gain)
 
 
 def _means(game: Competition, scores: Array) -> Array:
@@ -71,12 +94,7 @@ def _means(game: Competition, scores: Array) -> Array:
 
 def _winning(game: Competition, scores: Array, means: Array, strong: int) -> Array:
     """The chance to win with each score, for each mean: ties by the integral over a tie-breaker."""
-    if game.deterministic:
-        below, at = (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
-    else:
-        reached = scores.astype(int)
-        whole = _binomial_laws(game.score_rounds, tuple(means))
-        below, at = (np.cumsum(whole, axis=1) - whole)[:, reached], whole[:, reached]
+    below, at = _below_and_at(game, scores, means)
     weak = game.agents - 1 - strong
     nodes, weights = tie_nodes(game.agents - 1, FLOATS)
     total = np.zeros(at.shape)
@@ -85,7 +103,15 @@ def _winning(game: Competition, scores: Array, means: Array, strong: int) -> Arr
     return total
 
 
-@lru_cache(maxsize=4)
+def _below_and_at(game: Competition, scores: Array, means: Array) -> tuple[Array, Array]:
+    """The chances that an opponent of each mean scores less than each score, and just that."""
+    if game.deterministic:
+        return (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
+    reached, whole = scores.astype(int), _binomial_laws(game.score_rounds, tuple(means))
+    return (np.cumsum(whole, axis=1) - whole)[:, reached], whole[:, reached]
+
+
+@lru_cache(maxsize=8)
 def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
     """The chance of every number of successes, a row for each mean."""
     number, mean = np.arange(rounds + 1), np.array(means)[:, None]
@@ -113,16 +139,13 @@ def _realised(
 ) -> tuple[Market, dict[str, tuple[int, ...]]]:
     """The market with these opponents, and what they register if that is not honest."""
     others = [own for own in market.agents if own.name != agent]
-    if opponents.mean is None:
+    if opponents.means is None:
         assert isinstance(mechanism.score, HoldOut)
         most = mechanism.score.max_arms
         copies = {own.name: (max(1, most + 2 - own.count), *(1,) * (own.count - 1)) for own in others}
         return market.at({own.name: (0.5,) * own.count for own in others}), copies
-    if opponents.strong == 0:  # the others do not matter: they stay as they are, if balls can hold them
+    if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
         vague = [own for own in others if any(prior.atoms is None for prior in own.priors)]
         return market.at({own.name: (0.5,) * own.count for own in vague}) if vague else market, {}
-    means = {
-        own.name: (opponents.mean if number < opponents.strong else 0.0,) * own.count
-        for number, own in enumerate(others)
-    }
+    means = {own.name: (mean,) * own.count for own, mean in zip(others, opponents.means, strict=True)}
     return market.at(means), {}

@@ -18,7 +18,7 @@ from cloneproof.analysis.audit.exact import Searched
 from cloneproof.analysis.audit.judgement import does_not_pay, pays
 from cloneproof.analysis.audit.question import Clock, Question
 from cloneproof.analysis.audit.vectors import Vector
-from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.audit.verdict import Sample, Witness
 from cloneproof.analysis.gain import gain
 
 ALPHA = 0.01
@@ -104,6 +104,7 @@ def sample(
             moved = True
             purse.note(vector, found.runs, time.perf_counter() - start)
             states[vector] = found.progress
+            result.samples[vector] = Sample(agent, vector, market, mechanism, seed, confidence, found.progress)
             result.found[vector] = [_witness(question, horizon, agent, vector, found)]
             clock.tell(number + 1, len(alive), f"{agent}: {pairs} pairs, {len(alive)} candidates")
             if pairs > FIRST_PASS and pays(result.found[vector][0], question.tolerance):

@@ -60,6 +60,7 @@ def confirm_guesses(question: Question, results: list[Searched], runs: int | Non
             found = sample(
                 question, result.agent, best.horizon, [best.copies], len(guessed), runs, seed, clock, clock.left
             )
+            result.samples |= found.samples
             for vector, own in found.found.items():
                 result.found[vector] = [own[0] if w.horizon == best.horizon else w for w in result.found[vector]]
 

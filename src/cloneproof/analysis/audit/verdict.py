@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.progress import Progress
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -42,6 +43,19 @@ class Witness:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """A deviation that was sampled: what it takes to draw the same pairs of runs again, and what they added up to."""
+
+    agent: str
+    copies: tuple[int, ...]
+    market: Market
+    mechanism: Mechanism
+    seed: int
+    confidence: float
+    progress: Progress
+
+
+@dataclass(frozen=True)
 class Audit:
     """The answer to "can it be gamed?", with its scope.
 
@@ -53,6 +67,7 @@ class Audit:
     thresholds   (score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where
                  dominance was asked for and the mechanism has two phases
     apart        further deviations, reported apart: withholding, splitting
+    samples      what was sampled, for a replay record
     """
 
     mechanism: Mechanism
@@ -66,4 +81,5 @@ class Audit:
     thresholds: tuple[tuple[float, Estimate], ...] = ()
     apart: dict[str, Witness] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
     seconds: float = 0.0

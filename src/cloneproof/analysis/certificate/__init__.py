@@ -4,8 +4,7 @@
 `writer` makes certificates of audits; only the writer knows of the search.
 """
 
-from cloneproof.analysis.certificate.document import CertificateError
-from cloneproof.analysis.certificate.verification import Verification, verify
+from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import write_certificate
 
-__all__ = ["CertificateError", "Verification", "verify", "write_certificate"]
+__all__ = ["Verification", "write_certificate"]

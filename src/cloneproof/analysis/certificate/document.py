@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CertificateError, brief
 
 FORMAT, VERSION = "cloneproof certificate", 1
 KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
@@ -17,30 +17,31 @@ LARGEST = 20_000  # rewards of one law, realisations or vectors: beyond it a cer
 Prior = tuple[tuple[Fraction, Fraction], ...]
 
 
-class CertificateError(CloneproofError):
-    """A certificate that cannot be read, or a verdict that none can be written for."""
-
-
-def read_document(path: str | Path) -> dict[str, Any]:
-    """The data of a certificate of this version."""
+def read_json(path: str | Path) -> Any:  # noqa: ANN401
+    """Whatever JSON there is in a file."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
         raise CertificateError(f"expected a readable certificate, got {path}: {problem}; check the path") from None
     except (ValueError, RecursionError) as problem:
         raise CertificateError(
             f"expected a whole certificate, got {path}, which ends early or is not JSON ({problem}); write it again"
         ) from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise CertificateError(f"expected a certificate, got other JSON in {path}; give a file of write_certificate")
-    if data.get("version") != VERSION or data["version"] is True:
+
+
+def whole_document(data: Any, path: str | Path, form: str, version: int, keys: tuple[str, ...]) -> dict[str, Any]:  # noqa: ANN401
+    """The data, if they are of that format and version and have these keys."""
+    kind = form.removeprefix("cloneproof ")
+    if not isinstance(data, dict) or data.get("format") != form:
+        raise CertificateError(f"expected a {kind}, got other JSON in {path}; give a file of `cloneproof audit`")
+    if data.get("version") != version or data["version"] is True:
         raise CertificateError(
-            f"expected a certificate of version {VERSION}, got version {data.get('version')!r}; "
+            f"expected a {kind} of version {version}, got version {brief(data.get('version'))}; "
             "check it with the cloneproof that wrote it"
         )
-    missing = [key for key in KEYS if key not in data]
+    missing = [key for key in keys if key not in data]
     if missing:
-        raise CertificateError(f"expected a whole certificate, got one without {', '.join(missing)}; write it again")
+        raise CertificateError(f"expected a whole {kind}, got one without {', '.join(missing)}; write it again")
     return data
 
 

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
-from cloneproof.analysis.certificate.document import RejectedError, number, read_document, require
+from cloneproof.analysis.certificate.document import RejectedError, number, require
 
 PRECISION = 160  # bits
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a certificate holds; and what it says in the checker's own words, or why it does not hold."""
+    """Whether a certificate holds; and what it says in the checker's own words, or why it does not hold.
+
+    `kind` is "certificate", or "replay record" where samples were drawn again. The same samples are no proof, so a
+    record that holds is `replayed` and not `accepted`.
+    """
 
     accepted: bool
     statement: str
     seconds: float
+    kind: Literal["certificate", "replay record"] = "certificate"
+    replayed: bool = False
 
+    @property
+    def holds(self) -> bool:
+        """Whether it is a proof that was accepted, or a record that came out the same."""
+        return self.accepted or self.replayed
 
-def verify(path: str | Path) -> Verification:
-    """Check a certificate file; a `CertificateError` says that there is none of this version to read."""
-    return check(read_document(path))
+    @property
+    def outcome(self) -> str:
+        """In a word."""
+        if self.kind == "certificate":
+            return "accepted" if self.accepted else "rejected"
+        return "replayed" if self.replayed else "not reproduced"
 
 
 def check(data: dict[str, Any]) -> Verification:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.certificate.document import FORMAT, VERSION, CertificateError
+from cloneproof.analysis.certificate.document import FORMAT, VERSION
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CertificateError
 from cloneproof.files import write_whole
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
@@ -51,7 +52,7 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     ):
         raise CertificateError(
             f"expected a gain in exact arithmetic, got one of kind {witness.gain.kind!r}; a sampled verdict has a "
-            "replay record (seeds, counts, confidence sequence) and no certificate"
+            "replay record and no certificate: cp.write_replay(audit, path)"
         )
     horizon = witness.horizon if audit.verdict == "exploitable" else audit.market.horizon
     market = audit.market.with_horizon(horizon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,10 +45,13 @@ class Law:
         return before, at
 
 
+@lru_cache(maxsize=2048)  # thousands of mixtures of a few hundred of them; a window has some 14 standard deviations
 def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
     """The law of the number of successes."""
     low, window = binomial_window(rounds, mean)
-    return Law(low, arithmetic.array(list(window)))
+    weights = arithmetic.array(list(window))
+    weights.flags.writeable = False
+    return Law(low, weights)
 
 
 def judged_binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:

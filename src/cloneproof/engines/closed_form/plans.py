@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
-from cloneproof.engines.closed_form.arithmetic import NEGLIGIBLE, Arithmetic
+from flint import arb, fmpz
+
+from cloneproof.engines.closed_form.arithmetic import NEGLIGIBLE, Arithmetic, Number
 from cloneproof.engines.closed_form.joint import Types
 from cloneproof.engines.closed_form.rewards import Rewards, Sums
 from cloneproof.mechanisms.rule import Order
@@ -64,16 +67,32 @@ def drawn(
         mean, others = types[t][0], sum(counts[t + 1 :])
         if t == len(types) - 1:
             return rewards.pulls(base[t] + step * left, mean)
-        ways = math.comb(counts[t] + others, left)
         parts = []
-        for number in range(max(0, left - others), min(counts[t], left) + 1):
-            chance = Fraction(math.comb(counts[t], number) * math.comb(others, left - number), ways)
-            if chance > NEGLIGIBLE:
-                own = rewards.pulls(base[t] + step * number, mean)
-                parts.append((arithmetic.number(chance), rewards.plus(own, rest(t + 1, left - number))))
+        for number, chance in hypergeometric(counts[t], others, left, arithmetic):
+            own = rewards.pulls(base[t] + step * number, mean)
+            parts.append((chance, rewards.plus(own, rest(t + 1, left - number))))
         return rewards.mixture(parts)
 
     return rest(0, draws)
+
+
+def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic) -> Iterator[tuple[int, Number]]:
+    """How many of the drawn are marked, and its chance, where that is not negligible.
+
+    The ways are whole numbers, each made from the one before it by an exact division, and rounded once:
+    ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others - draws + k + 1)).
+
+    >>> list(hypergeometric(2, 2, 2, FLOATS))
+    [(0, 0.16666666666666666), (1, 0.6666666666666666), (2, 0.16666666666666666)]
+    """
+    least, most = max(0, draws - others), min(marked, draws)
+    total = math.comb(marked + others, draws)
+    ways = math.comb(marked, least) * math.comb(others, draws - least)
+    for number in range(least, most + 1):
+        chance = ways / total  # of whole numbers: rounded correctly, whatever their size
+        if chance > NEGLIGIBLE:
+            yield number, arb(fmpz(ways)) / arb(fmpz(total)) if arithmetic.proven else chance
+        ways = ways * ((marked - number) * (draws - number)) // ((number + 1) * (others - draws + number + 1))
 
 
 def merged(runs: Types) -> Types:

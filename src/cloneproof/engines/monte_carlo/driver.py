@@ -126,12 +126,12 @@ def _pool(plan: Plan, threads: int) -> Iterator[Executor]:
 def _chunks(
     pool: Executor, observe: Observe, start: Progress, plan: Plan, threads: int, deadline: float
 ) -> Iterator[Floats]:
-    """The rows of successive chunks, in order, until the limit or the deadline."""
+    """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
     strata = len(start.target.weights)
     size = _passes(plan.chunk or FIRST_CHUNK, strata)
     largest, fixed = _passes(LARGEST_CHUNK, strata), plan.chunk is not None
     waiting: deque[Future[tuple[Floats, float]]] = deque()
-    asked = start.count
+    asked, first = start.count, True
     while True:
         while len(waiting) < threads + 1 and (plan.limit is None or asked < plan.limit):
             count = size
@@ -144,12 +144,14 @@ def _chunks(
             asked += count
         if not waiting:
             return
+        patient = first or math.isinf(deadline)  # a budget too short for anything still gets one pass
         try:
-            rows, seconds = waiting.popleft().result(None if math.isinf(deadline) else deadline - time.monotonic())
+            rows, seconds = waiting.popleft().result(None if patient else deadline - time.monotonic())
         except TimeoutError:
-            if time.monotonic() >= deadline:
+            if not patient and time.monotonic() >= deadline:
                 return
             raise  # the chunk's own
+        first = False
         if not fixed:
             size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
         yield rows

@@ -33,19 +33,19 @@ def ones(typing_context, word):
     return types.uint64(types.uint64), generate
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def flip(words, row, k):
     """Put element k into the set that begins at word `row`, or take it out."""
     words[row + (k >> 6)] ^= _ONE << (np.uint64(k) & _LOW)
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def holds(words, row, k):
     """Whether element k is in the set."""
     return (words[row + (k >> 6)] >> (np.uint64(k) & _LOW)) & _ONE != 0
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def bit_of_rank(word, rank):
     """The position of the set bit of that rank: counts of bits in each byte, summed up by one product, then a table."""
     counts = word - ((word >> _ONE) & _BY_2)
@@ -57,7 +57,7 @@ def bit_of_rank(word, rank):
     return shift + np.uint64(_IN_BYTE[(rank << np.uint64(8)) | ((word >> shift) & _BYTE)])
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def member(words, row, ints, sizes, blocks, rank):
     """The element of that rank, counted from 0; the sizes of the blocks begin at ints[sizes]. All are unsigned.
 
@@ -80,7 +80,7 @@ def member(words, row, ints, sizes, blocks, rank):
     return ((position - row) << np.uint64(6)) + bit_of_rank(words[position], rank - below)
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def two_members(words, row, ints, sizes, blocks, one, other):
     """Two searches at a time: each is a long chain of dependent steps, and two side by side cost hardly more."""
     total = below_one = below_other = block_one = block_other = np.uint64(0)
@@ -110,7 +110,7 @@ def two_members(words, row, ints, sizes, blocks, one, other):
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def member_of_union(words, width, sets, number, rank):
     """The element of that rank in the union of disjoint sets, whose numbers are `sets[:number]`."""
     for position in range(width):

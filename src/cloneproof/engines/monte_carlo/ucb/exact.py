@@ -13,13 +13,13 @@ _DIGIT_BITS = 30
 _DIGIT = (1 << _DIGIT_BITS) - 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def index(mean, pulls, f):
     """Mean + sqrt(f(t) / n), rounded as in `rules.ucb.index`: f is c ln t, already rounded."""
     return mean + math.sqrt(f / pulls)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def average(whole, ticks, pulls):
     """(whole + ticks 2^-60) / pulls rounded once to the nearest double, ties to even: Python's division of integers.
 
@@ -27,7 +27,7 @@ def average(whole, ticks, pulls):
     remainder is left. Assumes 0 <= ticks < 2^60, whole < 2^60 and pulls < 2^31, so no step overflows.
     """
     remainder = quotient = np.int64(0)
-    digits = 0
+    digits = np.int64(0)
     while True:
         if digits < 2:
             digit = (whole >> (_DIGIT_BITS * (1 - digits))) & _DIGIT
@@ -51,7 +51,7 @@ def average(whole, ticks, pulls):
             return 0.0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _below(whole, ticks, digits, bit):
     """Whether the dividend has bits below this one."""
     position = bit + _DIGIT_BITS * (3 - digits)
@@ -62,7 +62,7 @@ def _below(whole, ticks, digits, bit):
     return ticks != 0 or whole & ((1 << (position - TICK_BITS)) - 1) != 0
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _rounded(quotient, rest):
     """A quotient of 55 bits, rounded to 53: to the nearest, ties to even."""
     kept, dropped = quotient >> 2, quotient & 3

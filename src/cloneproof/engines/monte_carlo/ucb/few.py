@@ -8,14 +8,14 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.hashing import word
 from cloneproof.engines.monte_carlo.ucb.order import exploration
-from cloneproof.engines.monte_carlo.ucb.plain import AHEAD, exact_leader, leader_and_bar
+from cloneproof.engines.monte_carlo.ucb.plain import AHEAD, FIRST, NO, exact_leader, leader_and_bar
 from cloneproof.engines.monte_carlo.ucb.stretch import play_arm
 from cloneproof.engines.monte_carlo.ucb.tape import GOLDEN, mixed
 
 _ZERO, _EXPLORE, _TIE = np.uint64(0), np.uint64(0), np.uint64(1)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def run_few(table, horizon, arms, work, machine_stream, pulls_of, wins_of, trace):
     """One run: adds up pulls by original and wins by agent."""
     order, tape, pulls, sums, means, roots = work.order, work.tape, work.pulls, work.sums, work.estimates, work.roots
@@ -38,10 +38,10 @@ def run_few(table, horizon, arms, work, machine_stream, pulls_of, wins_of, trace
     t = count + 1
     while t <= horizon:
         clock, until = t - shift, min(t + AHEAD, horizon)
-        k, bar, sure = leader_and_bar(means, roots, 0, count, root[clock], root[until - shift], margin)
+        k, bar, sure = leader_and_bar(means, roots, FIRST, count, root[clock], root[until - shift], margin)
         if not sure:
             k = exact_leader(
-                pulls, sums, nothing, means, roots, 0, count, False, exact[clock], root[clock], margin, tie_stream,
+                pulls, sums, nothing, means, roots, FIRST, count, NO, exact[clock], root[clock], margin, tie_stream,
                 t - 1,
             )  # fmt: skip
             until = t

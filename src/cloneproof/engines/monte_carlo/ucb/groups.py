@@ -38,7 +38,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _1, _22, _29, _34, _44 = (np.uint64(number) for number in (1, 22, 29, 34, 44))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def empty_level(ints, floats, words, at, level, first):
     """Forget all groups of a level."""
     row = at.level + 8 * level
@@ -56,7 +56,7 @@ def empty_level(ints, floats, words, at, level, first):
     floats[at.bound + 4 * level + CUT], floats[at.bound + 4 * level + WIDTH] = -math.inf, 0.01
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def move(ints, words, at, g, child, k):
     """Make candidate k a member of `child` and no more of g (-1: it was in none)."""
     flip(words, child * at.width, k)
@@ -68,7 +68,7 @@ def move(ints, words, at, g, child, k):
         ints[8 * g + COUNT] -= 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def group_of(ints, floats, at, level, first, pulls, statistic, mean, slope, alone, root, margin):
     """The group of these statistics: one that exists, or `alone` with new statistics (-1: none), or a new one.
 
@@ -107,13 +107,13 @@ def group_of(ints, floats, at, level, first, pulls, statistic, mean, slope, alon
     return g
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def _cell(level, pulls, statistic):
     key = (np.uint64(level) << _44) + (np.uint64(pulls) << _22) + np.uint64(statistic)
     return np.int64(((key ^ (key >> _29)) * _MIX) >> _34)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _rehash(ints, at):
     """Enter all groups anew, into a table of at least eight cells for each."""
     levels = (at.live - at.level) // 8
@@ -136,7 +136,7 @@ def _rehash(ints, at):
             ints[at.cell + cell] = g
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def enlist(ints, floats, at, level, first, g):
     """Add a group to the short list, its line included: lines side by side are quick to compare."""
     row = at.level + 8 * level
@@ -148,7 +148,7 @@ def enlist(ints, floats, at, level, first, g):
     ints[row + SHORT] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def close_group(ints, floats, at, level, first, g):
     """Take a group without members off the lists."""
     row = at.level + 8 * level
@@ -172,7 +172,7 @@ def close_group(ints, floats, at, level, first, g):
     ints[at.free + ints[at.free]] = g
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def tally(ints, words, at, level, first, originals, pulls_of, wins_of, agent_of, kept):
     """Add up the pulls of each original and the successes of each agent over the members of all groups."""
     for p in range(ints[at.level + 8 * level + LIVE]):

@@ -36,7 +36,7 @@ from cloneproof.engines.monte_carlo.ucb.memory import (
 SHORT_ENOUGH = 40
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _shortlist(ints, floats, at, level, first, root, clock):
     """Choose a cut and list the groups that may come above it for some rounds."""
     row, bound, live = at.level + 8 * level, at.bound + 4 * level, at.live + first
@@ -66,7 +66,7 @@ def _shortlist(ints, floats, at, level, first, root, clock):
         floats[bound + WIDTH] *= 1.5
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def find_top(ints, floats, words, at, level, first, root, exact, clock, margin, tie_stream, rounds, constant):
     """Find the leading group, the bar for it, and the candidate (-1: any member by lot).
 
@@ -110,12 +110,12 @@ def find_top(ints, floats, words, at, level, first, root, exact, clock, margin, 
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _exact_top(ints, floats, words, at, level, first, clock, now, f, near, tie_stream, rounds, constant):
     """The same by the machine's own index, among the groups whose estimates are near the best."""
     row = at.level + 8 * level
     tied = np.empty(ints[row + SHORT], np.int64)
-    best, number, members = -math.inf, 0, 0
+    best, number, members = -math.inf, np.int64(0), np.int64(0)
     for p in range(ints[row + SHORT]):
         g = ints[at.short + first + p]
         if floats[2 * g] + now * floats[2 * g + 1] < near:

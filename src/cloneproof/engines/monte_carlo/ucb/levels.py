@@ -20,7 +20,7 @@ from cloneproof.engines.monte_carlo.ucb.groups import close_group, empty_level, 
 from cloneproof.engines.monte_carlo.ucb.leading import find_top
 from cloneproof.engines.monte_carlo.ucb.memory import BAR, COUNT, PULLS, STATISTIC, TOP, UNTIL
 from cloneproof.engines.monte_carlo.ucb.order import exploration, sample
-from cloneproof.engines.monte_carlo.ucb.plain import AHEAD, exact_leader, leader_and_bar
+from cloneproof.engines.monte_carlo.ucb.plain import AHEAD, FIRST, NO, exact_leader, leader_and_bar
 from cloneproof.engines.monte_carlo.ucb.stretch import explore, play_arm, play_constant_arm, play_group
 from cloneproof.engines.monte_carlo.ucb.tape import GOLDEN
 
@@ -33,7 +33,7 @@ _BELOW_ONE = (1 << 60) - 1
 _ALWAYS = 1 << 60
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def run_levels(
     arm_table, agent_table, flat, horizon, arms, memory, work, machine_stream, constant, pulls_of, wins_of, trace
 ):
@@ -65,7 +65,7 @@ def run_levels(
     else:
         exploration(word(word(base, _ZERO), _EXPLORE), work.agent_keys, work.agent_order)
 
-    t = 1
+    t = np.int64(1)
     while t <= horizon:
         # 1. the agent
         if not flat:
@@ -76,11 +76,11 @@ def run_levels(
                 ahead = min(1024, 2 * ahead) if t > agent_until else max(8, ahead >> 1)
                 agent_until = min(t + ahead, horizon)
                 level, agent_bar, sure = leader_and_bar(
-                    agent_means, agent_roots, 0, levels, now, agent_root[agent_until - agent_shift], agent_margin
+                    agent_means, agent_roots, FIRST, levels, now, agent_root[agent_until - agent_shift], agent_margin
                 )
                 if not sure:
                     level = exact_leader(
-                        agent_pulls, agent_sums, agent_rests, agent_means, agent_roots, 0, levels, False,
+                        agent_pulls, agent_sums, agent_rests, agent_means, agent_roots, FIRST, levels, NO,
                         agent_table.exact[t - agent_shift], now, agent_margin, agent_tie, t - 1,
                     )  # fmt: skip
                     agent_until = t
@@ -212,7 +212,7 @@ def run_levels(
                 wins_of[agent_of[original]] += sums[place]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _regroup(ints, floats, words, at, level, first, g, k, pulls, statistic, mean, slope, root, margin):
     """Enter the statistics of candidate k after a stretch of its own; it was in group g (-1: in none)."""
     alone = g if g >= 0 and ints[8 * g + COUNT] == 1 else -1
@@ -223,7 +223,7 @@ def _regroup(ints, floats, words, at, level, first, g, k, pulls, statistic, mean
             close_group(ints, floats, at, level, first, g)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _open_level(arms, level, machine_stream, flat, stream, kept, order):
     """Sample its arms if the mechanism does, put them in the order of exploration, and return their number."""
     first, count = arms.first[level], arms.first[level + 1] - arms.first[level]

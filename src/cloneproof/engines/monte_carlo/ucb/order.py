@@ -11,7 +11,7 @@ from cloneproof.engines.monte_carlo.hashing import word
 _ZERO = np.uint64(0)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def exploration(stream, keys, order):
     """Write candidates 0, 1, .. into `order`, sorted by `word(word(stream, key), 0)` as a level's queue sorts them.
 
@@ -43,7 +43,7 @@ def exploration(stream, keys, order):
         order[place] = k
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def sample(stream, keys, size, kept):
     """Write the `size` candidates of smallest `word(stream, key)` into `kept`, in their own order."""
     least = np.empty(size, np.uint64)

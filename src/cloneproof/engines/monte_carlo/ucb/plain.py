@@ -22,11 +22,15 @@ from cloneproof.engines.monte_carlo.ucb.exact import average, index
 AHEAD = 14
 """Rounds for which the bar holds: longer, and it is loose; shorter, and it is computed too often."""
 
+FIRST, NO = np.int64(0), np.bool_(False)
+"""A literal 0 or False as an argument is a type of its own to the compiler, which compiles the function again for it;
+and so it would for a loop's variable that starts from a literal."""
+
 _PACKED = 64
 _LOW = np.int64(_PACKED - 1)
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def leader_and_bar(means, roots, first, count, now, then, margin):
     """The leader by estimated index (its position), the bar for it, and whether the others are clearly below.
 
@@ -69,7 +73,7 @@ def leader_and_bar(means, roots, first, count, now, then, margin):
     return top, bar + margin, own + now * roots[top] > second + margin
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def exact_leader(pulls, sums, rests, means, roots, first, count, constant, f, now, margin, tie_stream, rounds):
     """The leader by the machine's index; ties by lot, in the order of the candidates.
 

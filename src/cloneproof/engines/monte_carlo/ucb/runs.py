@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba as nb
 import numpy as np
 
 from cloneproof.engines.monte_carlo.hashing import word
+from cloneproof.engines.monte_carlo.sources import source_stamp
 from cloneproof.engines.monte_carlo.ucb.borrow import borrowed
 from cloneproof.engines.monte_carlo.ucb.few import run_few
 from cloneproof.engines.monte_carlo.ucb.levels import FEW, run_levels
@@ -21,8 +24,8 @@ _TAPES, _SESSION = np.uint64(TAPE_STREAM), np.uint64(SESSION_STREAM)
 _MACHINE = np.uint64(0)
 
 
-@nb.njit(cache=True, nogil=True)
-def run_all(arm_table, agent_table, flat, horizon, arms, memory, work, streams, means, constant, pulls, wins, trace):
+@nb.njit(nogil=True)
+def _run_all(arm_table, agent_table, flat, horizon, arms, memory, work, streams, means, constant, pulls, wins, trace):
     """Play run after run; `pulls` by original, `wins` by agent and, if wanted, the `trace` of decisions are results.
 
     The streams are those of `engines.reference` and `mechanisms.session`: a run has one for its tapes and one that
@@ -46,7 +49,7 @@ def run_all(arm_table, agent_table, flat, horizon, arms, memory, work, streams, 
             )  # fmt: skip
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _originals(work, arms, stream, means):
     """Tapes, thresholds and exact means of the originals; equal means are one class."""
     for o in range(len(means)):
@@ -60,7 +63,7 @@ def _originals(work, arms, stream, means):
                 break
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _table(table):
     return Table(
         borrowed(table.exact), borrowed(table.root), borrowed(table.reciprocal), borrowed(table.reciprocal_root),
@@ -68,7 +71,7 @@ def _table(table):
     )  # fmt: skip
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _arms(arms):
     return Registered(
         borrowed(arms.original), borrowed(arms.copy), borrowed(arms.key), borrowed(arms.agent_of),
@@ -76,7 +79,7 @@ def _arms(arms):
     )  # fmt: skip
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def _work(w):
     return Work(
         borrowed(w.kept), borrowed(w.order), borrowed(w.tape), borrowed(w.pulls), borrowed(w.sums),
@@ -86,3 +89,20 @@ def _work(w):
         borrowed(w.agent_means), borrowed(w.agent_roots), borrowed(w.tapes), borrowed(w.thresholds),
         borrowed(w.means), borrowed(w.ticks), borrowed(w.classes), borrowed(w.nothing),
     )  # fmt: skip
+
+
+def _cached(sources: int) -> Any:
+    @nb.njit(cache=True, nogil=True)
+    def run_all(
+        arm_table, agent_table, flat, horizon, arms, memory, work, streams, means, constant, pulls, wins, trace
+    ):  # fmt: skip
+        if sources:
+            _run_all(
+                arm_table, agent_table, flat, horizon, arms, memory, work, streams, means, constant, pulls, wins, trace
+            )
+
+    return run_all
+
+
+run_all = _cached(source_stamp())
+"""`_run_all`, compiled once for these sources."""

@@ -18,9 +18,10 @@ from cloneproof.engines.monte_carlo.ucb.tape import GOLDEN, mixed
 
 _1, _2, _6, _9, _63 = (np.uint64(number) for number in (1, 2, 6, 9, 63))
 _BELOW_ONE = (1 << 60) - 1
+_NONE, _ONCE = np.int64(-1), np.int64(1)  # not literals: see plain.py
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def play_arm(table, agent_table, flat, x, threshold, own, won, clock, bar, t, last, played, total, agent_bar):
     """Play one arm with random rewards; returns its tape, successes and the round after the stretch.
 
@@ -51,7 +52,7 @@ def play_arm(table, agent_table, flat, x, threshold, own, won, clock, bar, t, la
     return x, won, np.int64(now)
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def play_constant_arm(
     table, agent_table, flat, mean, ticks, own, clock, bar, t, last, played, whole, rest, agent_bar
 ):  # fmt: skip
@@ -74,7 +75,7 @@ def play_constant_arm(
     return whole, rest, t
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def play_group(
     ints, floats, words, at, root, reciprocal, reciprocal_root, agent_root, agent_shift, margin, flat, constant,
     tape, ticks, kept, level, first, blocks, g, lot, clock, t, last, played, whole, rest, agent_bar, trace,
@@ -131,7 +132,7 @@ def play_group(
                     statistic + won,
                     estimate,
                     reciprocal_root[own],
-                    -1,
+                    _NONE,
                     root,
                     margin,
                 )
@@ -171,7 +172,7 @@ def play_group(
     return whole, rest, t
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@nb.njit(nogil=True, forceinline=True)
 def explore(
     ints, floats, words, at, root, reciprocal, reciprocal_root, agent_root, agent_shift, margin, flat, constant,
     tape, kept, order, arms, tapes, thresholds, means, ticks, classes, level, first, n, count, t, last, played, whole,
@@ -190,7 +191,7 @@ def explore(
             trace[t - 1] = arm
         if constant:
             child = group_of(
-                ints, floats, at, level, first, 1, classes[original], means[original], 1.0, -1, root, margin
+                ints, floats, at, level, first, _ONCE, classes[original], means[original], 1.0, _NONE, root, margin
             )
             rest += ticks[original]
             whole += rest >> 60
@@ -199,12 +200,12 @@ def explore(
             child = gained if won else lost
             whole += won
             if child < 0:
-                child = group_of(ints, floats, at, level, first, 1, won, np.float64(won), 1.0, -1, root, margin)
+                child = group_of(ints, floats, at, level, first, _ONCE, won, np.float64(won), 1.0, _NONE, root, margin)
                 if won:
                     gained = child
                 else:
                     lost = child
-        move(ints, words, at, -1, child, k)
+        move(ints, words, at, _NONE, child, k)
         n += 1
         t += 1
         played += 1

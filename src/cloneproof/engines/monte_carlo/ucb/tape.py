@@ -14,7 +14,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _12, _27, _30, _31 = (np.uint64(number) for number in (12, 27, 30, 31))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@nb.njit(nogil=True, inline="always")
 def mixed(x):
     """The 52 bits behind `uniform(stream, index)` where x = stream + GOLDEN (index + 1), kept by adding GOLDEN.
 
@@ -25,7 +25,7 @@ def mixed(x):
     return np.int64((x ^ (x >> _31)) >> _12)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(nogil=True)
 def threshold(mean):
     """The whole number that `mixed` stays below exactly where uniform < mean, u = (mixed + 1/2) 2^-52."""
     return np.int64(math.ceil(mean * 2.0**52 - 0.5))
