@@ -8,7 +8,7 @@ and whether its constant is proven (and where) or whether only the shape is know
 """
 
 from cloneproof.bounds.conditions import holdout_applies, trp_applies
-from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch
+from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch, doubling_length
 from cloneproof.bounds.incentives import covered_gap, holdout_gain
 from cloneproof.bounds.regret import (
     etc_regret,
@@ -21,27 +21,42 @@ from cloneproof.bounds.regret import (
     uniform_etc_regret,
     uniform_etc_regret_at_least,
 )
-from cloneproof.bounds.regret_holdout import holdout_regret, holdout_regret_simple, wrong_agent
+from cloneproof.bounds.regret_holdout import (
+    holdout_epochs_regret,
+    holdout_regret,
+    holdout_regret_simple,
+    wrong_agent,
+)
 from cloneproof.bounds.rounds import (
     arm_rounds_without_gap,
     etc_rounds,
     first_horizon_with_award,
     holdout_arm_rounds,
     holdout_award_horizon,
+    holdout_rounds,
     holdout_score_rounds,
     holdout_trial,
     smallest,
     trial_rounds,
     trp_arm_rounds,
 )
-from cloneproof.bounds.tails import mistake, mistake_paper, overtaken, psi, tail_lower_paper, tail_upper_paper
+from cloneproof.bounds.tails import (
+    log_mistake,
+    mistake,
+    mistake_paper,
+    overtaken,
+    psi,
+    tail_lower_paper,
+    tail_upper_paper,
+)
 
 __all__ = [
     "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends", "doubling_epoch",
-    "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award", "h_etc_r_regret",
+    "doubling_length", "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award", "h_etc_r_regret",
     "h_etc_r_regret_paper", "h_etc_r_shape", "holdout_applies", "holdout_arm_rounds", "holdout_award_horizon",
-    "holdout_gain", "holdout_regret", "holdout_regret_simple", "holdout_score_rounds", "holdout_trial", "mistake",
-    "mistake_paper", "overtaken", "prior_independent_etc_regret", "psi", "smallest", "tail_lower_paper",
-    "tail_upper_paper", "trial_rounds", "trp_applies", "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret",
-    "uniform_etc_regret_at_least", "wrong_agent",
+    "holdout_epochs_regret", "holdout_gain", "holdout_regret", "holdout_regret_simple", "holdout_rounds",
+    "holdout_score_rounds", "holdout_trial", "log_mistake", "mistake", "mistake_paper", "overtaken",
+    "prior_independent_etc_regret", "psi", "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds",
+    "trp_applies", "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least",
+    "wrong_agent",
 ]  # fmt: skip

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from cloneproof.bounds.tails import log_mistake
+
 
 def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
     """Fact 4: (l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation up to T.
@@ -35,5 +37,4 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 def _applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
     if originals == 1 or math.isinf(gap):
         return True
-    exponent = arm_rounds * gap**2 / (4 * spread**2)
-    return math.log(originals - 1) - exponent <= math.log(arm_rounds * weight / (originals * horizon))
+    return log_mistake(originals, gap, arm_rounds, spread) <= math.log(arm_rounds * weight / (originals * horizon))

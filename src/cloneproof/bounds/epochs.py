@@ -16,6 +16,15 @@ def doubling_epoch(round_: int) -> int:
     return max(1, (round_ - 1).bit_length())
 
 
+def doubling_length(epoch: int) -> int:
+    """The rounds of an epoch that is not cut short.
+
+    >>> [doubling_length(epoch) for epoch in (1, 2, 3, 4)]
+    [2, 2, 4, 8]
+    """
+    return 2 if epoch == 1 else 2 ** (epoch - 1)
+
+
 def doubling_ends(horizon: int) -> list[int]:
     """The last round of each epoch up to the horizon, which cuts the last one short.
 

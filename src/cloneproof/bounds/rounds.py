@@ -74,6 +74,21 @@ def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spr
     return max(1, math.ceil(4 * spread**2 * math.log(agents * horizon) / agent_gap**2))
 
 
+def holdout_rounds(
+    agents: int, originals: int, gap: float | None, agent_gap: float | None, horizon: int, spread: float = 0.5
+) -> tuple[int, int]:
+    """M and W of the hold-out mechanism from what the platform knows; None where it does not know a gap.
+
+    >>> holdout_rounds(3, 2, 0.5, 0.5, 10**6), holdout_rounds(3, 2, None, None, 10**6)
+    ((46, 60), (2637, 11536))
+    """
+    if gap is None and originals > 1:
+        arm_rounds = arm_rounds_without_gap(horizon)
+    else:
+        arm_rounds = holdout_arm_rounds(originals, math.inf if gap is None else gap, horizon, spread)
+    return arm_rounds, holdout_score_rounds(agents, agent_gap, horizon, spread)
+
+
 def holdout_trial(arm_rounds: int, score_rounds: int, max_arms: int) -> int:
     """M = K m + W: every agent's rounds before the award."""
     return max_arms * arm_rounds + score_rounds
@@ -99,8 +114,8 @@ def holdout_award_horizon(
     def trials(horizon: int) -> int:
         if horizon > MOST_ROUNDS:
             raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
-        m = arm_rounds_without_gap(horizon) if gap is None else holdout_arm_rounds(originals, gap, horizon, spread)
-        return agents * holdout_trial(m, holdout_score_rounds(agents, agent_gap, horizon, spread), allowed)
+        arm_rounds, score_rounds = holdout_rounds(agents, originals, gap, agent_gap, horizon, spread)
+        return agents * holdout_trial(arm_rounds, score_rounds, allowed)
 
     return first_horizon_with_award(trials)
 

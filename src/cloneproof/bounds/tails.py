@@ -27,6 +27,13 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
     return math.exp(-rounds * gap**2 / (4 * spread**2))
 
 
+def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
+    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean."""
+    if originals == 1 or math.isinf(gap):
+        return -math.inf
+    return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
+
+
 def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
     """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)): an honest ETC over L arms commits to one that is not best.
 

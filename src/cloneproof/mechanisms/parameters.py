@@ -1,11 +1,34 @@
-"""What a theorem needs to know of a market; the numbers that follow from it are in `cloneproof.bounds`."""
+"""Parameters by theorem, from a market. The formulas are in `cloneproof.bounds`.
+
+L (the largest number of originals) and the gaps are declared by the principal or read off the priors of the market,
+never inferred from what was registered.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from cloneproof.bounds import etc_rounds, trial_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.rule import rounds_number
 
 SMALLEST_GAP = 1e-7  # its square still leaves m below 10^15 or so rounds
+
+Given = Mapping[str, Any]
+
+
+class Derived(NamedTuple):
+    """What a theorem makes of a market and the parameters given: the missing ones, and what is claimed with them.
+
+    Empty claims leave the mechanism's own. `build` stands for a variant of the mechanism, built in its place.
+    """
+
+    parameters: Mapping[str, Any]
+    claims: tuple[Claim, ...] = ()
+    build: Callable[..., Mechanism] | None = None
 
 
 def known_gap(market: Market) -> float:
@@ -21,3 +44,26 @@ def known_gap(market: Market) -> float:
             "declare a larger gap in the market, or bin an empirical prior"
         )
     return market.gap
+
+
+def etc_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
+    """Theorem 3 with l = all originals of the market, which a flat mechanism compares."""
+    if "arm_rounds" in given:
+        return Derived({})
+    return Derived({"arm_rounds": etc_rounds(market.originals, known_gap(market), market.horizon, factor)})
+
+
+def uniform_etc_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
+    """Theorem 3 inside one agent, so l = L."""
+    if "arm_rounds" in given:
+        return Derived({})
+    return Derived({"arm_rounds": etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)})
+
+
+def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
+    """Theorem 4 for m and Theorem 5 for M."""
+    if "arm_rounds" in given:
+        m = rounds_number(given["arm_rounds"], "arm_rounds")
+    else:
+        m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
+    return Derived({"arm_rounds": m, "agent_rounds": trial_rounds(m, market.most_originals, market.horizon)})
