@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.award_table import COLUMNS, award_rows
 from cloneproof.cli.output import new_table, print_json, print_table
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
@@ -19,9 +20,19 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 def mechanisms(
     market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="A market file.")] = None,
+    award_table: Annotated[
+        bool, typer.Option("--award-table", help="From which horizon on the hold-out mechanism has an award.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List every mechanism; with a market, the parameters that follow from it and whether its conditions hold."""
+    if award_table:
+        if market_file is not None:
+            raise MechanismError(
+                f"expected --award-table without a market file, got {market_file}; leave one of them out"
+            )
+        _print(award_rows(), "Smallest horizon from which on the hold-out mechanism has an award", COLUMNS, as_json, 0)
+        return
     if market_file is None:
         rows = [_general(name) for name in CATALOGUE]
         title, columns = "Mechanisms", ("mechanism", "what it does", "claims")
@@ -30,12 +41,16 @@ def mechanisms(
         rows = [_for_market(name, market) for name in CATALOGUE]
         title = f"Parameters for {market_file}: {len(market.agents)} agents, {market.horizon} rounds"
         columns = ("mechanism", "parameters", "remarks")
+    _print(rows, title, columns, as_json)
+
+
+def _print(rows: list[dict[str, Any]], title: str, columns: tuple[str, ...], as_json: bool, right: int = 3) -> None:
     if as_json:
         print_json(rows)
         return
-    table = new_table(title, *columns, right=3)
+    table = new_table(title, *columns, right=right)
     for row in rows:
-        table.add_row(row["mechanism"], *("\n".join(_words(row[key])) for key in columns[1:]))
+        table.add_row(*("\n".join(_words(row[key])) for key in columns))
     print_table(table)
 
 
@@ -64,7 +79,7 @@ def _for_market(name: str, market: Market) -> dict[str, Any]:
         honest = {agent.name: agent.count for agent in market.agents}
         remarks = outside_conditions(made, honest, market.horizon)
         if name == "holdout-h-etc":
-            remarks.append(_award(market))
+            remarks += [_award(market), *(f"claim: {claim.property}" for claim in made.claims)]
         parameters: dict[str, Any] = dict(made.parameters) | _trial(made)
     except CloneproofError as problem:
         parameters, remarks = {}, [str(problem)]

@@ -2,11 +2,11 @@
 
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
 from cloneproof.mechanisms.conditions import outside_conditions
-from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, HoldOutEpochs, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule, rule, rule_names
 from cloneproof.mechanisms.session import Decision, Session, session
 
 __all__ = [
-    "CATALOGUE", "Claim", "Decision", "Doubling", "HoldOut", "Mechanism", "Rule", "Sample", "Session", "award_horizon",
-    "mechanism", "outside_conditions", "rule", "rule_names", "session",
+    "CATALOGUE", "Claim", "Decision", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism", "Rule", "Sample",
+    "Session", "award_horizon", "mechanism", "outside_conditions", "rule", "rule_names", "session",
 ]  # fmt: skip

@@ -6,24 +6,19 @@ Each entry is a function of its parameters; the parameters that a theorem fixes 
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cloneproof.bounds import first_horizon_with_award
 from cloneproof.discovery import check_options
 from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market
-from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, Mechanism, Sample
-from cloneproof.mechanisms.parameters import (
-    etc_rounds,
-    first_horizon_with_award,
-    holdout_arm_rounds,
-    holdout_score_rounds,
-    known_gap,
-    trial_rounds,
-)
-from cloneproof.mechanisms.rule import Choice, Clock, Order, positive, rounds_number
+from cloneproof.mechanisms.holdout import held_out
+from cloneproof.mechanisms.holdout_parameters import SOURCE, UNREVIEWED, holdout_parameters
+from cloneproof.mechanisms.mechanism import Claim, Doubling, Mechanism, Sample
+from cloneproof.mechanisms.parameters import Derived, etc_parameters, h_etc_r_parameters, uniform_etc_parameters
+from cloneproof.mechanisms.rule import Choice, Clock, Order, positive
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
@@ -124,20 +119,11 @@ def holdout_h_etc(
     An agent's trial has M = max_arms * arm_rounds + score_rounds rounds. Where the horizon cannot give every agent its
     trial there is no award: agents are chosen uniformly at random all along, with the same ETC inside.
     """
-    arm = etc_rule(arm_rounds, "commit", order)
-    trial = rounds_number(max_arms, "max_arms") * arm.explore + rounds_number(score_rounds, "score_rounds")
     claims = (
-        Claim("clone-proof", "the hold-out theorem", "our proof, not yet reviewed by others"),
-        Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", "the hold-out theorem"),
+        Claim("clone-proof", SOURCE, UNREVIEWED),
+        Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", SOURCE, UNREVIEWED),
     )
-    return Mechanism(
-        agent=etc_rule(trial, "commit", agent_order),
-        arm=arm,
-        restart="award",
-        score=HoldOut(score_rounds, max_arms),
-        fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
-        claims=claims,
-    )
+    return replace(held_out(arm_rounds, score_rounds, max_arms, order, agent_order), claims=claims)
 
 
 def epsilon_greedy(c: float = 1.0) -> Mechanism:
@@ -164,56 +150,25 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "thompson": thompson,
 }
 
-Given = dict[str, Any]
-
-
-def _etc(market: Market, given: Given, factor: float = 2.0) -> Given:
-    """Theorem 3 with l = all originals of the market, which a flat mechanism compares."""
-    return {"arm_rounds": etc_rounds(market.originals, known_gap(market), market.horizon, factor)}
-
-
-def _uniform_etc(market: Market, given: Given, factor: float = 2.0) -> Given:
-    """Theorem 3 inside one agent, so l = L."""
-    return {"arm_rounds": etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)}
-
-
-def _h_etc_r(market: Market, given: Given, factor: float = 2.0) -> Given:
-    """Theorem 4 for m and Theorem 5 for M."""
-    if "arm_rounds" in given:
-        m = rounds_number(given["arm_rounds"], "arm_rounds")
-    else:
-        m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
-    return {"arm_rounds": m, "agent_rounds": trial_rounds(m, market.most_originals, market.horizon)}
-
-
-def _holdout(market: Market, given: Given) -> Given:
-    """The hold-out theorem, K = L unless more arms are allowed."""
-    n, horizon, spread = len(market.agents), market.horizon, market.family.spread
-    if "arm_rounds" in given:
-        m = rounds_number(given["arm_rounds"], "arm_rounds")
-    else:
-        gap = known_gap(market) if market.most_originals > 1 else math.inf  # one original has nothing to be told from
-        m = holdout_arm_rounds(market.most_originals, gap, horizon, spread)
-    return {
-        "arm_rounds": m,
-        "score_rounds": holdout_score_rounds(n, market.agent_gap, horizon, spread),
-        "max_arms": market.most_originals,
-    }
-
-
-_THEOREMS: Mapping[str, Callable[..., Given]] = {
-    "etc": _etc, "uniform-etc": _uniform_etc, "h-etc-r": _h_etc_r, "holdout-h-etc": _holdout,
+_THEOREMS: Mapping[str, Callable[..., Derived]] = {
+    "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
+    "holdout-h-etc": holdout_parameters,
 }  # fmt: skip
+_NO_MARKET_NEEDED = ("holdout-h-etc",)  # a platform's own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
     """A mechanism by name, its parameters given or from the theorem for a market.
 
     It keeps the numbers, never the market. With a market, `factor` sets the constant in
-    m = (factor / gap^2) l ln(2T), 2 in the theorems.
+    m = (factor / gap^2) l ln(2T), 2 in the theorems. `holdout-h-etc` also takes a platform's own bounds: agents,
+    horizon, max_originals, and gap, agent_gap and spread where they are known.
 
     >>> mechanism("h-etc-r", agent_rounds=80, arm_rounds=40).parameters["arm_rounds"]
     40
+    >>> ours = mechanism("holdout-h-etc", agents=5, horizon=10**6, max_originals=3, gap=0.2, agent_gap=0.2)
+    >>> ours.parameters["arm_rounds"], ours.parameters["score_rounds"]
+    (289, 386)
     """
     if not isinstance(name, str) or name not in CATALOGUE:
         raise MechanismError(
@@ -221,23 +176,27 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
         )
     build, theorem = CATALOGUE[name], _THEOREMS.get(name)
     known = list(inspect.signature(build).parameters)
-    tuning = list(inspect.signature(theorem).parameters)[2:] if theorem is not None else []
-    check_options(f"mechanism {name!r}", options, known + (tuning if market is not None else []), MechanismError)
+    derivable = theorem is not None and (market is not None or name in _NO_MARKET_NEEDED)
+    tuning = list(inspect.signature(theorem).parameters)[2:] if theorem is not None and derivable else []
+    check_options(f"mechanism {name!r}", options, known + tuning, MechanismError)
     given = {key: value for key, value in options.items() if key in known}
+    tuned = {key: value for key, value in options.items() if key in tuning}
     if "factor" in options:
         positive(options["factor"], "the factor of m")
-    needed = [
-        key for key, p in inspect.signature(build).parameters.items() if p.default is p.empty and key not in given
-    ]
-    if needed and market is not None and theorem is not None:
-        tuned = {key: value for key, value in options.items() if key in tuning}
-        given = theorem(market, given, **tuned) | given
-    elif needed:
+    derived = Derived({})
+    if theorem is not None and derivable and (market is not None or tuned):
+        derived = theorem(market, given, **tuned)
+        build = derived.build or build
+    given = dict(derived.parameters) | given
+    signature = inspect.signature(build).parameters
+    needed = [key for key, p in signature.items() if p.default is p.empty and key not in given]
+    if needed:
         raise MechanismError(
             f"mechanism {name!r} needs {' and '.join(needed)}; give them, or market=.. to take them from its theorem"
         )
-    defaults = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not None}
-    return replace(build(**given), name=name, parameters=defaults | given)
+    defaults = {key: p.default for key, p in signature.items() if p.default is not None}
+    made = build(**given)
+    return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)
 
 
 def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401

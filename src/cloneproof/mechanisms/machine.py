@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from cloneproof.bounds import doubling_epoch
+from cloneproof.mechanisms.holdout import epoch_mechanism
 from cloneproof.mechanisms.level import WAIT, Level, level_stream
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, HoldOutEpochs, Mechanism
 from cloneproof.randomness import substream, word
 
 _LEVELS, _SAMPLE = range(2)
@@ -58,6 +60,8 @@ class Machine(Protocol):
 def machine(mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> Machine:
     """A fresh machine for the mechanism that runs over this horizon."""
     running = mechanism.facing(len(registration.names), horizon)
+    if isinstance(running.restart, HoldOutEpochs):
+        return InEpochs(running, registration, horizon, stream)
     kind = OneLevel if running.agent is None else TwoLevels
     return kind(running, registration, horizon, stream)
 
@@ -116,13 +120,15 @@ class OneLevel:
 
 
 class TwoLevels:
-    """A hierarchical mechanism: an agent first, then one of its arms."""
+    """A hierarchical mechanism: an agent first, then one of its arms. Versions of its levels count from `first`."""
 
-    def __init__(self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> None:
+    def __init__(
+        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int, first: int = 0
+    ) -> None:
         assert mechanism.agent is not None
         self.mechanism, self.stream, self.registration = mechanism, word(stream, _LEVELS), registration
         self.staged = mechanism.agent.commits or mechanism.restart == "award"
-        self.version = 0
+        self.version = self.first = first
         self.arms: list[list[int]] = []
         for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
             kept = [(keys[arm], arm) for arm in range(count)]
@@ -132,7 +138,7 @@ class TwoLevels:
             self.arms.append([arm for _, arm in kept])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
         self.agents = Level(
-            mechanism.agent, mechanism.agent.explore, level_stream(self.stream, 0, 0), registration.agent_keys
+            mechanism.agent, mechanism.agent.explore, level_stream(self.stream, first, 0), registration.agent_keys
         )
         self.inner = self._inner()
 
@@ -158,8 +164,8 @@ class TwoLevels:
                 i = agents.front()
         if i == WAIT:
             return self._waiting_round()
-        if self.version == 0 and self.mechanism.restart == "award" and not agents.exploring:
-            self.version = 1
+        if self.version == self.first and self.mechanism.restart == "award" and not agents.exploring:
+            self.version += 1
             self.inner = self._inner()
         inner = self.inner[i]
         a = inner.pick(inner.rounds + 1)
@@ -171,7 +177,8 @@ class TwoLevels:
         arm_counts = not inner.rule.commits or inner.decided[a] < inner.explore
         inner.take(a, arm_counts)
         agents.take(i, agent_counts)
-        phase = "play" if not self.staged else "trial" if self.version == 0 and agents.choice is None else "award"
+        trial = self.version == self.first and agents.choice is None
+        phase = "play" if not self.staged else "trial" if trial else "award"
         return Slot(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version)
 
     def _scores(self, i: int) -> bool:
@@ -215,6 +222,35 @@ class TwoLevels:
         self.inner = self._inner()
         for level, saved in zip(self.inner, state["inner"], strict=True):
             level.restore(saved)
+
+
+class InEpochs:
+    """Hold-out mechanisms one after the other, each with its own statistics; rewards of past epochs count nowhere."""
+
+    def __init__(self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> None:
+        self.mechanism, self.registration, self.horizon, self.stream = mechanism, registration, horizon, stream
+        self._start(1)
+
+    def _start(self, epoch: int) -> None:
+        self.epoch = epoch
+        running = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))
+        self.running = TwoLevels(running, self.registration, self.horizon, self.stream, 2 * epoch)
+
+    def next(self, round_: int) -> Slot:
+        if doubling_epoch(round_) != self.epoch:
+            self._start(doubling_epoch(round_))
+        return self.running.next(round_)
+
+    def add(self, slot: Slot, ticks: int, coin: int) -> None:
+        if slot.version // 2 == self.epoch:
+            self.running.add(slot, ticks, coin)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "running": self.running.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._start(state["epoch"])
+        self.running.restore(state["running"])
 
 
 def _sampled(items: list[Any], size: int, stream: int) -> list[Any]:

@@ -7,73 +7,15 @@ A mechanism holds numbers only. It sees who registered how many arms and the hor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_dict
+from cloneproof.mechanisms.parts import Claim, Doubling, HoldOut, HoldOutEpochs, Sample, restart_from_dict
+from cloneproof.mechanisms.rule import Rule, rule_from_dict
 
-
-@dataclass(frozen=True)
-class Doubling:
-    """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm."""
-
-    power: float = 4.0
-
-    def __post_init__(self) -> None:
-        positive(self.power, "the power of the doubling epochs", most=64)
-
-    def epoch(self, round_: int) -> int:
-        """The number i of the epoch that the round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1."""
-        return max(1, (round_ - 1).bit_length())
-
-    def arm_rounds(self, epoch: int) -> int:
-        """M of that epoch; at least 1, where the paper's formula would give 0."""
-        return max(1, math.floor(math.pow(epoch * ln(2), self.power)))
-
-
-@dataclass(frozen=True)
-class HoldOut:
-    """An agent's score counts the first `rounds` rewards after its commitment; above `max_arms` arms it has none."""
-
-    rounds: int
-    max_arms: int
-
-    def __post_init__(self) -> None:
-        rounds_number(self.rounds, "the rounds of a hold-out score")
-        rounds_number(self.max_arms, "the arms that a hold-out score allows")
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Keep a uniform sample of floor(factor ln T) arms, at least one, from the start: per agent, or of all arms."""
-
-    factor: float
-    scope: Literal["agent", "all"] = "agent"
-
-    def __post_init__(self) -> None:
-        positive(self.factor, "the factor of a sample of arms")
-        if self.scope not in ("agent", "all"):
-            raise MechanismError(f"expected the scope of a sample to be 'agent' or 'all', got {self.scope!r}")
-
-    def size(self, horizon: int) -> int:
-        """How many arms are kept at most."""
-        return max(1, math.floor(self.factor * ln(horizon)))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What is claimed of a mechanism, by whom, and what we found: there to be refuted."""
-
-    property: str
-    source: str
-    finding: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.property} ({self.source}{'; ' + self.finding if self.finding else ''})"
+__all__ = ["Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism", "Sample", "mechanism_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +23,8 @@ class Mechanism:
     """Rules and data; `agent=None` makes it flat, one level over all arms.
 
     restart     "award": arm statistics are cleared when the agents' exploration is over; `Doubling()`: everything
-                starts afresh in doubling epochs (flat mechanisms); None: never
+                starts afresh in doubling epochs (flat mechanisms); `HoldOutEpochs(..)`: a hold-out mechanism in each
+                epoch, with rounds of its own (the rules then only say in which order is explored); None: never
     score       "all": every reward of an agent counts; `HoldOut(..)`: only fresh rewards of the arm committed to
     sample      arms kept from the start; None: all
     fallback    the mechanism to run instead where the horizon is too short for the agents' exploration
@@ -93,7 +36,7 @@ class Mechanism:
 
     arm: Rule
     agent: Rule | None = None
-    restart: Literal["award"] | Doubling | None = None
+    restart: Literal["award"] | Doubling | HoldOutEpochs | None = None
     score: Literal["all"] | HoldOut = "all"
     sample: Sample | None = None
     fallback: Mechanism | None = None
@@ -105,18 +48,7 @@ class Mechanism:
         for level in (self.agent, self.arm):
             if not isinstance(level, Rule) and not (level is None and level is self.agent):
                 raise MechanismError(f"expected a rule such as ucb() for each level, got {level!r}; compose two rules")
-        if self.restart not in (None, "award") and not isinstance(self.restart, Doubling):
-            raise MechanismError(
-                f"expected restart to be None, 'award' or Doubling(), got {self.restart!r}; use one of them"
-            )
-        if self.restart == "award" and (self.agent is None or self.agent.explore == 0):
-            raise MechanismError(
-                "restart 'award' expects an agent rule that explores, got none; use e.g. agent=etc(80), or no restart"
-            )
-        if isinstance(self.restart, Doubling) and (self.agent is not None or self.arm.name != "etc"):
-            raise MechanismError(
-                "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"
-            )
+        self._check_restart()
         if self.score != "all" and not isinstance(self.score, HoldOut):
             raise MechanismError(f"expected score to be 'all' or HoldOut(..), got {self.score!r}; use one of them")
         if isinstance(self.score, HoldOut):
@@ -136,6 +68,29 @@ class Mechanism:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
             raise MechanismError("a sample of all arms expects a flat mechanism, got two levels; use scope 'agent'")
+
+    def _check_restart(self) -> None:
+        restart, agent = self.restart, self.agent
+        if restart not in (None, "award") and not isinstance(restart, Doubling | HoldOutEpochs):
+            raise MechanismError(
+                f"expected restart to be None, 'award', Doubling() or HoldOutEpochs(..), got {restart!r}; "
+                "use one of them"
+            )
+        if restart == "award" and (agent is None or agent.explore == 0):
+            raise MechanismError(
+                "restart 'award' expects an agent rule that explores, got none; use e.g. agent=etc(80), or no restart"
+            )
+        if isinstance(restart, Doubling) and (agent is not None or self.arm.name != "etc"):
+            raise MechanismError(
+                "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"
+            )
+        if isinstance(restart, HoldOutEpochs):
+            plain = all(rule.name == "etc" and rule.commits for rule in self.rules) and self.score == "all"
+            if agent is None or not plain or self.sample is not None or self.fallback is not None:
+                raise MechanismError(
+                    "restart HoldOutEpochs(..) expects agent=etc(1) and arm=etc(1) that commit, and nothing else; "
+                    "its epochs have scores, samples and fallbacks of their own"
+                )
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -163,6 +118,8 @@ class Mechanism:
         }
         if isinstance(self.restart, Doubling):
             data["restart"] = {"power": self.restart.power}
+        elif isinstance(self.restart, HoldOutEpochs):
+            data["restart"] = self.restart.to_dict()
         elif self.restart is not None:
             data["restart"] = self.restart
         if isinstance(self.score, HoldOut):
@@ -179,6 +136,8 @@ class Mechanism:
             words.append("restart at the award")
         elif isinstance(self.restart, Doubling):
             words.append("restart at every power of 2")
+        elif isinstance(self.restart, HoldOutEpochs):
+            words = [f"hold-out of at most {self.restart.max_arms} arms, restart at every power of 2"]
         if isinstance(self.score, HoldOut):
             words.append(f"score on {self.score.rounds} fresh rewards")
         if self.sample is not None:
@@ -194,14 +153,14 @@ def _brief(rule: Rule) -> str:
 
 def mechanism_from_dict(data: Mapping[str, Any]) -> Mechanism:
     """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules."""
-    restart, score = data.get("restart"), data.get("score")
+    score = data.get("score")
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
         parameters=data.get("parameters", {}),
         agent=None if data["agent"] is None else rule_from_dict(data["agent"]),
         arm=rule_from_dict(data["arm"]),
-        restart=Doubling(**restart) if isinstance(restart, Mapping) else restart,
+        restart=restart_from_dict(data.get("restart")),
         score="all" if score is None else HoldOut(**score),
         sample=None if sample is None else Sample(**sample),
         fallback=None if fallback is None else mechanism_from_dict(fallback),

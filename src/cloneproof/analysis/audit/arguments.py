@@ -9,13 +9,16 @@ least once): withholding, several accounts and priors that differ between origin
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from cloneproof.bounds import log_mistake
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -25,6 +28,8 @@ ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for t
 
 def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
     """An argument that needs no theorem, or None."""
+    if isinstance(running.restart, HoldOutEpochs):
+        return _in_every_epoch(market, running, agent, elementary)
     return (
         _indistinguishable(market, running, agent)
         or _blind(market, running, agent)
@@ -34,7 +39,20 @@ def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
 
 def theorem(market: Market, running: Mechanism, agent: Agent) -> str | None:
     """A theorem of docs/holdout.md whose conditions hold, or None."""
+    if isinstance(running.restart, HoldOutEpochs):
+        return _in_every_epoch(market, running, agent, theorem)
     return _commitment(market, running, agent) or _holdout(market, running, agent)
+
+
+def _in_every_epoch(
+    market: Market, running: Mechanism, agent: Agent, argument: Callable[[Market, Mechanism, Agent], str | None]
+) -> str | None:
+    """Epochs start afresh with the same means, so payoffs add up: what pays in none of them does not pay."""
+    plan = running_epochs(running, len(market.agents), market.horizon)
+    found = [argument(market.with_horizon(epoch.rounds), epoch.mechanism, agent) for epoch in plan]
+    if None in found:
+        return None
+    return f"in every epoch, of which the last one: {found[-1]}"
 
 
 def rounds_are_given(market: Market, running: Mechanism) -> bool:
@@ -153,6 +171,6 @@ def _error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
     assert agent.support is not None
     family = market.family
     sure = family.quantile is bernoulli.quantile and set(agent.support) <= {0.0, 1.0}
-    if agent.count == 1 or len(agent.support) == 1 or sure or family.quantile is deterministic.quantile:
+    if sure or family.quantile is deterministic.quantile:
         return -math.inf
-    return math.log(agent.count - 1) - arm_rounds * smallest_gap(agent.support) ** 2 / (4 * family.spread**2)
+    return log_mistake(agent.count, smallest_gap(agent.support), arm_rounds, family.spread)

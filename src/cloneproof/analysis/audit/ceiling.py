@@ -17,14 +17,14 @@ import math
 from dataclasses import replace
 
 from cloneproof.analysis.audit.arguments import is_committing, rounds_are_given, same_prior
+from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import MOST_ARMS, full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
-from cloneproof.mechanisms.parameters import smallest
+from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 
 UNBOUNDED = math.inf
@@ -39,6 +39,8 @@ def ceiling(market: Market, running: Mechanism, agent: Agent, arms: int) -> floa
     67.5
     """
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
+        return UNBOUNDED
+    if isinstance(running.restart, HoldOutEpochs):
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:

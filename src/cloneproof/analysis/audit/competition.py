@@ -25,7 +25,7 @@ from cloneproof.engines.closed_form.trial import Phases
 from cloneproof.errors import EngineError, MarketError, did_you_mean
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
 
 SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
 
@@ -136,6 +136,8 @@ def competition(market: Market, mechanism: Mechanism, agent: str) -> Competition
     own, number = market.agents[names.index(agent)], len(names)
     running = mechanism.facing(number, market.horizon)
     check_structure(running)
+    if isinstance(running.restart, HoldOutEpochs):
+        raise _refusal("one trial and one award", f"{running.name!r} in epochs; certify each epoch by itself")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
     if any(prior.atoms is None for prior in own.priors):

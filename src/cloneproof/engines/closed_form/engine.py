@@ -20,6 +20,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.mechanisms.holdout import running_epochs
 from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
 
 ENGINE = "closed-form"
@@ -157,6 +158,7 @@ def _jumps(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points: then sums over points see steps."""
     if market.family.quantile is deterministic.quantile:
         return True
+    running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
     rounds = running.arm.explore
     if isinstance(running.restart, Doubling):
         rounds = running.restart.arm_rounds(running.restart.epoch(market.horizon))

@@ -19,7 +19,8 @@ from cloneproof.engines.closed_form.size import check_levels, check_random_round
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.engines.closed_form.trial import Phases, Score, agent_score
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 
 Choose = Callable[[list[Group], int], Commitment]
 
@@ -44,6 +45,8 @@ class Tools:
 
 def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     """Each agent's expected reward, and a bound on the roundings behind it."""
+    if isinstance(problem.mechanism.restart, HoldOutEpochs):
+        return _in_epochs(problem, tools)
     rule = problem.mechanism.agent
     if rule is None:
         return _flat(problem, tools)
@@ -53,6 +56,16 @@ def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]
     if horizon < agents * rule.explore:
         return _separate(problem, unfinished_trial(agents, rule.order, rule.explore, horizon), tools)
     return _staged(problem, rule.explore, tools)
+
+
+def _in_epochs(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
+    """Epochs that start afresh: the means are the same in all, and expectations add up."""
+    totals, worst = [tools.arithmetic.number(0)] * len(problem.agents), 0
+    plan = running_epochs(problem.mechanism, len(problem.agents), problem.horizon)
+    for epoch in plan:
+        earned, roundings = expected_rewards(Problem(problem.agents, epoch.mechanism, epoch.rounds), tools)
+        totals, worst = [a + b for a, b in zip(totals, earned, strict=True)], max(worst, roundings)
+    return totals, worst + len(plan)
 
 
 def _flat(problem: Problem, tools: Tools) -> tuple[list[Number], int]:

@@ -18,7 +18,8 @@ from cloneproof.engines.tree.samples import SAMPLES_LIMIT, samples
 from cloneproof.engines.tree.shape import Original, Shape
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 Copies = dict[str, tuple[int, ...]]
@@ -40,6 +41,8 @@ def tree(
     """
     asked = [market.horizon] if horizons is None else _checked(horizons)
     copies = {agent.name: copies[agent.name] for agent in market.agents}
+    if isinstance(mechanism.restart, HoldOutEpochs):
+        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in asked}
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for horizon in asked:
@@ -56,6 +59,19 @@ def tree(
         for horizon in members:
             found[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
     return {horizon: found[horizon] for horizon in asked}
+
+
+def _in_epochs(market: Market, mechanism: Mechanism, copies: Copies, horizon: int) -> Evaluation:
+    """Epochs that start afresh: a tree for each, added up."""
+    plan = running_epochs(mechanism, len(market.agents), horizon)
+    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
+    payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}
+    return Evaluation(payoff, _sum([part.regret for part in parts]), "tree")
+
+
+def _sum(estimates: list[Estimate]) -> Estimate:
+    total = math.fsum(own.value for own in estimates)
+    return Estimate(total, math.fsum(own.error for own in estimates) + abs(total) * EPS, "estimated", METHOD)
 
 
 def _checked(horizons: Sequence[int]) -> list[int]:

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
-from cloneproof.engines.monte_carlo.blocks.plan import blocks_apply, candidates_of, epochs_of, plan_of
+from cloneproof.engines.monte_carlo.blocks.plan import blocks_apply, candidates_of, flat_epochs, plan_of
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.means import means_of_runs, run_streams
+from cloneproof.mechanisms.holdout import Epoch, running_epochs
 
 __all__ = ["block_outcomes", "blocks_apply", "blocks_of_run"]
 
@@ -27,16 +28,24 @@ def block_outcomes(job: Job, first: int, count: int) -> Outcomes:
 
 def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, Trace]:
     """One run and its blocks as rows (arm, pulls, high, low), each arm's in order: sums are high + low / 2**60."""
-    most = (sum(map(sum, job.copies.values())) + 2) * (len(epochs_of(job)) + 2)
+    most = sum((sum(map(sum, job.copies.values())) + 2) * (len(flat_epochs(epoch)) + 2) for epoch in _epochs(job))
     trace = np.zeros((1 + most, 4), np.int64)
     found = _outcomes(job, run, 1, trace)
     return found, trace[1 : 1 + trace[0, 0]]
 
 
 def _outcomes(job: Job, first: int, count: int, trace: Trace) -> Outcomes:
-    plan = plan_of(job)
-    payoff, regret = np.empty((count, plan.agents)), np.empty(count)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    run_blocks(plan, epochs_of(job), candidates_of(job, plan.flat), trace, means, streams, payoff, regret)
-    payoff *= job.market.share
-    return Outcomes(payoff, regret)
+    payoff, regret = np.zeros((count, len(job.market.agents))), np.zeros(count)
+    own_payoff, own_regret = np.empty_like(payoff), np.empty_like(regret)
+    for epoch in _epochs(job):
+        plan = plan_of(job, epoch)
+        run_blocks(
+            plan, flat_epochs(epoch), candidates_of(job, plan.flat), trace, means, streams, own_payoff, own_regret
+        )
+        payoff, regret = payoff + own_payoff, regret + own_regret
+    return Outcomes(payoff * job.market.share, regret)
+
+
+def _epochs(job: Job) -> list[Epoch]:
+    return running_epochs(job.mechanism, len(job.market.agents), job.market.horizon)

@@ -2,7 +2,7 @@
 
 A block is a run of pulls of one arm that nothing happens in between: its exploration, its rounds after the commitment.
 Its number is `version * PIECES + piece`, where the version is that of the level (0 in the trial, 1 after a restart at
-the award, the epoch under doubling).
+the award, the epoch under doubling, 2e and 2e + 1 in the e-th of hold-out epochs).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -66,21 +66,21 @@ def all_runs(plan, epochs, rows, trace, means, run_streams, payoff, regret):
 @nb.njit(nogil=True)
 def _uniform(plan, rows, trace, levels):
     """Agents at random: how many rounds each gets is multinomial, and what it does with them is its own affair."""
-    stream = word(level_stream(levels, ZERO, ZERO), TIE_STREAM)
+    stream = word(level_stream(levels, plan.first_version, ZERO), TIE_STREAM)
     left = plan.horizon
     for i in range(plan.agents):
         rounds = binomial(left, 1.0 / (plan.agents - i), block_stream(stream, i))
         left -= rounds
         begin, end = rows[plan.arms + i].first, rows[plan.arms + i + 1].first
         _open(rows, begin, end)
-        own = level_stream(levels, ZERO, i + 1)
-        _play(plan, rows, trace, begin, end, own, plan.explore, ZERO, ZERO, rounds, NONE, NONE)
+        own = level_stream(levels, plan.first_version, i + 1)
+        _play(plan, rows, trace, begin, end, own, plan.explore, plan.first_version, ZERO, rounds, NONE, NONE)
 
 
 @nb.njit(nogil=True)
 def _trial_and_award(plan, rows, trace, levels):
     """A trial of every agent, or what the horizon leaves of it; then the award to the best of them."""
-    stream = level_stream(levels, ZERO, ZERO)
+    stream = level_stream(levels, plan.first_version, ZERO)
     trials = min(all_explored(plan.agents, plan.trial), plan.horizon)
     pulls_until(trials, plan.agent_order, plan.trial, stream, rows, plan.arms, plan.arms + plan.agents)
     _open(rows, plan.arms, plan.arms + plan.agents)
@@ -89,18 +89,19 @@ def _trial_and_award(plan, rows, trace, levels):
         begin, end = rows[row].first, rows[row + 1].first
         scored = plan.held_out == 0 or end - begin <= plan.most_arms
         _open(rows, begin, end)
-        own = level_stream(levels, ZERO, i + 1)
+        own = level_stream(levels, plan.first_version, i + 1)
+        judged = row if scored else NONE
         rows[row].choice = _play(
-            plan, rows, trace, begin, end, own, plan.explore, ZERO, ZERO, rows[row].pulls, row if scored else NONE, NONE
+            plan, rows, trace, begin, end, own, plan.explore, plan.first_version, ZERO, rows[row].pulls, judged, NONE
         )
     award = plan.horizon - trials
     if award == 0:
         return
     row = committed(trials, stream, rows, plan.arms, plan.arms + plan.agents)
     begin, end = rows[row].first, rows[row + 1].first
-    version, before, choice = ZERO, plan.trial, rows[row].choice
+    version, before, choice = plan.first_version, plan.trial, rows[row].choice
     if plan.award:
-        version, before, choice = ONE, ZERO, NONE
+        version, before, choice = plan.first_version + ONE, ZERO, NONE
         _open(rows, begin, end)
     own = level_stream(levels, version, row - plan.arms + 1)
     _play(plan, rows, trace, begin, end, own, plan.explore, version, before, award, NONE, choice)

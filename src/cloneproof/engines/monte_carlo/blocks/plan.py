@@ -12,6 +12,7 @@ from cloneproof.engines.monte_carlo.arms import ARM_FIELDS, NEVER, Table, arm_ro
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.mechanisms.holdout import Epoch, running_epochs
 from cloneproof.mechanisms.mechanism import Doubling, HoldOut
 
 BERNOULLI, DETERMINISTIC, GAUSSIAN = range(3)
@@ -53,7 +54,7 @@ class Plan(NamedTuple):
     explore: int  # rounds of each arm
     held_out: int  # rewards that a score counts, 0 where every one does
     most_arms: int  # that a hold-out score allows
-    first_version: int  # of the epochs
+    first_version: int  # of the levels: their streams, and the numbers of their blocks
 
 
 def blocks_apply(job: Job) -> bool:
@@ -62,16 +63,16 @@ def blocks_apply(job: Job) -> bool:
     if family.quantile not in _FAMILIES or (family.parameters and family.parameters[0] > _LARGEST_SD):
         return False
     try:
-        check_structure(job.mechanism.facing(len(job.market.agents), job.market.horizon))
+        for epoch in running_epochs(job.mechanism, len(job.market.agents), job.market.horizon):
+            check_structure(epoch.mechanism)
     except EngineError:
         return False
     return True
 
 
-def plan_of(job: Job) -> Plan:
-    """The plan of a job to which blocks apply."""
-    horizon, family = job.market.horizon, job.market.family
-    running = job.mechanism.facing(len(job.market.agents), horizon)
+def plan_of(job: Job, epoch: Epoch) -> Plan:
+    """The plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
+    horizon, family, running = epoch.rounds, job.market.family, epoch.mechanism
     agent, score = running.agent, running.score
     return Plan(
         arms=sum(map(sum, job.copies.values())),
@@ -88,15 +89,14 @@ def plan_of(job: Job) -> Plan:
         explore=min(running.arm.explore, horizon + 1),
         held_out=min(score.rounds, horizon + 1) if isinstance(score, HoldOut) else 0,
         most_arms=min(score.max_arms, NEVER) if isinstance(score, HoldOut) else 0,
-        first_version=1 if isinstance(running.restart, Doubling) else 0,
+        first_version=1 if isinstance(running.restart, Doubling) else 2 * epoch.number,
     )
 
 
-def epochs_of(job: Job) -> npt.NDArray[np.int64]:
+def flat_epochs(epoch: Epoch) -> npt.NDArray[np.int64]:
     """Rounds and rounds of exploration of each epoch of a flat mechanism."""
-    horizon = job.market.horizon
-    running = job.mechanism.facing(len(job.market.agents), horizon)
-    return np.array([(rounds, min(explore, horizon + 1)) for rounds, explore in epochs(running, horizon)], np.int64)
+    plan = epochs(epoch.mechanism, epoch.rounds)
+    return np.array([(rounds, min(explore, epoch.rounds + 1)) for rounds, explore in plan], np.int64)
 
 
 def candidates_of(job: Job, flat: bool) -> Table:

@@ -17,7 +17,7 @@ from cloneproof.engines.monte_carlo.stepping.kernel import run_steps
 from cloneproof.engines.monte_carlo.stepping.own import own_priority, own_quantile
 from cloneproof.engines.monte_carlo.stepping.plan import Function, epoch_rounds, plan_of, tables_of
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 
 
 class _Functions(NamedTuple):
@@ -30,7 +30,9 @@ class _Functions(NamedTuple):
 
 
 def stepping_applies(job: Job) -> bool:
-    """Whether rules and reward family compile; built-in ones do."""
+    """Whether rules and reward family compile; built-in ones do. Hold-out epochs are left to blocks."""
+    if isinstance(job.mechanism.restart, HoldOutEpochs):
+        return False
     return _functions(job, _running(job)) is not None
 
 

@@ -1,0 +1,254 @@
+"""The hold-out mechanism: parameters by theorem, by a platform's own bounds, by nothing; and without a horizon."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+import cloneproof as cp
+from cloneproof import bounds
+from cloneproof.mechanisms import HoldOutEpochs
+from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
+
+PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+
+
+def market(horizon, agents=2, originals=2, prior=PRIOR, rewards="bernoulli"):
+    return cp.Market([cp.Agent(f"a{i}", originals, prior) for i in range(agents)], horizon=horizon, rewards=rewards)
+
+
+def own(**options):
+    return cp.mechanism("holdout-h-etc", **options)
+
+
+def test_own_bounds_say_what_the_market_would():
+    by_market = own(market=market(10**6, agents=3))
+    by_bounds = own(agents=3, horizon=10**6, max_originals=2, gap=0.5, agent_gap=0.5)
+    assert by_bounds == by_market
+    assert own(market=market(10**6, agents=3), gap=0.25).parameters["arm_rounds"] > by_market.parameters["arm_rounds"]
+    wide = own(agents=3, horizon=10**6, max_originals=2, gap=0.5, agent_gap=0.5, spread=1.0)
+    assert wide.parameters["arm_rounds"] > 3.5 * by_market.parameters["arm_rounds"]
+
+
+def test_what_is_not_known_is_filled_in_conservatively_and_claimed_accordingly():
+    made = own(agents=3, horizon=10**6, max_originals=2)
+    m = made.parameters["arm_rounds"]
+    assert (m, made.parameters["score_rounds"]) == bounds.holdout_rounds(3, 2, None, None, 10**6)
+    assert f"{bounds.covered_gap(2, m, 10**6):.4g}" in made.claims[0].property
+    assert "whatever the agents' gap" in made.claims[1].property
+    continuous = cp.Market([cp.Agent("a", 2, cp.Uniform())], horizon=10**6)
+    assert own(market=continuous).parameters["arm_rounds"] == m  # no gap to read off, so none is assumed
+
+
+def test_the_claimed_gap_is_one_that_the_audit_confirms():
+    """At the gap from which on the claim speaks, no copy pays; far below it the same m can be gamed."""
+    horizon = 200_000
+    reach = bounds.covered_gap(2, 12, horizon)
+    low = 0.05
+    covered = market(horizon, prior=cp.Discrete([low, low + reach + 1e-9], [0.5, 0.5]))
+    few = own(arm_rounds=12, score_rounds=30, max_arms=4)
+    assert cp.audit(covered, few, agent="a0", opponents="any").verdict == "clone-proof"
+    near = market(horizon, prior=cp.Discrete([0.4, 0.4 + reach / 4], [0.5, 0.5]))
+    assert cp.audit(near, few, agent="a0", opponents="any").verdict == "exploitable"
+
+
+def test_claims_never_say_more_than_the_numbers():
+    few = own(market=market(10**6), arm_rounds=20)
+    assert "is below that" in few.claims[0].finding
+    assert "nothing" in own(market=market(10**6), arm_rounds=1).claims[0].property
+    assert "no award" in own(market=market(50)).claims[1].property
+    assert "no score" in own(market=market(10**6), max_arms=1).claims[0].property
+    same = own(market=market(10**4, prior=cp.Point(0.5)))
+    assert "same mean" in same.claims[0].property
+    assert "one original" in own(market=market(10**4, originals=1)).claims[0].property
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"agents": 3, "horizon": 100}, "needs max_originals"),
+        ({"agents": 3, "max_originals": 2}, "needs agents and horizon"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "gap": 0}, "expected gap from"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "agent_gap": 2}, "expected agent_gap from"),
+        ({"agents": 0, "horizon": 100, "max_originals": 2}, "agents to be a whole number"),
+        ({"agents": 3, "horizon": 1.5, "max_originals": 2}, "horizon to be a whole number"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "gaps": 0.1}, "did you mean 'gap'"),
+        ({"horizon": "unknown", "max_originals": 2, "arm_rounds": 3}, "every epoch derives its own"),
+        ({"horizon": "unknown", "max_originals": 2, "max_arms": 1}, "at least max_originals"),
+        ({}, "needs arm_rounds and score_rounds and max_arms"),
+    ],
+)
+def test_bad_bounds_get_one_clear_sentence(options, words):
+    with pytest.raises(cp.errors.MechanismError, match=words) as caught:
+        own(**options)
+    assert "\n" not in str(caught.value)
+
+
+def test_epochs_compose_only_with_what_they_replace():
+    with pytest.raises(cp.errors.MechanismError, match="HoldOutEpochs"):
+        cp.Mechanism(arm=cp.rule("ucb"), restart=HoldOutEpochs(2, 2))
+
+
+# Without a horizon.
+
+
+def test_epochs_are_planned_for_their_length_and_cut_by_the_horizon():
+    made = own(market=market(1), horizon="unknown")
+    plan = running_epochs(made, 2, 700)
+    assert [epoch.rounds for epoch in plan] == [2, 2, 4, 8, 16, 32, 64, 128, 256, 188]
+    known = own(market=market(512))
+    assert plan[-1].mechanism.agent == known.agent
+    assert plan[-1].mechanism.score == known.score
+    assert plan[4].mechanism.agent.name == "uniform"  # too short for an award
+    assert all(epoch.mechanism.fallback is None for epoch in plan)
+
+
+def test_epochs_are_restored_from_their_data_and_from_a_session_file():
+    for options in ({"market": market(1)}, {"max_originals": 3}, {"market": market(1, prior=cp.Point(0.5))}):
+        made = own(horizon="unknown", **options)
+        assert mechanism_from_dict(made.to_dict()).restart == made.restart
+    made = own(market=market(1), horizon="unknown")
+    live = cp.session(made, registered={"a": 2, "b": 3}, horizon=10**15, seed=3)
+    for _ in range(300):
+        decision = live.decide()
+        live.reward(decision.id, float(decision.arm == 0))
+    again = cp.Session.from_json(live.to_json())
+    for _ in range(400):
+        first, second = live.decide(), again.decide()
+        assert (first.agent, first.arm) == (second.agent, second.arm)
+        live.reward(first.id, 1.0)
+        again.reward(second.id, 1.0)
+
+
+def test_the_horizon_of_a_session_makes_no_difference():
+    made = own(market=market(1), horizon="unknown")
+    sessions = [cp.session(made, registered={"a": 2, "b": 2}, horizon=h, seed=1) for h in (600, 10**12)]
+    for _ in range(600):
+        one, two = (live.decide() for live in sessions)
+        assert (one.agent, one.arm) == (two.agent, two.arm)
+        for live, decision in zip(sessions, (one, two), strict=True):
+            live.reward(decision.id, float(decision.agent == "a"))
+
+
+def test_rewards_of_a_past_epoch_count_nowhere():
+    made = own(max_originals=1, gap=1.0, agent_gap=1.0, horizon="unknown")
+
+    def decisions(late):
+        live = cp.session(made, registered={"a": 1, "b": 1}, horizon=64, seed=0)
+        held = []
+        found = []
+        for t in range(1, 65):
+            decision = live.decide()
+            found.append(decision.agent)
+            if t == 32:
+                held.append(decision.id)
+            else:
+                live.reward(decision.id, float(decision.agent == "b"))
+            if t == 40:
+                live.reward(held[0], late)
+        return found
+
+    assert decisions(0.0) == decisions(1.0)
+
+
+@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
+def test_the_closed_form_and_the_tree_agree_on_epochs(rewards):
+    made = own(max_originals=2, gap=1.0, agent_gap=1.0, horizon="unknown")
+    prior = cp.Discrete([0.0, 1.0], [0.25, 0.75]) if rewards == "deterministic" else PRIOR
+    for horizon in (1, 3, 9, 30, 47) if rewards == "deterministic" else (1, 3, 9, 17, 26):
+        case = market(horizon, prior=prior, rewards=rewards)
+        for copies in ({}, {"a0": (2, 1)}, {"a0": (2, 2), "a1": (0, 1)}):
+            one, two = (cp.evaluate(case, made, copies, engine=e) for e in ("closed-form", "tree"))
+            assert one.regret.value == pytest.approx(two.regret.value, abs=1e-9)
+            assert one.payoff["a0"].value == pytest.approx(two.payoff["a0"].value, abs=1e-9)
+
+
+def test_sessions_and_kernels_sample_what_the_closed_form_computes():
+    case = market(400)
+    made = own(market=case, horizon="unknown")
+    copies = {"a0": (1, 1), "a1": (2, 1)}
+    exact = cp.evaluate(case, made, copies)
+    runs = cp.summarise(list(cp.simulate_runs(case, made, copies, runs=250, seed=5)))
+    sampled = cp.evaluate(case, made, copies, engine="monte-carlo", runs=20_000, seed=5, confidence=1 - 1e-6)
+    for name, value in exact.payoff.items():
+        assert abs(runs.payoff[name].mean - value.value) < 5.2 * runs.payoff[name].standard_error  # error rate 1e-6
+        assert sampled.payoff[name].low <= value.value <= sampled.payoff[name].high
+    assert sampled.regret.low <= exact.regret.value <= sampled.regret.high
+    other = cp.evaluate(case, own(market=case), copies).payoff["a0"].value  # one epoch is not many
+    assert not sampled.payoff["a0"].low <= other <= sampled.payoff["a0"].high
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_in_epochs_no_copy_pays_at_any_horizon(agents):
+    """In balls: whole epochs, epochs cut in the trial, epochs cut in the award, epochs without one."""
+    made = own(market=market(1, agents), horizon="unknown", max_arms=4)
+    for horizon in (7, 100, 256, 290, 400, 512, 530, 1000, 20_000):
+        case = market(horizon, agents)
+        honest = cp.evaluate(case, made, arithmetic="ball").payoff["a0"]
+        for copies in ((2, 1), (2, 2), (3, 1), (5, 5)):
+            gain = cp.evaluate(case, made, {"a0": copies}, arithmetic="ball").payoff["a0"] - honest
+            assert gain.high <= 1e-9
+
+
+def test_epochs_for_a_gap_that_is_too_large_are_caught():
+    made = own(max_originals=2, gap=1.0, agent_gap=0.5, horizon="unknown", max_arms=4)
+    case = market(60_000)
+    gain = (
+        cp.evaluate(case, made, {"a0": (2, 2)}, arithmetic="ball").payoff["a0"]
+        - cp.evaluate(case, made, arithmetic="ball").payoff["a0"]
+    )
+    assert gain.low > 0
+    assert cp.audit(case, made, agent="a0", max_copies=2).verdict == "exploitable"
+
+
+def test_the_audit_covers_every_number_of_copies_in_epochs():
+    found = cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0")
+    assert found.verdict == "clone-proof"
+    assert "in every epoch" in found.scope
+    with pytest.raises(cp.errors.EngineError, match="certify each epoch"):
+        cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0", opponents="any")
+
+
+def test_each_epoch_by_itself_has_a_complete_certificate():
+    made = own(market=market(1), horizon="unknown")
+    for number in (5, 8, 10, 12):
+        epoch = epoch_mechanism(made, number, 2)
+        case = market(bounds.doubling_length(number))
+        assert cp.audit(case, epoch, agent="a0", opponents="any").verdict == "clone-proof"
+        cut = case.with_horizon(case.horizon * 2 // 3)
+        assert cp.audit(cut, epoch, agent="a0", opponents="any").verdict == "clone-proof"
+
+
+def test_the_regret_of_epochs_stays_under_its_bound():
+    rng = random.Random(2)
+    tight = 0
+    for _ in range(25):
+        n, originals, horizon = rng.randint(1, 3), rng.randint(1, 3), rng.choice([90, 700, 5000, 10**5])
+        means = [[rng.randrange(5) / 4 for _ in range(originals)] for _ in range(n)]
+        agents = [cp.Agent(str(i), prior=[cp.Point(mean) for mean in own_means]) for i, own_means in enumerate(means)]
+        known = rng.random() < 0.7
+        between = 0.25 if rng.random() < 0.7 else None
+        made = own(max_originals=originals, gap=0.25 if known else None, agent_gap=between, horizon="unknown")
+        regret = cp.evaluate(cp.Market(agents, horizon=horizon), made).regret
+        bound = bounds.holdout_epochs_regret(n, originals, horizon, 0.25, between, gap_known=known)
+        assert regret.low <= bound
+        tight += regret.low > bound / 3
+    assert tight > 0
+
+
+def test_the_notes_say_when_no_epoch_has_an_award():
+    made = own(market=market(1), horizon="unknown")
+    assert any("no epoch" in note for note in cp.evaluate(market(60), made).notes)
+    assert cp.evaluate(market(3000), made).notes == ()
+    assert any("no score" in note for note in cp.evaluate(market(3000), made, {"a0": (2, 1)}).notes)
+
+
+def test_a_horizonless_mechanism_conforms():
+    made = own(market=market(1), horizon="unknown")
+    assert cp.check_mechanism(made).failed == []
+    assert replace(made, name="mine") != made
+    assert not math.isnan(
+        cp.evaluate(market(100, rewards={"family": "beta", "concentration": 4.0}), made, runs=20).regret.value
+    )
