@@ -2,8 +2,8 @@
 
 Everything that the theorem leaves open is drawn: agents, originals, priors, rewards, the order of exploration, W, K,
 the horizon, the share, and the others with any means and any copies. Payoffs are exact (closed form): in floats first,
-and where a gain is not below zero by far more than its counted roundings, in ball arithmetic. At the theorem's smallest m
-no gain may be positive; with m from 1 to 5 the same generator finds hundreds that are. Run with `make certify`.
+and where a gain is not below zero by far more than its counted roundings, in ball arithmetic. At the theorem's m
+(the smallest) no gain may be positive; with m from 1 to 5 the same generator finds hundreds that are. Run with `make certify`.
 
     python examples/random_deviations.py [pairs at the theorem's m] [pairs at m = 1 to 5] [seed]
 """
