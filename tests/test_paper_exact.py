@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 import cloneproof as cp
-from cloneproof.mechanisms.parameters import etc_rounds
+from cloneproof.bounds import etc_rounds
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 

@@ -1,6 +1,6 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice."""
 
-from cloneproof import adapters, errors
+from cloneproof import adapters, bounds, errors
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate import verify, write_certificate
@@ -32,7 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Agent", "Audit", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain",
     "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "Witness",
-    "adapters", "audit", "check_mechanism", "check_permutation_invariance", "check_trp", "errors", "evaluate",
+    "adapters", "audit", "bounds", "check_mechanism", "check_permutation_invariance", "check_trp", "errors", "evaluate",
     "evaluate_horizons", "gain", "load_market", "mechanism", "rp_regret", "rule", "save_market", "session",
     "simulate", "simulate_runs", "summarise", "verify", "write_certificate",
 ]  # fmt: skip

@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cloneproof.discovery import check_options
-from cloneproof.errors import MechanismError, did_you_mean
-from cloneproof.market.market import HORIZON_LIMIT, Market
-from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, Mechanism, Sample
-from cloneproof.mechanisms.parameters import (
+from cloneproof.bounds import (
     etc_rounds,
     first_horizon_with_award,
     holdout_arm_rounds,
     holdout_score_rounds,
-    known_gap,
     trial_rounds,
 )
+from cloneproof.discovery import check_options
+from cloneproof.errors import MechanismError, did_you_mean
+from cloneproof.market.market import HORIZON_LIMIT, Market
+from cloneproof.mechanisms.mechanism import Claim, Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms.parameters import known_gap
 from cloneproof.mechanisms.rule import Choice, Clock, Order, positive, rounds_number
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from cloneproof.bounds import doubling_arm_rounds, doubling_epoch
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
 from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_dict
@@ -28,11 +29,11 @@ class Doubling:
 
     def epoch(self, round_: int) -> int:
         """The number i of the epoch that the round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1."""
-        return max(1, (round_ - 1).bit_length())
+        return doubling_epoch(round_)
 
     def arm_rounds(self, epoch: int) -> int:
         """M of that epoch; at least 1, where the paper's formula would give 0."""
-        return max(1, math.floor(math.pow(epoch * ln(2), self.power)))
+        return doubling_arm_rounds(epoch, self.power)
 
 
 @dataclass(frozen=True)

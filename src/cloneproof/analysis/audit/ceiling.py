@@ -17,6 +17,7 @@ import math
 from dataclasses import replace
 
 from cloneproof.analysis.audit.arguments import is_committing, rounds_are_given, same_prior
+from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
@@ -24,7 +25,6 @@ from cloneproof.market.agents import Agent
 from cloneproof.market.copies import MOST_ARMS, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
-from cloneproof.mechanisms.parameters import smallest
 from cloneproof.mechanisms.rules.etc import etc
 
 UNBOUNDED = math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloneproof.bounds import doubling_ends
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Doubling, Mechanism
 from cloneproof.mechanisms.rule import Rule
@@ -24,9 +25,8 @@ def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
     """Rounds and rounds per arm of each epoch of a flat mechanism: (1..2), (3..4), (5..8), .., the last cut at T."""
     if not isinstance(mechanism.restart, Doubling):
         return [(horizon, mechanism.arm.explore)]
-    last = mechanism.restart.epoch(horizon)
-    ends = [0, *(min(horizon, 2**number) for number in range(1, last + 1))]
-    return [(ends[i] - ends[i - 1], mechanism.restart.arm_rounds(i)) for i in range(1, last + 1)]
+    ends = [0, *doubling_ends(horizon)]
+    return [(ends[i] - ends[i - 1], mechanism.restart.arm_rounds(i)) for i in range(1, len(ends))]
 
 
 def _commits(rule: Rule) -> bool:

@@ -1,0 +1,39 @@
+"""When copies cannot pay: the conditions of fact 4 (ETC for one agent) and of the hold-out theorem.
+
+Both ask for an m so large that what a wrong commitment may cost is less than what the copies' own exploration costs.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
+    """Fact 4: (l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation up to T.
+
+    One agent (or a number of rounds that does not depend on what it registers), exchangeable means of smallest gap
+    `gap`, a committing ETC. Sufficient for every horizon up to T, and not beyond.
+
+    >>> trp_applies(2, 0.5, 20, 1480), trp_applies(2, 0.5, 20, 1490)
+    (True, False)
+    """
+    return _applies(originals, gap, arm_rounds, horizon, spread, 1.0)
+
+
+def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
+    """The hold-out theorem's condition: (L - 1) exp(-m gap^2) <= m gap / (L T); for a spread, exp(-m gap^2 / (4 sd^2)).
+
+    At most L <= K originals with exchangeable means in [0, 1] of smallest gap at least `gap`; rewards stochastically
+    ordered by their means. If it holds for T it holds for every shorter horizon, and for every larger gap.
+
+    >>> holdout_applies(2, 0.5, 46, 10**6), holdout_applies(2, 0.5, 45, 10**6)
+    (True, False)
+    """
+    return _applies(originals, gap, arm_rounds, horizon, spread, gap)
+
+
+def _applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
+    if originals == 1 or math.isinf(gap):
+        return True
+    exponent = arm_rounds * gap**2 / (4 * spread**2)
+    return math.log(originals - 1) - exponent <= math.log(arm_rounds * weight / (originals * horizon))

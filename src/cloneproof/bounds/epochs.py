@@ -1,0 +1,30 @@
+"""Doubling epochs: rounds 1..2, 3..4, 5..8, 9..16, .. (Algorithm 4), for platforms that do not know their horizon."""
+
+from __future__ import annotations
+
+import math
+
+LN_2 = 0.6931471805599453  # the double nearest to ln 2
+
+
+def doubling_epoch(round_: int) -> int:
+    """The number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
+
+    >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
+    [1, 1, 2, 2, 3, 3, 4]
+    """
+    return max(1, (round_ - 1).bit_length())
+
+
+def doubling_ends(horizon: int) -> list[int]:
+    """The last round of each epoch up to the horizon, which cuts the last one short.
+
+    >>> doubling_ends(11)
+    [2, 4, 8, 11]
+    """
+    return [min(horizon, 2**number) for number in range(1, doubling_epoch(horizon) + 1)]
+
+
+def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
+    """The m of an epoch in prior-independent ETC, floor(ln(2^i)^power); at least 1, where the paper's formula has 0."""
+    return max(1, math.floor(math.pow(epoch * LN_2, power)))

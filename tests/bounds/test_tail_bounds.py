@@ -1,0 +1,131 @@
+"""The claims' tail bounds against exact laws, and where a claim of the paper is false."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+import cloneproof as cp
+from cloneproof import bounds
+
+
+def binomial(rounds, mean):
+    return [math.comb(rounds, k) * mean**k * (1 - mean) ** (rounds - k) for k in range(rounds + 1)]
+
+
+def reaches(worse, better, rounds):
+    """P(an arm's sum >= a better one's), exactly."""
+    low, high = binomial(rounds, worse), binomial(rounds, better)
+    return sum(low[a] * high[b] for a in range(rounds + 1) for b in range(a + 1))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5, 12, 30])
+def test_overtaken_bounds_the_exact_chance_in_fractions(rounds):
+    eighths = [Fraction(k, 8) for k in range(9)]
+    found = [(reaches(a, b, rounds), float(b - a)) for a in eighths for b in eighths if a < b]
+    assert all(chance <= bounds.overtaken(gap, rounds) for chance, gap in found)
+    assert all(bounds.overtaken(gap, rounds) <= bounds.mistake_paper(gap, rounds) for _, gap in found)
+    caught = any(chance > bounds.overtaken(gap, rounds) ** 2 for chance, gap in found)
+    assert caught == (rounds >= 5)  # twice the exponent is too much, which a few rounds do not show
+
+
+def test_a_mistake_of_an_honest_etc_is_at_most_eps():
+    rng = random.Random(3)
+    for _ in range(40):
+        means = [rng.randrange(9) / 8 for _ in range(rng.randint(2, 4))]
+        worse = sorted({max(means) - mean for mean in means} - {0.0})
+        if not worse:
+            continue
+        m, horizon = rng.randint(1, 20), 10**6
+        market = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means])], horizon=horizon)
+        regret = cp.evaluate(market, cp.mechanism("etc", arm_rounds=m)).regret.value
+        lost = (regret - m * sum(max(means) - mean for mean in means)) / (horizon - m * len(means))
+        assert lost <= bounds.mistake(len(means), worse[0], m) * worse[-1] + 1e-9
+
+
+def score_tail(means, copies, m, trial, y):
+    """P(score >= y) under H-ETC-R, from the exact engine's law of the sum of all trial rewards."""
+    from cloneproof.engines.closed_form.arithmetic import FLOATS
+    from cloneproof.engines.closed_form.realisations import Original
+    from cloneproof.engines.closed_form.rewards import Bernoulli
+    from cloneproof.engines.closed_form.trial import Phases, agent_score
+
+    originals = [Original(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
+    made = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=m)
+    score = agent_score(originals, Phases(made, trial, 1), Bernoulli(FLOATS), FLOATS)
+    return math.fsum(chance for own, chance in zip(score.scores, score.chances, strict=True) if own >= trial * y - 1e-9)
+
+
+def test_tail_lower_as_its_proof_has_it():
+    rng = random.Random(5)
+    sharp = 0
+    for _ in range(60):
+        means = [rng.randrange(9) / 8 for _ in range(rng.randint(1, 3))]
+        m = rng.randint(2, 12)
+        trial = len(means) * m + rng.randint(0, 20)
+        y = rng.randint(0, trial) / trial
+        exact = score_tail(means, (1,) * len(means), m, trial, y)
+        assert exact >= bounds.tail_lower_paper(means, m, trial, y) - 1e-9
+        sharp += exact < 1.1 * bounds.tail_lower_paper(means, m, trial, y)
+    assert sharp > 5
+
+
+def test_tail_upper_is_false():
+    """Theorem 4's claim: means (1, 0), one copy of the first, y = 0.6: psi = 0, the copied agent reaches it surely."""
+    m, trial = 36, 72
+    assert bounds.tail_upper_paper((1, 0), m, trial, 0.6) == pytest.approx(0)
+    assert score_tail((1, 0), (2, 1), m, trial, 0.6) == pytest.approx(1)
+    assert score_tail((1, 0), (1, 1), m, trial, 0.6) == pytest.approx(0)
+
+
+def test_tail_lower_as_printed_is_false():
+    """M rewards of the best arm average 1 surely; an honest agent with means (1, 0) cannot."""
+    assert score_tail((1, 0), (1, 1), 36, 100, 1.0) == pytest.approx(0)
+    assert 1 - bounds.mistake_paper(1.0, 36) > 0.99
+
+
+def test_psi_needs_a_trial_that_explores():
+    with pytest.raises(cp.errors.MechanismError, match="at least 8 rounds"):
+        bounds.psi((0.5, 0.5), 4, 7, 0.5)
+
+
+def test_the_conditions_are_monotone_and_covered_gap_is_where_it_starts():
+    for originals in (2, 3, 8):
+        for horizon in (10, 10**4, 10**9):
+            for m in (1, 30, 1000):
+                gap = bounds.covered_gap(originals, m, horizon)
+                if math.isfinite(gap):
+                    assert bounds.holdout_applies(originals, gap, m, horizon)
+                    assert not bounds.holdout_applies(originals, gap * (1 - 1e-9), m, horizon)
+                    assert bounds.holdout_gain(originals, gap, m, horizon) == 0
+                    assert bounds.trp_applies(originals, gap, m, horizon)
+                else:
+                    assert not bounds.holdout_applies(originals, 1.0, m, horizon)
+                    assert bounds.holdout_gain(originals, 1.0, m, horizon) > 0
+    m = [bounds.arm_rounds_without_gap(10**k) for k in range(2, 13)]
+    gaps = [bounds.covered_gap(4, rounds, 10**k) for k, rounds in zip(range(2, 13), m, strict=True)]
+    assert all(a > b for a, b in pairwise(gaps))  # without a known gap, ever smaller ones are covered
+    assert bounds.covered_gap(1, 1, 10**9) == 0
+
+
+@pytest.mark.parametrize("originals", [2, 3])
+def test_no_copy_gains_more_than_the_bound_says(originals):
+    """At m too small copies do pay, by no more than 2 eps T."""
+    rng = random.Random(originals)
+    paid = 0
+    for _ in range(40):
+        low, gap = rng.choice([(0.0, 0.25), (0.25, 0.5), (0.0, 0.5), (0.5, 0.25)])
+        m, horizon = rng.randint(1, 12), rng.choice([60, 500, 4000])
+        made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=rng.randint(1, 5), max_arms=2 * originals)
+        agents = [
+            cp.Agent("ana", originals, cp.Discrete([low, low + gap], [0.5, 0.5])),
+            cp.Agent("bo", 1, cp.Point(rng.randrange(9) / 8)),
+        ]
+        market = cp.Market(agents, horizon=horizon)
+        copies = tuple(rng.randint(1, 3) for _ in range(originals))
+        gain = cp.evaluate(market, made, {"ana": copies}).payoff["ana"] - cp.evaluate(market, made).payoff["ana"]
+        assert gain.low <= bounds.holdout_gain(originals, gap, m, horizon)
+        paid += gain.low > 1e-6
+    assert paid > 5
