@@ -260,3 +260,13 @@ def test_refusals(change, error, words):
     asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9), "agent": "ana"}
     with pytest.raises(error, match=words):
         dominance(**(asked | change))
+
+
+@pytest.mark.parametrize("max_arms", [1, 3])
+def test_losing_the_score_of_a_single_original_is_not_left_open(max_arms):
+    """Copies change no reward there, so all that more than K arms do is lose: dropped tails must not hide the sign."""
+    agents = [cp.Agent(name, 1, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in ("ana", "bo")]
+    market = cp.Market(agents, horizon=10_000)
+    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=250, max_arms=max_arms)
+    found = dominance(market, mechanism, "ana")
+    assert (found.verdict, found.worst.gain.high) == ("clone-proof", 0.0)

@@ -15,13 +15,12 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.competition import Competition
 from cloneproof.engines.closed_form.arithmetic import LOST, PRECISION, Arithmetic, Array, Number
-from cloneproof.engines.closed_form.commitment import Group, commitment
 from cloneproof.engines.closed_form.joint import Types
 from cloneproof.engines.closed_form.plans import merged
 from cloneproof.engines.closed_form.realisations import Original, realisations
 from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, Rewards
 from cloneproof.engines.closed_form.size import check_staged
-from cloneproof.engines.closed_form.trial import Score, agent_score
+from cloneproof.engines.closed_form.trial import Score, agent_score, committed_among
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,8 @@ class Profiler:
         """The mean of the arm that a fresh ETC commits to."""
         types = merged(runs)
         if types not in self._committed:
-            rewards, m = self._rewards(), self.competition.arm_rounds
-            groups = [Group(((mean, Fraction(1)),), 1, count) for mean, count in types]
-            chosen = commitment(groups, lambda mean: rewards.judged(mean, m), self.arithmetic)
+            m = self.competition.arm_rounds
+            groups, chosen = committed_among(types, m, self._rewards(), self.arithmetic)
             found = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
             self._committed[types] = found + arb(0, LOST) if self.arithmetic.proven else found
         return self._committed[types]

@@ -55,7 +55,7 @@ def swept(game: Competition, honest: Profile, copied: Profile, grid: Array, arit
         elif copied.varied is not None:  # an honest agent without a score never wins against one with a score
             prize = _won(game, copied, at, arithmetic)
         else:
-            prize = own * -1
+            prize = -own
         gains, payoffs = prize + trial, own + earned
         if game.max_arms is None:
             return Sweep(copied.copies, at, gains, payoffs)
@@ -90,7 +90,7 @@ def bounded(game: Competition, honest: Profile, arms: int, grid: Array, arithmet
         at = np.append(grid, NEVER)
         own = _won(game, honest, at, arithmetic)
         most = award if game.scored(arms) else arithmetic.number(0)
-        gains, payoffs = own * -1 + (trial + most), own + earned
+        gains, payoffs = -own + (trial + most), own + earned
         gains[-1] = trial  # the award is never won there
         if game.level and game.scored(arms):
             gains[:] = arithmetic.number(0)  # copies of equally good originals change nothing
@@ -146,10 +146,14 @@ def _won(game: Competition, own: Profile, at: Array, arithmetic: Arithmetic) -> 
 
 
 def _tails(awards: Awards, at: Array, game: Competition, arithmetic: Arithmetic) -> Array:
-    """With what the dropped tails of the laws can be worth; exactly 0 where there is nothing to win."""
+    """With what the dropped tails of the laws can be worth; exactly 0 where there is nothing to win.
+
+    Never less than nothing: without a score the award is lost, and where that loss is all, its sign must not be.
+    """
     found = awards.tails(at, arithmetic)
     if arithmetic.proven and len(awards.scores):
-        found = found + arb(0, LOST * game.award)
+        lost = arb(0, LOST * game.award)
+        found = _array([(own + lost).nonnegative_part() for own in found])
         found[at == NEVER] = arb(0)
     return found
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
@@ -73,16 +73,16 @@ def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[Types, Fra
 
 
 @cache
-def _committed(game: Game, types: Types) -> tuple[Ball, ...]:
+def _committed(m: int, bernoulli: bool, types: Types) -> tuple[Ball, ...]:
     """The chance that the arm committed to is of each type."""
     if len(types) == 1:
         return (arb(1),)
-    if not game.bernoulli:
+    if not bernoulli:
         seen = [float(Fraction(round(v * TICK), TICK)) for v, _ in types]
         tied = [count if own == max(seen) else 0 for own, (_, count) in zip(seen, types, strict=True)]
         return tuple(_ball(Fraction(count, sum(tied))) for count in tied)
-    laws, totals, below = [_law(v, game.m) for v, _ in types], [arb(0)] * len(types), [arb(0)] * len(types)
-    for s in range(game.m + 1):
+    laws, totals, below = [_law(v, m) for v, _ in types], [arb(0)] * len(types), [arb(0)] * len(types)
+    for s in range(m + 1):
         factors = [arb_poly([low, law[s]]) for low, law in zip(below, laws, strict=True)]
         for t, (_, own) in enumerate(types):
             if laws[t][s] != 0:
@@ -93,7 +93,7 @@ def _committed(game: Game, types: Types) -> tuple[Ball, ...]:
 
 
 def _commits_to(game: Game, types: Types) -> Ball:
-    return sum((_ball(v) * c for (v, _), c in zip(types, _committed(game, types), strict=True)), arb(0))
+    return sum((_ball(t[0]) * c for t, c in zip(types, _committed(game.m, game.bernoulli, types), strict=True)), arb(0))
 
 
 def _prize(game: Game, types: Types) -> Ball:
@@ -102,11 +102,11 @@ def _prize(game: Game, types: Types) -> Ball:
     return _ball(_mean(types) * early) + _commits_to(game, types) * (game.award - early)
 
 
-@cache
+@lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
 def _score(game: Game, types: Types) -> dict[float, Ball]:
     """The law of the score given the realised means."""
     arms, law = sum(count for _, count in types), dict[float, Ball]()
-    left, chances = game.length - arms * game.m, _committed(game, types)
+    left, chances = game.length - arms * game.m, _committed(game.m, game.bernoulli, types)
     if not game.has_score(arms):
         return {-math.inf: arb(1)}  # below every score
     if game.max_arms is not None:

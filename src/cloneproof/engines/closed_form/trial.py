@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from cloneproof.engines.closed_form.commitment import Commitment, Group, commitm
 from cloneproof.engines.closed_form.joint import Types
 from cloneproof.engines.closed_form.plans import cut_short, merged
 from cloneproof.engines.closed_form.realisations import Original, realisations
-from cloneproof.engines.closed_form.rewards import Rewards, Sums
+from cloneproof.engines.closed_form.rewards import Bernoulli, Rewards, Sums
 from cloneproof.engines.closed_form.rounds import Fixed, schedule
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
@@ -91,8 +92,7 @@ def _pieces(runs: Types, phases: Phases, rewards: Rewards, arithmetic: Arithmeti
     types = merged(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.score, phases.mechanism.restart == "award"
-    groups = [Group(((mean, Fraction(1)),), 1, count) for mean, count in types]
-    chosen = commitment(groups, lambda mean: rewards.judged(mean, m), arithmetic)
+    groups, chosen = committed_among(types, m, rewards, arithmetic)
     number = arithmetic.number
 
     def fresh(rounds: int) -> Number:
@@ -129,6 +129,24 @@ def _pieces(runs: Types, phases: Phases, rewards: Rewards, arithmetic: Arithmeti
         )
     sums = cut_short(runs, phases.mechanism.arm.order, m, phases.trial, rewards, arithmetic)
     return [(sums, awards[0])], chosen.roundings + 3 * (arms + 2) * len(types)  # a mixture for each type
+
+
+def committed_among(
+    types: Types, arm_rounds: int, rewards: Rewards, arithmetic: Arithmetic
+) -> tuple[list[Group], Commitment]:
+    """Which of the arms of known means is committed to: a group for each mean."""
+    groups = [Group(((mean, Fraction(1)),), 1, count) for mean, count in types]
+    if isinstance(rewards, Bernoulli):
+        return groups, _among_bernoulli(types, arm_rounds, arithmetic)
+    return groups, commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+
+
+@lru_cache(maxsize=8192)
+def _among_bernoulli(types: Types, arm_rounds: int, arithmetic: Arithmetic) -> Commitment:
+    """The costly part of an audit, and the same for every number of agents, allowance of arms and score."""
+    groups = [Group(((mean, Fraction(1)),), 1, count) for mean, count in types]
+    rewards = Bernoulli(arithmetic)
+    return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
 
 
 def etc_reward(
