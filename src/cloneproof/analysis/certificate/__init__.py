@@ -5,6 +5,6 @@
 """
 
 from cloneproof.analysis.certificate.verification import Verification
-from cloneproof.analysis.certificate.writer import write_certificate
+from cloneproof.analysis.certificate.writer import checked_certificate, write_certificate
 
-__all__ = ["Verification", "write_certificate"]
+__all__ = ["Verification", "checked_certificate", "write_certificate"]
