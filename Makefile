@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines bench clean
+.PHONY: venv demo test lint types layers check-engines reproduce bench clean
 
 venv: $(INSTALLED)
 
@@ -31,6 +31,9 @@ layers: $(INSTALLED)
 
 check-engines: $(INSTALLED)
 	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/test_engines_agree.py
+
+reproduce: $(INSTALLED)
+	$(BIN)/cloneproof reproduce --out build/reproduce
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py

@@ -60,10 +60,10 @@ def rp_regrets(
         else:
             for horizon, one in evaluate_horizons(market, mechanism, horizons, copies).items():
                 parts[horizon].append((float(weight), one.regret))
-    return {horizon: _average(own) for horizon, own in parts.items()}
+    return {horizon: average(own) for horizon, own in parts.items()}
 
 
-def _average(parts: list[tuple[float, Estimate]]) -> Estimate:
+def average(parts: list[tuple[float, Estimate]]) -> Estimate:
     """The weighted mean; errors add, and each weight, product and sum may be rounded once."""
     value = math.fsum(weight * one.value for weight, one in parts)
     size = math.fsum(weight * (abs(one.value) + one.error) for weight, one in parts)

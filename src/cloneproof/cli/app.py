@@ -7,6 +7,7 @@ import typer
 from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.simulate import simulate
 from cloneproof.cli.verify import verify
 
@@ -23,6 +24,7 @@ app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
 app.command()(verify)
+app.command()(reproduce)
 
 
 @app.callback(invoke_without_command=True)

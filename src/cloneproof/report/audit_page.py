@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
@@ -18,6 +17,7 @@ from cloneproof.files import write_whole
 from cloneproof.market.toml import market_to_toml
 from cloneproof.report import words
 from cloneproof.report.audit_figures import audit_figures
+from cloneproof.report.rendering import rendered
 from cloneproof.report.story import witness_story
 
 PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
@@ -34,14 +34,7 @@ def write_audit_page(audit: Audit, path: str | Path) -> None:
 
 def audit_page(audit: Audit) -> str:
     """The page as text: the same audit, the same text."""
-    environment = Environment(
-        loader=PackageLoader("cloneproof", "report/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("audit_page.html").render(**_facts(audit)) + "\n"
+    return rendered("audit_page.html", _facts(audit))
 
 
 def _facts(audit: Audit) -> dict[str, Any]:

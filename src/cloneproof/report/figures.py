@@ -66,6 +66,27 @@ def look(mechanism: str) -> Look:
     return LOOKS.get(mechanism, OTHER)
 
 
+SHADES: tuple[tuple[float, Dashes], ...] = (
+    (0.0, SOLID),
+    (0.3, DASHED),
+    (0.0, DOTTED),
+    (0.45, SOLID),
+    (0.2, (0, (7, 2, 1, 2))),
+    (0.5, DASHED),
+)
+
+
+def shaded(mechanism: str, shade: int) -> Look:
+    """The look of a further curve of the same mechanism: another lightness and other dashes, the same hue."""
+    base = look(mechanism)
+    if shade == 0:
+        return base
+    lighter, dashes = SHADES[shade % len(SHADES)]
+    channels = [int(base.colour[k : k + 2], 16) for k in (1, 3, 5)]
+    mixed = "".join(f"{round(channel + lighter * (255 - channel)):02x}" for channel in channels)
+    return Look(f"#{mixed}", dashes)
+
+
 STYLE: Any = {
     "font.size": 10,
     "font.family": "sans-serif",
@@ -91,15 +112,17 @@ STYLE: Any = {
 SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
 
 
-def drawn(draw: Callable[[Axes, bool], Sequence[Label]], name: str) -> dict[str, str]:
-    """The figure as inline SVG, once for wide and once for narrow screens.
+def drawn(
+    draw: Callable[[Axes, bool], Sequence[Label]], name: str, heights: tuple[float, float] | None = None
+) -> dict[str, str]:
+    """The figure as inline SVG, once for wide and once for narrow screens, with other heights (in inches) if given.
 
     `draw` is told whether it is narrow, and returns the labels that are to be placed when all else is there.
     """
     found = {}
-    for width, size in SIZES.items():
+    for number, (width, (across, high)) in enumerate(SIZES.items()):
         with mpl.rc_context(STYLE):
-            figure = Figure(figsize=size, layout="constrained")
+            figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
             axes = figure.add_subplot()
             place_labels(figure, axes, draw(axes, width == "narrow"))
             found[width] = inline_svg(figure, f"{name}-{width}")
@@ -109,7 +132,7 @@ def drawn(draw: Callable[[Axes, bool], Sequence[Label]], name: str) -> dict[str,
 def inline_svg(figure: Figure, name: str) -> str:
     """The figure as an `<svg>` element whose ids are its own on the page and which refers to nothing outside it."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", text)

@@ -6,6 +6,6 @@
 
 from cloneproof.analysis.certificate.document import CertificateError
 from cloneproof.analysis.certificate.verification import Verification, verify
-from cloneproof.analysis.certificate.writer import write_certificate
+from cloneproof.analysis.certificate.writer import checked_certificate, write_certificate
 
-__all__ = ["CertificateError", "Verification", "verify", "write_certificate"]
+__all__ = ["CertificateError", "Verification", "checked_certificate", "verify", "write_certificate"]

@@ -24,6 +24,15 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
     Sampled verdicts have none: what can be replayed is a record of seeds and counts, and not a proof. Nor has
     `undecided`, which claims nothing.
     """
+    data = checked_certificate(audit)
+    try:
+        write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    except OSError as problem:
+        raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+
+
+def checked_certificate(audit: Audit) -> dict[str, Any]:
+    """The certificate as data; the checker has accepted it."""
     data = certificate(audit)
     found = check(data)
     for arms in _later_starts(audit) if audit.verdict == "clone-proof" else ():
@@ -35,10 +44,7 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
         raise CertificateError(
             f"expected a verdict that the checker can re-derive, got one it rejects: {found.statement}"
         )
-    try:
-        write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
-    except OSError as problem:
-        raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+    return data
 
 
 def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:

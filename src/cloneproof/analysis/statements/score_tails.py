@@ -28,6 +28,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 Tail = np.ndarray[Any, Any]  # P(sum of the trial's rewards >= s) for s = 0, 1, .., M
 Reading = Literal["own arms", "best arm"]
 ROUNDING = 1e-11  # of a tail: far more than sums of a few thousand positive terms lose
+VISIBLE = 1e-30  # the engine leaves out tails far below this, so that a ratio of such tails says nothing
 
 
 def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int]) -> Tail:
@@ -90,7 +91,7 @@ def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -
     best, m = max(means), mechanism.arm.explore
     factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
     q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
-    ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > 0)
+    ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
     absolute, relative = int(np.argmax(bound - q)), int(np.argmin(ratio))
     found = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
     return found[0], found[1]

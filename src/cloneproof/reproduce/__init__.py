@@ -1,0 +1,25 @@
+"""Every statement of the paper, checked: one experiment a row, one page for all of them.
+
+How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `rows/theorem_9.py` is then run by
+`cloneproof reproduce`, alone with `--only theorem-9`, and has its section on the page. It holds
+
+    def run(setting: Setting) -> Findings:
+        made = setting.mechanism("etc", arm_rounds=setting.pick(quick=10, full=100))   # every mechanism is made so
+        ...
+        return Findings(computed="..", checks=(..), figures=(..), tables=(..), certificates={..})
+
+    ROW = Row(number=9, title="Theorem 9: ..", claim="Theorem 9: ..", run=run)
+
+- `run` is pure: the same setting, the same findings to the last bit (no clock, no unseeded dice, no global state; with
+  sampling, take `setting.seed`). Sizes come from `setting.pick(quick, full)`; both sizes make all of the row's checks.
+- A `Check` states something and says whether it holds, computed from its evidence: `above(gain)`, `at_most(gain)`,
+  `agrees(estimate, expected)`, `all_of([..])` answer True, False, or None where the error bounds leave it open. Its
+  role is "claim" (the statement proper, as the paper has it), "detail" (what the paper says on the way) or "ours" (the
+  corrected statement). The verdict follows from the checks in `findings.verdict`, and nowhere else.
+- Figures are data (`report.figure_data`: Lines, Bars, Map, Strips; a `Series` names the mechanism whose colour it has);
+  they are drawn when the page is made. Tables take text, whole numbers, floats and estimates.
+- Certificates are documents by name, as `analysis.certificate.checked_certificate(audit)` makes them; they are
+  written beside the page and can be saved from it.
+- Show in `tests/reproduce/` that a broken mechanism, put in the good one's place with `Setting(make=..)`, changes the
+  verdict.
+"""

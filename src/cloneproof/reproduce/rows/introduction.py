@@ -1,0 +1,161 @@
+"""The introduction's example: one agent, two arms, prior Bern(0.5), a share of 40 %; the first arm copied once."""
+
+from __future__ import annotations
+
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.permutations import average
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market import Agent, Discrete, Market
+from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.figure_data import Bars, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+
+SHARE, ANA = 0.4, "ana"
+CASES = ((1, 1), (1, 0), (0, 1), (0, 0))
+HONEST, COPIED = (1, 1), (2, 1)
+ROUNDING = 1e-9  # a round: more than any of these sums can lose, far less than any payoff
+Payoffs = dict[tuple[int, ...], Estimate]  # by the case
+
+
+def run(setting: Setting) -> Findings:
+    """Every mechanism of the catalogue, in each of the four cases and over the prior, at two horizons."""
+    horizons, runs = (7, setting.pick(quick=40, full=100)), setting.pick(quick=2_000, full=100_000)
+    found = {
+        (name, horizon): _Example(setting.mechanism(name, market=_market(horizon)), horizon, runs, setting.seed)
+        for horizon in horizons
+        for name in CATALOGUE
+    }
+    exact = [one for one in found.values() if one.exact]
+    equal = [one.gain(case) for one in exact for case in ((1, 1), (0, 0))]
+    differences = [one.over_prior - one.by_regret for one in exact]
+    good = [one.regret[COPIED][1, 0] - one.regret[HONEST][1, 0] for one in exact]
+    bad = [one.regret[HONEST][0, 1] - one.regret[COPIED][0, 1] for one in exact]
+    return Findings(
+        computed=(
+            f"Honest registration and one copy of arm a, in each of the four cases and over the prior, at T = "
+            f"{horizons[0]} and T = {horizons[1]}, under all {len(CATALOGUE)} mechanisms of the catalogue; parameters "
+            "as their theorems have them for this market. Rewards of mean 0 and 1 leave nothing to chance but "
+            f"the mechanism's own coins, so all but Thompson sampling ({runs:,} runs a case) are computed exactly."
+        ),
+        checks=(
+            Check(
+                "In the cases (1, 1) and (0, 0) the copy has no effect, under any of the mechanisms.",
+                "claim",
+                all_of([at_most(_size(change), 0, ROUNDING) for change in equal]),
+                (
+                    ("mechanisms and horizons", len(exact)),
+                    ("largest change of a payoff", _largest(equal)),
+                ),
+            ),
+            Check(
+                "The gain is that of the average of (1, 1, 0) and (1, 0, 0) over (1, 0): half of the share of the "
+                "regret saved.",
+                "claim",
+                all_of([at_most(_size(one), 0, ROUNDING) for one in differences]),
+                (
+                    ("gain over the prior, UCB1, T = 7", found["ucb1", 7].over_prior),
+                    ("by the regret in the three instances", found["ucb1", 7].by_regret),
+                    ("largest difference of the two, all mechanisms", _largest(differences)),
+                ),
+            ),
+            Check(
+                "Copying a good arm lowers the regret or leaves it, copying a bad one raises it or leaves it.",
+                "claim",
+                all_of([at_most(change, 0, ROUNDING) for change in (*good, *bad)]),
+                tuple(
+                    (f"UCB1, T = 7: regret with means {means}, copies {copies}", found["ucb1", 7].regret[copies][means])
+                    for means, copies in (((1, 0), HONEST), ((1, 0), COPIED), ((0, 1), COPIED))
+                ),
+            ),
+        ),
+        figures=(_figure(found, horizons[0]), _figure(found, horizons[1])),
+        tables=tuple(_table(found, horizon) for horizon in horizons),
+    )  # fmt: skip
+
+
+def _market(horizon: int) -> Market:
+    return Market([Agent(ANA, 2, Discrete([0, 1], [0.5, 0.5]))], horizon=horizon, share=SHARE)
+
+
+class _Example:
+    """Payoff and regret in the four cases, honest and copied; and the gain over the prior, computed in two ways."""
+
+    def __init__(self, mechanism: Mechanism, horizon: int, runs: int, seed: int) -> None:
+        market = _market(horizon)
+        self.payoff: dict[tuple[int, ...], Payoffs] = {HONEST: {}, COPIED: {}}
+        self.regret: dict[tuple[int, ...], Payoffs] = {HONEST: {}, COPIED: {}}
+        self.exact = True
+        for copies in (HONEST, COPIED):
+            for case in CASES:
+                found = evaluate(market.at({ANA: case}), mechanism, {ANA: copies}, runs=runs, seed=seed)
+                self.payoff[copies][case], self.regret[copies][case] = found.payoff[ANA], found.regret
+                self.exact &= found.engine != "monte-carlo"
+        self.by_cases = average([(0.25, self.gain(case)) for case in CASES])
+        regrets = self.regret[COPIED]
+        saved = self.regret[HONEST][1, 0] - average([(0.5, regrets[1, 0]), (0.5, regrets[0, 1])])
+        self.by_regret = average([(SHARE / 2, saved)])
+        self.over_prior = self.by_cases
+        if self.exact:
+            honest, copied = (evaluate(market, mechanism, {ANA: copies}).payoff[ANA] for copies in (HONEST, COPIED))
+            self.over_prior = copied - honest
+
+    def gain(self, case: tuple[int, ...]) -> Estimate:
+        """What the copy adds to the payoff in this case."""
+        return self.payoff[COPIED][case] - self.payoff[HONEST][case]
+
+
+def _size(estimate: Estimate) -> Estimate:
+    return Estimate(abs(estimate.value), estimate.error, estimate.kind, estimate.method)
+
+
+def _largest(estimates: list[Estimate]) -> Estimate:
+    return max(map(_size, estimates), key=lambda one: one.high)
+
+
+def _figure(found: dict[tuple[str, int], _Example], horizon: int) -> Bars:
+    gains = {name: one.over_prior for (name, at), one in found.items() if at == horizon}
+    return Bars(
+        f"What one copy is worth, T = {horizon}",
+        f"Ex-ante gain of registering arm a twice, share {SHARE:g}. To the right of zero the copy pays. "
+        "Whiskers are error bounds (99 % for Thompson sampling; the others are exact).",
+        tuple(gains),
+        "gain (reward units)",
+        tuple(
+            Series("", (float(number),), (gain.value,), (gain.low,), (gain.high,), mechanism=name)
+            for number, (name, gain) in enumerate(gains.items())
+        ),
+        (Mark("pays →", x=0.0),),
+    )
+
+
+def _table(found: dict[tuple[str, int], _Example], horizon: int) -> Table:
+    own = {name: one for (name, at), one in found.items() if at == horizon}
+    return Table(
+        f"Payoffs in the four cases, T = {horizon}: honest → with a copy of a",
+        ("mechanism", *(f"({a}, {b})" for a, b in CASES), "over the prior", "gain"),
+        tuple(
+            (
+                name,
+                *(f"{_short(one.payoff[HONEST][c])} → {_short(one.payoff[COPIED][c])}" for c in CASES),
+                _short(average([(0.25, one.payoff[HONEST][c]) for c in CASES])),
+                one.over_prior,
+            )
+            for name, one in own.items()
+        ),
+    )
+
+
+def _short(estimate: Estimate) -> str:
+    return f"{round(estimate.value, 9) + 0.0:.4g}"
+
+
+ROW = Row(
+    1,
+    "The introduction's example",
+    "Section 1: one agent, two arms, prior Bern(0.5), share 40 %. In the cases (1, 1) and (0, 0) “the replicated arm "
+    "has no effect”; the gain from replicating arm a “is equal to the gain from the average” of the instances "
+    "(1, 1, 0) and (0, 0, 1) over (1, 0); the first has smaller regret, the second larger.",
+    run,
+)
