@@ -1,4 +1,4 @@
-"""All index rules on a tiny horizon: which are truthful under random permutation, and is any of them adaptive?
+"""All index rules on a tiny horizon: which are truthful under random permutation, and whether any of those is adaptive.
 
 The paper leaves open whether a TRP algorithm must be non-adaptive. Here a rule ranks the cells (n, s), n pulls of which
 s succeeded, and pulls an arm of the highest cell, ties uniformly: a permutation-invariant rule that does not look at
