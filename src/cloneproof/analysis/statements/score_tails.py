@@ -92,7 +92,7 @@ def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -
     factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
     q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
     ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
-    absolute, relative = int(np.argmax(bound - q)), int(np.argmin(ratio))
+    absolute, relative = int(np.argmax(np.where(bound > VISIBLE, bound - q, -1.0))), int(np.argmin(ratio))
     found = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
     return found[0], found[1]
 

@@ -218,7 +218,7 @@ def _used(chances: list[tuple[float, int, float, float, float]], bound: int) -> 
 def _table(cases: list[_Case]) -> Table:
     return Table(
         "Rounds of exploration for each arm",
-        ("support", "originals", "T", "Theorem 3's m", "fact 4's m", "no copies pay from m =", "copies pay at m =", "with"),
+        ("support", "originals", "T", "Theorem 3's m", "fact 4's", "no copies pay from", "copies pay at", "with"),
         tuple(
             (
                 "{" + ", ".join(f"{value:g}" for value in one.support) + "}",
@@ -233,7 +233,7 @@ def _table(cases: list[_Case]) -> Table:
             for one in cases
         ),
         "“No copies pay” holds for every vector of copies and every horizon up to T.",
-    )  # fmt: skip
+    )
 
 
 def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
@@ -308,7 +308,7 @@ ROW = Row(
     5,
     "Theorem 3: explore, then commit",
     "Theorem 3: “ETC with exploration length m ≥ (2/Δ²) l ln(2T) is TRP in the single-agent setting. Further, it has "
-    "regret upper bound of Σ (2 δ_a l ln(2T)/Δ² + 1)”; its lemma (E n_a(T) ≤ m + 1) and its claim (the worse of two arms "
-    "looks at least as good with probability at most 2 exp(-δ² m / 2)).",
+    "regret upper bound of Σ (2 δ_a l ln(2T)/Δ² + 1)”; its lemma (E n_a(T) ≤ m + 1) and its claim (the worse of two "
+    "arms looks at least as good with probability at most 2 exp(-δ² m / 2)).",
     run,
 )

@@ -1,4 +1,4 @@
-"""Section 5's first step: agents chosen uniformly at random, a TRP and PI algorithm inside; clone-proof, linear regret."""
+"""Section 5's first step: agents chosen uniformly, a TRP and PI algorithm inside: clone-proof, and linear regret."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def run(setting: Setting) -> Findings:
     return Findings(
         computed=(
             "Uniform x ETC at the m of Theorem 3 for priors on {0, 1}, {1/4, 3/4} and {0, 1/2}, two and three agents, "
-            f"T from {horizons[0]:,} to {horizons[-1]:,}: complete audits (all copies, all opponents; the others cannot "
-            "reach an agent here). The payoff against the paper's formula and against the corrected one, from the "
+            f"T from {horizons[0]:,} to {horizons[-1]:,}: complete audits (all copies, all opponents; the others "
+            "cannot reach an agent here). The payoff against the paper's formula and against the corrected one, from the "
             "single-agent payoff at every number of rounds. Then UCB1 inside, by the state tree at every horizon up to "
             f"{upto}, copies up to two of each."
         ),
@@ -175,12 +175,10 @@ def _table(audits: dict[tuple[str, int, int], Audit]) -> Table:
         "Audits of uniform x ETC: all copies, all opponents",
         ("prior", "agents", "T", "m", "verdict", "nearest copies", "their gain"),
         tuple(
-            (
-                prior, n, f"{t:,}", int(one.mechanism.arm.explore), one.verdict, str(one.worst.copies), one.worst.gain
-            )
+            (prior, n, f"{t:,}", int(one.mechanism.arm.explore), one.verdict, str(one.worst.copies), one.worst.gain)
             for (prior, n, t), one in audits.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def _figure(inside: tuple[Gains, Gains], outside: tuple[Gains, Gains], upto: int) -> Lines:
