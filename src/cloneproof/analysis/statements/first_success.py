@@ -3,9 +3,9 @@
 The paper asks whether a TRP algorithm must be non-adaptive. This one is adaptive (rewards decide when exploration ends)
 and TRP at every horizon, for all copies, where rewards are Bernoulli and the realised means take two values g > b:
 
-1. Let x be the share of arms of mean g, so that a round of exploration succeeds with probability s = b + (g - b) x. Round
-   t + 1 is lost (by g - b) with probability h(x) = (1 - x) [(1 - s)^t + b sum_{j<t} (1 - s)^j]: either it explores a
-   bad arm, or a bad arm has had the first success.
+1. Let x be the share of arms of mean g, so that a round of exploration succeeds with probability s = b + (g - b) x.
+   Round t + 1 is lost (by g - b) with probability h(x) = (1 - x) [(1 - s)^t + b sum_{j<t} (1 - s)^j]: either it
+   explores a bad arm, or a bad arm has had the first success.
 2. 1 - x is nonnegative, falling and linear in x; the bracket is nonnegative, falling and convex. So h is convex.
 3. Whoever copies without knowing which original is good makes x random without changing its mean. By Jensen that does
    not lower E h(x), round by round.

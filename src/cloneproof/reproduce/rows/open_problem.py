@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 def run(setting: Setting) -> Findings:
-    """Every index rule on up to four or five rounds; the rule of the first success; exploration, then the best so far."""
+    """Every index rule on up to four or five rounds; the rule of the first success; exploring, then the best so far."""
     longest = setting.pick(quick=4, full=5)
     searches = {horizon: _search(horizon) for horizon in range(2, longest + 1)}
     adaptive = [rule for rule, is_so in searches[longest] if is_so]
@@ -33,10 +33,11 @@ def run(setting: Setting) -> Findings:
         computed=(
             f"All index rules on horizons up to {longest}: a rule ranks (pulls, successes) and pulls the highest arm, "
             f"ties uniformly. TRP is checked in whole numbers for all {len(PAIRS)} pairs of means in quarters, copies "
-            f"{', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed schedule followed by a single arm. "
-            "Then the rule that pulls at random until the first success and stays there, in exact fractions; and ETC "
-            f"that goes on with the best arm so far instead of committing (m = {m}, every horizon up to {horizon}), by "
-            "the state tree. This is a search in a small class and two examples; it settles nothing beyond them."
+            f"{', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed schedule followed by a single "
+            "arm. Then the rule that pulls at random until the first success and stays there, in exact fractions; and "
+            f"ETC that goes on with the best arm so far instead of committing (m = {m}, every horizon up to "
+            f"{horizon}), by the state tree. This is a search in a small class and two examples; it settles nothing "
+            "beyond them."
         ),
         checks=(
             Check(
@@ -108,9 +109,7 @@ def _table(adaptive: list[IndexRule], horizon: int) -> Table:
     return Table(
         f"Some adaptive TRP rules on {horizon} rounds: (pulls, successes) from the highest rank down",
         ("rule", "ranking"),
-        tuple(
-            (number, " > ".join(f"({n}, {s})" for n, s in rule.ranking())) for number, rule in enumerate(shown, 1)
-        ),
+        tuple((number, " > ".join(f"({n}, {s})" for n, s in rule.ranking())) for number, rule in enumerate(shown, 1)),
         "Cells that never compete are listed in an order of no meaning.",
     )
 
@@ -122,8 +121,8 @@ def _figure(searches: dict[int, list[tuple[IndexRule, bool]]]) -> Bars:
     free = tuple(float(sum(is_so for _, is_so in found)) for found in searches.values())
     return Bars(
         "TRP index rules on tiny horizons",
-        "How many index rules are TRP for every pair of means in quarters, at every horizon up to T: those that explore "
-        "on a fixed schedule and commit, and adaptive ones.",
+        "How many index rules are TRP for every pair of means in quarters, at every horizon up to T: those that "
+        "explore on a fixed schedule and commit, and adaptive ones.",
         groups,
         "index rules that are TRP",
         (Series("fixed schedule", x, fixed, mechanism="etc"), Series("adaptive", x, free, mechanism="ucb1")),

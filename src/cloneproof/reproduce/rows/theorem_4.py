@@ -48,9 +48,9 @@ def run(setting: Setting) -> Findings:
         computed=(
             f"{len(played)} attacks by one agent of two originals, both payoffs in ball arithmetic, m as the theorem "
             "asks, M = mL (the least it allows) and M = √(T ln T) (Theorem 5's). Of the proof: the chance q(y) that an "
-            "agent's trial averages at least y, exactly, against both readings of ψ, at every y. Then the gain at every "
-            f"score that opponents may set, for {len(fitting)} vectors of copies whose exploration fits into the trial "
-            f"and {len(beyond)} of which it does not."
+            "agent's trial averages at least y, exactly, against both readings of ψ, at every y. Then the gain at "
+            f"every score that opponents may set, for {len(fitting)} vectors of copies whose exploration fits into the "
+            f"trial and {len(beyond)} of which it does not."
         ),
         checks=(
             Check(
@@ -275,8 +275,8 @@ def _tail_figure(setting: Setting) -> Lines:
 
     return Lines(
         "Which step of the proof breaks",
-        "Means (3/4, 1/4), m = 144, M = 2m. The proof needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for the "
-        "ψ of the text (but for the highest scores), the second for the ψ that is printed, and neither ψ does both.",
+        "Means (3/4, 1/4), m = 144, M = 2m. The proof needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for "
+        "the ψ of the text (but for the highest scores), the second for the ψ that is printed; no ψ does both.",
         "average to be reached in the trial, y",
         "probability to reach it",
         (
@@ -291,8 +291,8 @@ def _tail_figure(setting: Setting) -> Lines:
 ROW = Row(
     8,
     "Theorem 4: H-ETC-R",
-    "Theorem 4: “Consider a stochastically ordered family of arms, and discrete support of prior distributions. Consider "
-    "H-ETC-R with M ≥ mL and m = (2/Δ²) L ln(2T), and τ = Mn. Then, H-ETC-R is replication-proof”; its claims on the "
-    "tails of scores; its footnote on a prior-independent version.",
+    "Theorem 4: “Consider a stochastically ordered family of arms, and discrete support of prior distributions. "
+    "Consider H-ETC-R with M ≥ mL and m = (2/Δ²) L ln(2T), and τ = Mn. Then, H-ETC-R is replication-proof”; its claims "
+    "on the tails of scores; its footnote on a prior-independent version.",
     run,
 )

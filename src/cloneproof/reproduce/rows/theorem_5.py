@@ -39,8 +39,8 @@ def run(setting: Setting) -> Findings:
         computed=(
             f"Exact expected regret of H-ETC-R with everybody honest in {len(cases)} markets of 2 to 4 agents with two "
             "originals each, m and M as in the theorem, T = 10⁴, .., 10⁹ (closed form; no sampling). Beside it the "
-            "hold-out mechanism. Then two agents of one original each (prior {0, μ}, gap 1/2, both realised at μ) whose "
-            f"means differ by {STEP}/√(2M), T up to 10^{upto}."
+            "hold-out mechanism. Then two agents of one original each (priors {0, μ}, gap 1/2, both realised at μ) "
+            f"whose means differ by {STEP}/√(2M), T up to 10^{upto}."
         ),
         checks=(
             Check(
@@ -199,17 +199,13 @@ def _part(case: _Case) -> Estimate:
 
 
 def _table(cases: list[_Case]) -> Table:
+    def row(case: _Case, name: str, found: list[tuple[int, Estimate]]) -> tuple[str | Estimate, ...]:
+        return (f"{case.name}: {name}", *(own for _, own in found))
+
     return Table(
         "Expected regret, everybody honest",
         ("market", *(f"T = 10^{round(math.log10(t))}" for t in HORIZONS)),
-        tuple(
-            row
-            for case in cases
-            for row in (
-                (f"{case.name}: H-ETC-R", *(own for _, own in case.regrets)),
-                (f"{case.name}: hold-out", *(own for _, own in case.holdout)),
-            )
-        ),
+        tuple(one for c in cases for one in (row(c, "H-ETC-R", c.regrets), row(c, "hold-out", c.holdout))),
     )
 
 

@@ -45,9 +45,9 @@ def run(setting: Setting) -> Findings:
         computed=(
             "Uniform x ETC at the m of Theorem 3 for priors on {0, 1}, {1/4, 3/4} and {0, 1/2}, two and three agents, "
             f"T from {horizons[0]:,} to {horizons[-1]:,}: complete audits (all copies, all opponents; the others "
-            "cannot reach an agent here). The payoff against the paper's formula and against the corrected one, from the "
-            "single-agent payoff at every number of rounds. Then UCB1 inside, by the state tree at every horizon up to "
-            f"{upto}, copies up to two of each."
+            "cannot reach an agent here). The payoff against the paper's formula and against the corrected one, from "
+            "the single-agent payoff at every number of rounds. Then UCB1 inside, by the state tree at every horizon "
+            f"up to {upto}, copies up to two of each."
         ),
         checks=(
             Check(
