@@ -6,12 +6,11 @@ by a random permutation, and what counts is the regret averaged over permutation
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 
 from cloneproof.analysis.evaluate import Arithmetic, evaluate, evaluate_horizons
-from cloneproof.engines.estimate import Estimate, Kind
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import RewardFamily
 from cloneproof.market.instance import Instance
@@ -60,17 +59,7 @@ def rp_regrets(
         else:
             for horizon, one in evaluate_horizons(market, mechanism, horizons, copies).items():
                 parts[horizon].append((float(weight), one.regret))
-    return {horizon: average(own) for horizon, own in parts.items()}
-
-
-def average(parts: list[tuple[float, Estimate]]) -> Estimate:
-    """The weighted mean; errors add, and each weight, product and sum may be rounded once."""
-    value = math.fsum(weight * one.value for weight, one in parts)
-    size = math.fsum(weight * (abs(one.value) + one.error) for weight, one in parts)
-    error = math.fsum(weight * one.error for weight, one in parts) + 8 * size * 2.0**-53
-    order: list[Kind] = ["proven", "confidence", "estimated"]
-    kind = max((one.kind for _, one in parts), key=order.index)
-    return Estimate(value, error, kind, "; ".join(dict.fromkeys(one.method for _, one in parts)))
+    return {horizon: weighted_sum(own) for horizon, own in parts.items()}
 
 
 def sorted_copies(originals: int, max_copies: int) -> Iterator[tuple[int, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,6 +48,21 @@ class Estimate:
     def to_dict(self) -> dict[str, float | str]:
         """The form of the command line's JSON."""
         return {"value": self.value, "error": self.error, "kind": self.kind, "method": self.method}
+
+
+def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
+    """The sum of weight times estimate; errors add, and each weight, product and sum may be rounded once.
+
+    >>> half = Estimate(1.0, 0.5, "proven", "by hand")
+    >>> weighted_sum([(0.5, half), (-0.25, half)])
+    Estimate(value=0.25, error=0.375000000000001, kind='proven', method='by hand')
+    """
+    value = math.fsum(weight * one.value for weight, one in parts)
+    size = math.fsum(abs(weight) * (abs(one.value) + one.error) for weight, one in parts)
+    error = math.fsum(abs(weight) * one.error for weight, one in parts) + 8 * size * 2.0**-53
+    order: list[Kind] = ["proven", "confidence", "estimated"]
+    kind = max((one.kind for _, one in parts), key=order.index)
+    return Estimate(value, error, kind, "; ".join(dict.fromkeys(one.method for _, one in parts)))
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ class Check:
     role       "claim": the statement proper, as the paper has it; "detail": something that the paper says on the way
                (a number of its proof, a remark); "ours": the corrected statement, or one that goes with it
     holds      computed from the evidence; None where the error bounds leave it open
-    evidence   (what, how much) pairs; a whole number is exact
+    evidence   (what, how much) pairs; a plain number is exact: a count, or a parameter
     """
 
     statement: str
     role: Role
     holds: bool | None
-    evidence: tuple[tuple[str, Estimate | int], ...] = ()
+    evidence: tuple[tuple[str, Cell], ...] = ()
 
 
 @dataclass(frozen=True)

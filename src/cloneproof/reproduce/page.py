@@ -91,7 +91,7 @@ def _check(check: Check) -> dict[str, Any]:
     }
 
 
-def _sure(value: Estimate | int) -> str:
+def _sure(value: Cell) -> str:
     """What the error bound means, in a word; the methods in full stand at the end of the section."""
     if not isinstance(value, Estimate):
         return ""
@@ -101,7 +101,7 @@ def _sure(value: Estimate | int) -> str:
 def _methods(findings: Findings) -> list[str]:
     """How the numbers of the checks and tables were obtained, each way once."""
     values = [value for check in findings.checks for _, value in check.evidence]
-    values += [cell for table in findings.tables for row in table.rows for cell in row]  # type: ignore[misc]
+    values += [cell for table in findings.tables for row in table.rows for cell in row]
     return sorted({value.method for value in values if isinstance(value, Estimate) and value.method})
 
 

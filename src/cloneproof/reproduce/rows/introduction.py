@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.permutations import average
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -92,10 +91,10 @@ class _Example:
                 found = evaluate(market.at({ANA: case}), mechanism, {ANA: copies}, runs=runs, seed=seed)
                 self.payoff[copies][case], self.regret[copies][case] = found.payoff[ANA], found.regret
                 self.exact &= found.engine != "monte-carlo"
-        self.by_cases = average([(0.25, self.gain(case)) for case in CASES])
+        self.by_cases = weighted_sum([(0.25, self.gain(case)) for case in CASES])
         regrets = self.regret[COPIED]
-        saved = self.regret[HONEST][1, 0] - average([(0.5, regrets[1, 0]), (0.5, regrets[0, 1])])
-        self.by_regret = average([(SHARE / 2, saved)])
+        saved = self.regret[HONEST][1, 0] - weighted_sum([(0.5, regrets[1, 0]), (0.5, regrets[0, 1])])
+        self.by_regret = weighted_sum([(SHARE / 2, saved)])
         self.over_prior = self.by_cases
         if self.exact:
             honest, copied = (evaluate(market, mechanism, {ANA: copies}).payoff[ANA] for copies in (HONEST, COPIED))
@@ -139,7 +138,7 @@ def _table(found: dict[tuple[str, int], _Example], horizon: int) -> Table:
             (
                 name,
                 *(f"{_short(one.payoff[HONEST][c])} → {_short(one.payoff[COPIED][c])}" for c in CASES),
-                _short(average([(0.25, one.payoff[HONEST][c]) for c in CASES])),
+                _short(weighted_sum([(0.25, one.payoff[HONEST][c]) for c in CASES])),
                 one.over_prior,
             )
             for name, one in own.items()

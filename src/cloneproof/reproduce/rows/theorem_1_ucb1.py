@@ -1,0 +1,108 @@
+"""Theorem 1 for one agent: UCB1 is not replication-proof; at which horizons, with which bonus, on which instance."""
+
+from __future__ import annotations
+
+from cloneproof.reproduce.findings import Check, Findings, above, all_of
+from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._ucb1_pictures import (
+    bonus_table,
+    gain_map,
+    gains_over_time,
+    paying_table,
+    pulls,
+    regrets,
+)
+from cloneproof.reproduce.rows._ucb1_ways import BONUSES, CLOCKS, CONSTANTS, ROUNDING, Tried, Way, papers_horizon
+
+
+def run(setting: Setting) -> Findings:
+    """Exact gains at every horizon; long runs; the paper's own horizon; other bonuses, on this instance and another."""
+    near, far = setting.pick(quick=60, full=2_000), setting.pick(quick=1_000, full=20_000)
+    ways = {(constant, clock): Way(setting, constant, clock, near, far) for constant in CONSTANTS for clock in CLOCKS}
+    papers = ways[2.0, "current"]
+    best = papers.best
+    tried = [Tried(setting, name, clock, near, far) for name in BONUSES for clock in CLOCKS]
+    compared = [way.compared for way in ways.values()] + [one.compared for one in tried]
+    return Findings(
+        computed=(
+            f"The ex-ante gain of copying one of two arms (prior 0 or 1 with equal odds) at every horizon up to "
+            f"{near:,} by the state tree, and up to {far:,} by playing it; both constants of the paper, both readings "
+            "of t (the current round, or the completed ones). What happens at the proof's own horizon. Then "
+            f"{len(BONUSES)} bonuses f(t, n) that the Discussion's class contains, on the paper's instance and on the "
+            "instance whose good arm is worth less."
+        ),
+        checks=(
+            Check(
+                "There is a horizon at which copying pays, for the bonus of the pseudocode.",
+                "claim",
+                above(papers.exact[best], ROUNDING),
+                (
+                    ("paying horizons up to the longest played", len(papers.paying)),
+                    ("the best of them, T", best),
+                    ("gain there, share 1", papers.exact[best]),
+                    ("regret of (1, 0) there", papers.regret["A"][best]),
+                    ("regret of (1, 1, 0)", papers.regret["B"][best]),
+                    ("regret of (1, 0, 0)", papers.regret["C"][best]),
+                ),
+            ),
+            *(
+                Check(
+                    f"With bonus {CONSTANTS[constant]} it pays at T = s₁ + s₂ + 2, as the proof computes the s.",
+                    "detail",
+                    above(ways[constant, "current"].exact[papers_horizon(constant)], ROUNDING),
+                    (
+                        ("that T", papers_horizon(constant)),
+                        ("gain there", ways[constant, "current"].exact[papers_horizon(constant)]),
+                    ),
+                )
+                for constant in CONSTANTS
+            ),
+            Check(
+                f"With the proof's bonus ln t, t the current round, some horizon up to {far:,} pays on this instance.",
+                "detail",
+                bool(ways[1.0, "current"].paying),
+                (("paying horizons", len(ways[1.0, "current"].paying)),),
+            ),
+            Check(
+                f"“The result easily carries over to arbitrary exploration parameters”: each of {len(BONUSES)} "
+                f"bonuses, with either clock, pays at some horizon up to {far:,} on this instance.",
+                "detail",
+                all(one.paying for one in tried),
+                (("bonuses and clocks that pay", sum(bool(one.paying) for one in tried)), ("of", len(tried))),
+            ),
+            Check(
+                "On another instance every bonus that falls in n fails: at T = 4, prior 0 or c, without noise, with "
+                "c < f(t, 1) − f(t, 2) for that round's t, one copy gains c/4.",
+                "ours",
+                all_of([above(one.elsewhere) for one in tried] + [one.a_quarter for one in tried]),
+                (
+                    ("bonuses and clocks", len(tried)),
+                    ("smallest gain in units of c", min((one.in_units for one in tried), key=lambda e: e.low)),
+                ),
+            ),
+            Check(
+                "The state tree and a run of the reference simulator have the same gain at every horizon of both.",
+                "ours",
+                all(way.agrees for way in ways.values()) and all(one.agrees for one in tried),
+                (("horizons compared", sum(compared)),),
+            ),
+        ),
+        figures=(
+            pulls(setting, 2.0, papers.best, 26),
+            pulls(setting, 1.0, None, 26),
+            regrets(papers, min(60, near)),
+            gains_over_time(ways, far),
+            *(gain_map(setting, clock) for clock in CLOCKS),
+        ),
+        tables=(paying_table(ways), bonus_table(tried)),
+    )  # fmt: skip
+
+
+ROW = Row(
+    2,
+    "Theorem 1: UCB1",
+    "Theorem 1 (thm:negative, thm:ucb_negative): “there exists a problem instance such that UCB1 is not "
+    "replication-proof in the single-agent setting”; the proof's horizon is T = s₁ + s₂ + 2; “the result easily "
+    "carries over to arbitrary exploration parameters f(t, n)”.",
+    run,
+)

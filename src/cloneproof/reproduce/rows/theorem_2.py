@@ -1,0 +1,264 @@
+"""Theorem 2 and Proposition 1: TRP and PI against direct audits; and what the Discussions say beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.invariance import check_permutation_invariance
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market import Agent, Discrete, Market
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rules.uniform import indifferent
+from cloneproof.report.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._trp_offset import Offset, offset_figure
+from cloneproof.reproduce.rows._trp_trials import AGENT, ROUNDING, Trial, trial, trials
+
+BERN = Discrete([0, 1], [0.5, 0.5])
+INVARIANT: dict[str, dict[str, Any]] = {"ucb1": {}, "etc": {"arm_rounds": 3}, "h-ucb": {}, "epsilon-greedy": {}}
+INFORMED: dict[str, dict[str, Any]] = {
+    "ucb1": {},
+    "h-ucb": {},
+    "s-ucb": {},
+    "epsilon-greedy": {},
+    "etc": {"arm_rounds": 2},
+    "prior-independent-etc": {},
+}  # those of the catalogue that an exact engine takes for one agent at any horizon
+
+
+def run(setting: Setting) -> Findings:
+    """Random trials of both directions; the mechanism without PI; the fully informed agent."""
+    found = list(trials(setting, setting.pick(quick=14, full=84)))
+    held, violated = [one for one in found if one.trp], [one for one in found if not one.trp]
+    restricted = [_on_its_own_support(one) for one in violated if one.market.agents[0].count == 2]
+    invariance = {
+        name: check_permutation_invariance(setting.mechanism(name, **options))
+        for name, options in list(INVARIANT.items())[: setting.pick(quick=2, full=len(INVARIANT))]
+    }
+    offset = Offset(setting)
+    favour = _Favouring(setting)
+    informed = {name: _Informed(setting.mechanism(name, **options)) for name, options in INFORMED.items()}
+    return Findings(
+        computed=(
+            f"{len(found)} random markets of one agent (two or three originals, priors of two or three values, with "
+            "and without noise) under UCB with four constants, ETC with m = 1 to 8, ε-greedy and H-UCB: the RP-regret "
+            "of every realisation with up to three copies of each original, and apart from it the payoff over the "
+            "prior. Then one instance where realisations offset each other, the Discussion's mechanism that favours an "
+            "agent by its index, and an agent who knows its means. All exact."
+        ),
+        checks=(
+            Check(
+                "Theorem 2: wherever TRP holds (all means of the support, all copies tried) under a "
+                "permutation-invariant mechanism, no copies tried pay.",
+                "claim",
+                all_of(
+                    [bool(held) or None, not any(one.pays for one in held)]
+                    + [one.holds for one in invariance.values()]
+                ),
+                (
+                    ("markets in which TRP holds", len(held)),
+                    ("in which copies pay all the same", sum(one.pays for one in held)),
+                    ("mechanisms found permutation invariant", sum(one.holds for one in invariance.values())),
+                    ("of", len(invariance)),
+                ),
+            ),
+            Check(
+                "Its proof: the gain is minus the mean of the TRP margins over what may be realised.",
+                "claim",
+                all(one.identity for one in found),
+                (("gains compared", sum(len(one.gains) for one in found)),),
+            ),
+            Check(
+                "Proposition 1, two originals: whenever TRP is violated, there is a prior for which copying pays: the "
+                "two means that violate it, with equal odds.",
+                "claim",
+                all(one.pays for one in restricted) if restricted else None,
+                (
+                    ("violations with two originals", len(restricted)),
+                    ("in which that prior makes copies pay", sum(one.pays for one in restricted)),
+                ),
+            ),
+            Check(
+                "Proposition 1's proof: where TRP is violated, RPReg(honest) ≤ RPReg(copied), as displayed.",
+                "detail",
+                all(one.margin.high >= 0 for one in violated),
+                (("violations", len(violated)), ("in which the display is true", sum(o.margin.high >= 0 for o in violated))),
+            ),
+            Check(
+                "Proposition 1's proof: the violation itself shows a prior for which copying pays. (Three originals: "
+                f"means 1, ½, 0, UCB1, T = {offset.horizon}, copies (2, 1, 1), any weights of the three values.)",
+                "detail",
+                offset.pays,
+                (
+                    ("TRP margin at (1, ½, 0)", offset.margin),
+                    ("weights tried", offset.tried),
+                    ("largest gain over them", offset.largest),
+                ),
+            ),
+            Check(
+                "Discussion: a mechanism that favours an agent by its index, whatever its arms do, is "
+                "replication-proof and not permutation invariant.",
+                "claim",
+                favour.works,
+                (
+                    ("largest gain of any copies tried, either agent", favour.largest),
+                    ("rounds of the first agent", favour.rounds[0]),
+                    ("rounds of the second", favour.rounds[1]),
+                    ("permutation invariant", favour.invariance.verdict),
+                ),
+            ),
+            Check(
+                "Introduction: permutation invariance is necessary for replication-proofness.",
+                "detail",
+                None if favour.works is None else not favour.works,
+                (("mechanisms above that are one without the other", int(bool(favour.works))),),
+            ),
+            Check(
+                "Introduction: with one fully informed agent any algorithm is replication-proof: its best arm alone, "
+                "in however many copies, earns all there is, and nothing earns more.",
+                "claim",
+                all_of([one.best_alone for one in informed.values()]),
+                (("mechanisms", len(informed)),),
+            ),
+            Check(
+                "The same, where honest means every original once, as in the rest of the paper.",
+                "detail",
+                all_of([one.honest_is_best for one in informed.values()]),
+                (
+                    ("UCB1, means (1, 0), T = 7: honest", informed["ucb1"].payoff[1, 1]),
+                    ("the good arm twice, the bad one once", informed["ucb1"].payoff[2, 1]),
+                ),
+            ),
+        ),
+        figures=(_scatter(found), offset_figure(offset)),
+        tables=(_table(found), _informed_table(informed)),
+    )  # fmt: skip
+
+
+def _on_its_own_support(one: Trial) -> Trial:
+    """The trial again with a prior on the two means that violate TRP most."""
+    (means, _), _ = min(one.margins.items(), key=lambda pair: pair[1].value)
+    prior = Discrete(list(means), [0.5, 0.5])
+    market = Market([Agent(AGENT, 2, prior)], horizon=one.market.horizon, rewards=one.market.rewards)
+    return trial(one.mechanism, market)
+
+
+class _Favouring:
+    """The first agent as registered gets its block of rounds first; what is left goes to the second. Inside: ETC."""
+
+    BLOCK, HORIZON = 13, 20
+
+    def __init__(self, setting: Setting) -> None:
+        first = Rule("favours the first", indifferent, explore=self.BLOCK, order="index", spreads=False)
+        mechanism = Mechanism(agent=first, arm=setting.mechanism("etc", arm_rounds=3).arm)
+        names = ("ana", "bo")
+        market = Market([Agent(name, 2, BERN) for name in names], horizon=self.HORIZON, rewards="deterministic")
+        honest = evaluate(market, mechanism).payoff
+        self.gains = [
+            evaluate(market, mechanism, {name: copies}).payoff[name] - honest[name]
+            for name in names
+            for copies in ((2, 1), (3, 1), (2, 2), (3, 2), (3, 3), (4, 1))
+        ]
+        self.rounds = (self.BLOCK, self.HORIZON - self.BLOCK)
+        self.invariance = check_permutation_invariance(mechanism)
+
+    @property
+    def works(self) -> bool | None:
+        """Whether no copies tried pay, and relabelling changes the run."""
+        return all_of([at_most(self.largest, 0, self.HORIZON * ROUNDING), not self.invariance.holds])
+
+    @property
+    def largest(self) -> Estimate:
+        """The largest gain of either agent."""
+        return max(self.gains, key=lambda one: one.value)
+
+
+class _Informed:
+    """One agent who knows that its means are 1 and 0, T = 7: what every registration of up to three each earns."""
+
+    HORIZON = 7
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        market = Market([Agent(AGENT, 2, BERN)], horizon=self.HORIZON).at({AGENT: (1, 0)})
+        vectors = [(a, b) for a in range(4) for b in range(4) if a + b]
+        self.payoff = {copies: evaluate(market, mechanism, {AGENT: copies}).payoff[AGENT] for copies in vectors}
+
+    @property
+    def best_alone(self) -> bool | None:
+        """Whether the good arm alone earns a reward in each round, and nothing more than that."""
+        alone = [abs(self.payoff[a, 0].value - self.HORIZON) <= self.payoff[a, 0].error + ROUNDING for a in (1, 2, 3)]
+        rest = [at_most(own - self.payoff[1, 0], 0, self.HORIZON * ROUNDING) for own in self.payoff.values()]
+        return all_of([*alone, *rest])
+
+    @property
+    def honest_is_best(self) -> bool | None:
+        """Whether no copies beat every original once."""
+        honest = self.payoff[1, 1]
+        copied = [own for copies, own in self.payoff.items() if min(copies) > 0]
+        return all_of([at_most(own - honest, 0, self.HORIZON * ROUNDING) for own in copied])
+
+
+def _scatter(found: list[Trial]) -> Lines:
+    names = list(dict.fromkeys(one.mechanism.name for one in found))
+    return Lines(
+        "The TRP margin and what copying gains",
+        "Each point is a random market: the smallest margin over realisations and copies, and the largest gain over "
+        "copies. Theorem 2: nothing in the upper right. Proposition 1: points in the lower left are violations that "
+        "other realisations offset under this prior.",
+        "smallest TRP margin (reward units; below 0: violated)",
+        "largest gain (reward units)",
+        tuple(
+            Series(
+                name,
+                tuple(one.margin.value for one in found if one.mechanism.name == name),
+                tuple(one.gain.value for one in found if one.mechanism.name == name),
+                mechanism=name,
+                style="points",
+            )
+            for name in names
+        ),
+        (Mark("", x=0.0), Mark("copying pays above", y=0.0)),
+    )
+
+
+def _table(found: list[Trial]) -> Table:
+    names = list(dict.fromkeys(one.mechanism.name for one in found))
+    own = {name: [one for one in found if one.mechanism.name == name] for name in names}
+    return Table(
+        "Random markets by mechanism",
+        ("mechanism", "markets", "TRP holds", "and copies pay", "TRP violated", "and copies pay "),
+        tuple(
+            (
+                name,
+                len(own[name]),
+                sum(one.trp for one in own[name]),
+                sum(one.trp and one.pays for one in own[name]),
+                sum(not one.trp for one in own[name]),
+                sum(not one.trp and one.pays for one in own[name]),
+            )
+            for name in names
+        ),
+        "TRP for all means of the support, at this horizon, up to three copies of each original.",
+    )
+
+
+def _informed_table(informed: dict[str, _Informed]) -> Table:
+    shown = ((1, 0), (3, 0), (1, 1), (2, 1), (1, 2))
+    return Table(
+        "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
+        ("mechanism", *(f"copies ({a}, {b})" for a, b in shown)),
+        tuple((name, *(one.payoff[copies] for copies in shown)) for name, one in informed.items()),
+    )
+
+
+ROW = Row(
+    4,
+    "Theorem 2 and Proposition 1",
+    "Theorem 2: “in the single-agent setting, if an algorithm is TRP and PI, then it is replication-proof”. "
+    "Proposition 1: “if an algorithm is not TRP, then it is not replication-proof”. Discussion: one that favours "
+    "agents by their index is replication-proof without PI. Introduction: with one fully informed agent any algorithm is replication-proof.",
+    run,
+)
