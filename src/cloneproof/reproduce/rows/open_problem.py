@@ -1,0 +1,138 @@
+"""The open problem: must an algorithm be non-adaptive to be TRP? A search on tiny horizons, and two that are not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+from cloneproof.analysis.permutations import rp_regrets, sorted_copies
+from cloneproof.analysis.statements.exploration_cost import average_gap
+from cloneproof.analysis.statements.first_success import first_success_margins
+from cloneproof.analysis.statements.index_rules import PAIRS, VECTORS, IndexRule, index_rules, is_adaptive, trp_margin
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.instance import Instance
+from cloneproof.report.figure_data import Bars, Series
+from cloneproof.reproduce.findings import Check, Findings, Table
+from cloneproof.reproduce.row import Row, Setting
+
+MEANS = (0.25, 0.75)
+ROUNDING = 1e-9
+
+
+def run(setting: Setting) -> Findings:
+    """Every index rule on up to four or five rounds; the rule of the first success; exploring, then the best so far."""
+    longest = setting.pick(quick=4, full=5)
+    searches = {horizon: _search(horizon) for horizon in range(2, longest + 1)}
+    adaptive = [rule for rule, is_so in searches[longest] if is_so]
+    eighths = setting.pick(quick=4, full=8)
+    two, tried = _first_success(eighths, 2, setting.pick(quick=12, full=25))
+    three, tried_three = _first_success(eighths, 3, setting.pick(quick=8, full=12))
+    m, horizon = setting.pick(quick=(6, 60), full=(10, 100))
+    slack = _greedy_slack(setting, m, horizon)
+    return Findings(
+        computed=(
+            f"All index rules on horizons up to {longest}: a rule ranks (pulls, successes) and pulls the highest arm, "
+            f"ties uniformly. TRP is checked in whole numbers for all {len(PAIRS)} pairs of means in quarters, copies "
+            f"{', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed schedule followed by a single "
+            "arm. Then the rule that pulls at random until the first success and stays there, in exact fractions; and "
+            f"ETC that goes on with the best arm so far instead of committing (m = {m}, every horizon up to "
+            f"{horizon}), by the state tree. This is a search in a small class and two examples; it settles nothing "
+            "beyond them."
+        ),
+        checks=(
+            Check(
+                f"Some index rule that is TRP on {longest} rounds is adaptive.",
+                "ours",
+                len(adaptive) > 0,
+                (
+                    ("index rules", sum(1 for _ in index_rules(longest))),
+                    ("of them TRP on the grid", len(searches[longest])),
+                    ("of those adaptive", len(adaptive)),
+                ),
+            ),
+            Check(
+                "“Until the first success, then stay” is adaptive, and TRP for two different means at every horizon "
+                "tried (there is a proof for all horizons and all copies).",
+                "ours",
+                two >= 0,
+                (("instances in fractions", tried), ("smallest margin", _fraction(two))),
+            ),
+            Check(
+                "With three different means no violation of it was found either (no proof).",
+                "ours",
+                three >= 0,
+                (("instances in fractions", tried_three), ("smallest margin", _fraction(three))),
+            ),
+            Check(
+                "Exploring every arm m times and then following the best arm so far, for ever adaptively, is TRP for "
+                "all copies: its honest regret leaves them no room at any horizon up to T.",
+                "ours",
+                slack.low >= -ROUNDING,
+                ((f"least room, m = {m}, T up to {horizon}, means 1/4 and 3/4", slack),),
+            ),
+        ),
+        figures=(_figure(searches),),
+        tables=(_table(adaptive, longest),),
+    )
+
+
+def _search(horizon: int) -> list[tuple[IndexRule, bool]]:
+    """The TRP rules, and whether each is adaptive."""
+    truthful = (rule for rule in index_rules(horizon) if (trp_margin(rule, horizon) >= 0).all())
+    return [(rule, is_adaptive(rule, horizon)) for rule in truthful]
+
+
+def _first_success(denominator: int, originals: int, horizon: int) -> tuple[Fraction, int]:
+    """The smallest margin over all sets of different means with that denominator, and copies up to three of each."""
+    grid = [Fraction(k, denominator) for k in range(denominator + 1)]
+    instances = [(v, own) for v in combinations(grid, originals) for own in sorted_copies(originals, 3)]
+    return min(min(first_success_margins(v, own, horizon)) for v, own in instances), len(instances)
+
+
+def _greedy_slack(setting: Setting, m: int, horizon: int) -> Estimate:
+    """The least of min(H, (l + 1) m) D - honest regret over all H <= T: nothing of it needs a commitment."""
+    made = setting.mechanism("etc", arm_rounds=m, choice="greedy")
+    regrets = rp_regrets(made, Instance(MEANS, (1, 1)), range(1, horizon + 1), "bernoulli")
+    room = {h: min(h, 3 * made.arm.explore) * average_gap(MEANS) for h in regrets}
+    found = [
+        Estimate(room[h] - own.value, own.error + 1e-12 * room[h], own.kind, own.method) for h, own in regrets.items()
+    ]
+    return min(found, key=lambda own: own.low)
+
+
+def _fraction(value: Fraction) -> Estimate:
+    return Estimate(float(value), abs(float(value)) * 2.0**-52, "proven", "exact fractions")
+
+
+def _table(adaptive: list[IndexRule], horizon: int) -> Table:
+    shown = sorted(adaptive, key=lambda rule: rule.ranking())[:8]
+    return Table(
+        f"Some adaptive TRP rules on {horizon} rounds: (pulls, successes) from the highest rank down",
+        ("rule", "ranking"),
+        tuple((number, " > ".join(f"({n}, {s})" for n, s in rule.ranking())) for number, rule in enumerate(shown, 1)),
+        "Cells that never compete are listed in an order of no meaning.",
+    )
+
+
+def _figure(searches: dict[int, list[tuple[IndexRule, bool]]]) -> Bars:
+    groups = tuple(f"T = {horizon}" for horizon in searches)
+    x = tuple(map(float, range(len(groups))))
+    fixed = tuple(float(sum(not is_so for _, is_so in found)) for found in searches.values())
+    free = tuple(float(sum(is_so for _, is_so in found)) for found in searches.values())
+    return Bars(
+        "TRP index rules on tiny horizons",
+        "How many index rules are TRP for every pair of means in quarters, at every horizon up to T: those that "
+        "explore on a fixed schedule and commit, and adaptive ones.",
+        groups,
+        "index rules that are TRP",
+        (Series("fixed schedule", x, fixed, mechanism="etc"), Series("adaptive", x, free, mechanism="ucb1")),
+    )
+
+
+ROW = Row(
+    11,
+    "The open problem: adaptive and TRP?",
+    "Section 1.1: “It remains as a major open problem whether it is necessary for the algorithm to have non-adaptive "
+    "structure in order to satisfy TRP.” No claim to confirm; a search.",
+    run,
+)

@@ -1,0 +1,314 @@
+"""Theorem 3 with its lemma and claim: ETC is truthful under random permutation at the paper's m, and at much less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import binom
+
+from cloneproof.analysis.permutations import rp_regret
+from cloneproof.analysis.statements.exploration_cost import average_gap, different, least_slack
+from cloneproof.analysis.trp import Trp, check_trp
+from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.instance import Instance
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.figure_data import Lines, Map, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+
+HALVES = (0.25, 0.75)
+CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
+TRIED = 3  # copies of each original, where copies are searched for
+ROUNDING = 1e-12  # a round: several times what the engine states
+
+
+def run(setting: Setting) -> Findings:
+    """For several supports and horizons: the m of the paper, of fact 4, and the first one at which copies pay."""
+    horizons = setting.pick(quick=(10**3, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
+    cases = [_Case(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
+    chances = _chances(setting.pick(quick=(1, 10, 40), full=(1, 2, 5, 10, 20, 40, 80, 160)))
+    cut, cut_bound = _cut_short(setting)
+    long, long_bound = _too_long(setting)
+    below = [one.first_failure[1] for one in cases if one.first_failure is not None]
+    slack = min((one.slack(one.paper) for one in cases), key=lambda own: own.low)
+    pulls = max(one.pulls - one.paper for one in cases)
+    return Findings(
+        computed=(
+            f"ETC for one agent with 2 and 3 originals from {len(CASES)} supports, T from {min(horizons):,} to "
+            f"{max(horizons):,}, Bernoulli rewards, every multiset of means. That no copies at all lower the RP-regret "
+            "is decided by one inequality on the exact honest regret (copies explore for at least (l + 1) m rounds); "
+            f"where it fails, up to {TRIED} copies of each original are searched for a violation."
+        ),
+        checks=(
+            Check(
+                "With m = (2/gap²) l ln 2T, ETC is truthful under random permutation at every horizon up to T.",
+                "claim",
+                all_of([one.truthful(one.paper) for one in cases]),
+                (("cases", len(cases)), ("least room until copies could pay (regret)", slack)),
+            ),
+            Check(
+                "Its regret is at most the sum over arms of 2 δ l ln(2T)/gap² + 1.",
+                "claim",
+                all_of([at_most(own, bound) for one in cases for own, bound in one.regrets]),
+                tuple(
+                    (f"part of the bound reached, T = {one.horizon:,}, l = {one.originals}", one.used)
+                    for one in cases
+                    if one.support == HALVES
+                ),
+            ),
+            Check(
+                "Lemma: a suboptimal arm is pulled at most m + 1 times in expectation.",
+                "claim",
+                all(one.pulls <= one.paper + 1 for one in cases),
+                (("most pulls beyond m", Estimate(pulls, ROUNDING * max(horizons), "estimated", "closed form")),),
+            ),
+            Check(
+                "Claim: an arm worse by δ looks as good after m rounds with probability at most 2 exp(-δ² m / 2).",
+                "claim",
+                all(exact <= papers for _, _, exact, papers, _ in chances),
+                (("pairs of means and m", len(chances)), ("largest part of the bound reached", _used(chances, 3))),
+            ),
+            Check(
+                "The bound may be sharpened to exp(-δ² m), and m to (l - 1) exp(-m gap²) ≤ m/(lT).",
+                "ours",
+                all_of([*(one.truthful(one.enough) for one in cases), *(own[2] <= own[4] for own in chances)]),
+                (("largest part of the sharper bound reached", _used(chances, 4)),),
+            ),
+            Check(
+                "Some exploration is needed: at some smaller m copies do pay.",
+                "ours",
+                len(below) > 0 and all(own.margin.high < 0 for own in below),
+                tuple((f"margin at T = {own.horizon:,}, copies {own.copies}", own.margin) for own in below[:3]),
+            ),
+            Check(
+                "The proof: every arm of a copied instance is pulled at least m times, so that RP-regret ≥ k m D.",
+                "detail",
+                cut.low >= cut_bound,
+                (("RP-regret, copies (2, 2), T = 3m", cut), ("k m D", _number(cut_bound))),
+            ),
+            Check(
+                "The theorem states the regret bound for every m ≥ (2/gap²) l ln 2T, not only for equality.",
+                "detail",
+                at_most(long, long_bound),
+                (("regret at 10 times that m", long), ("the bound", _number(long_bound))),
+            ),
+        ),
+        figures=(_rounds_figure(cases, horizons), _map(setting), _chance_figure(setting)),
+        tables=(_table(cases),),
+    )
+
+
+@dataclass(frozen=True)
+class _Case:
+    setting: Setting
+    support: tuple[float, ...]
+    originals: int
+    horizon: int
+
+    @property
+    def gap(self) -> float:
+        return min(b - a for a, b in pairwise(self.support))
+
+    @property
+    def paper(self) -> int:
+        return etc_rounds(self.originals, self.gap, self.horizon)
+
+    @property
+    def enough(self) -> int:
+        return trp_arm_rounds(self.originals, self.gap, self.horizon)
+
+    def etc(self, m: int) -> Mechanism:
+        return self.setting.mechanism("etc", arm_rounds=m)
+
+    def slack(self, m: int) -> Estimate:
+        return least_slack(self.etc(m), self.support, self.originals, self.horizon)
+
+    def searched(self, m: int) -> Trp:
+        """The worst of a search over copies, at the last horizon."""
+        return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
+
+    def truthful(self, m: int) -> bool | None:
+        """No copies pay (proven by the slack); some do (a search found them); or open."""
+        if self.slack(m).low >= 0:
+            return True
+        return False if self.searched(m).verdict == "violated" else None
+
+    @cached_property
+    def safe_from(self) -> int:
+        """The smallest m from which on, up to fact 4's, the slack says that no copies pay."""
+        m = self.enough
+        while m > 1 and self.slack(m - 1).low >= 0:
+            m -= 1
+        return m
+
+    @cached_property
+    def first_failure(self) -> tuple[int, Trp] | None:
+        """Going down from there, the first m at which copies pay."""
+        searches = ((m, self.searched(m)) for m in range(self.safe_from - 1, 0, -1))
+        return next(((m, found) for m, found in searches if found.verdict == "violated"), None)
+
+    @cached_property
+    def regrets(self) -> list[tuple[Estimate, float]]:
+        """The exact regret and the theorem's bound, for every multiset of means."""
+        found = []
+        for means in different(self.support, self.originals):
+            honest = Instance(means, (1,) * self.originals)
+            bound = etc_regret_paper([max(means) - mean for mean in means], self.gap, self.horizon)
+            found.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
+        return found
+
+    @property
+    def used(self) -> Estimate:
+        return max((_part(own, bound) for own, bound in self.regrets), key=lambda own: own.value)
+
+    @property
+    def pulls(self) -> float:
+        """The most pulls of a worse arm, from the regret where all worse arms are equally bad."""
+        most = 0.0
+        for means in different(self.support, self.originals):
+            worse = [max(means) - mean for mean in means if mean < max(means)]
+            if len(set(worse)) == 1:
+                honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
+                most = max(most, honest.high / sum(worse))
+        return most
+
+
+def _chances(rounds: tuple[int, ...]) -> list[tuple[float, int, float, float, float]]:
+    """Gap, m, P(worse arm's sum >= better one's), the paper's bound and the sharper one; means in eighths."""
+    found = []
+    for m in rounds:
+        laws = [binom.pmf(np.arange(m + 1), m, k / 8) for k in range(9)]
+        tails = [np.cumsum(law[::-1])[::-1] for law in laws]
+        for low in range(9):
+            for high in range(low + 1, 9):
+                gap, exact = (high - low) / 8, float(laws[high] @ tails[low]) * (1 - 1e-12)
+                found.append((gap, m, exact, mistake_paper(gap, m), overtaken(gap, m)))
+    return found
+
+
+def _cut_short(setting: Setting) -> tuple[Estimate, float]:
+    """RP-regret with copies (2, 2) when the horizon ends before all four arms are explored, and k m D."""
+    m = etc_rounds(2, 0.5, 1000)
+    made = setting.mechanism("etc", arm_rounds=m)
+    return rp_regret(made, Instance(HALVES, (2, 2)), 3 * m), 4 * m * average_gap(HALVES)
+
+
+def _too_long(setting: Setting) -> tuple[Estimate, float]:
+    horizon = 10**6
+    made = setting.mechanism("etc", arm_rounds=10 * etc_rounds(2, 0.5, horizon))
+    return rp_regret(made, Instance(HALVES, (1, 1)), horizon), etc_regret_paper([0, 0.5], 0.5, horizon)
+
+
+def _number(value: float) -> Estimate:
+    return Estimate(value, abs(value) * 2.0**-50, "proven", "arithmetic")
+
+
+def _part(own: Estimate, bound: float) -> Estimate:
+    return Estimate(own.value / bound, own.error / bound, own.kind, own.method)
+
+
+def _used(chances: list[tuple[float, int, float, float, float]], bound: int) -> Estimate:
+    return Estimate(max(own[2] / own[bound] for own in chances), 1e-9, "estimated", "binomial laws in floats")
+
+
+def _table(cases: list[_Case]) -> Table:
+    return Table(
+        "Rounds of exploration for each arm",
+        ("support", "originals", "T", "Theorem 3's m", "fact 4's", "no copies pay from", "copies pay at", "with"),
+        tuple(
+            (
+                "{" + ", ".join(f"{value:g}" for value in one.support) + "}",
+                one.originals,
+                f"{one.horizon:,}",
+                one.paper,
+                one.enough,
+                one.safe_from,
+                one.first_failure[0] if one.first_failure else "none",
+                str(one.first_failure[1].copies) if one.first_failure else "",
+            )
+            for one in cases
+        ),
+        "“No copies pay” holds for every vector of copies and every horizon up to T.",
+    )
+
+
+def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
+    own = [one for one in cases if (one.support, one.originals) == (HALVES, 2)]
+    x = tuple(map(float, horizons))
+
+    def series(name: str, y: list[int], shade: int) -> Series:
+        return Series(name, x, tuple(map(float, y)), mechanism="etc", shade=shade)
+
+    return Lines(
+        "How much exploration is enough",
+        "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
+        "a few rounds below that, copies pay.",
+        "horizon T (rounds)",
+        "rounds of exploration for each arm, m",
+        (
+            series("Theorem 3", [one.paper for one in own], 0),
+            series("fact 4", [one.enough for one in own], 1),
+            series("no copies pay from here on", [one.safe_from for one in own], 2),
+            series("copies pay", [one.first_failure[0] if one.first_failure else 0 for one in own], 3),
+        ),
+        log_x=True,
+    )
+
+
+def _map(setting: Setting) -> Map:
+    """RP-regret margin of copies (2, 2) over m and T, in units of m D."""
+    powers = [k / 2 for k in setting.pick(quick=range(4, 13, 2), full=range(4, 13))]
+    rounds = setting.pick(quick=range(2, 44, 6), full=range(2, 44, 2))
+    values = []
+    for m in rounds:
+        made, row = setting.mechanism("etc", arm_rounds=m), []
+        for power in powers:
+            horizon = round(10**power)
+            copied, honest = (rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
+            row.append(max(-2.0, (copied - honest).value / (m * average_gap(HALVES))))
+        values.append(tuple(row))
+    return Map(
+        "Copies (2, 2) over the exploration and the horizon",
+        "RP-regret with copies minus honest, in units of one more arm's exploration, m D (cut off at -2). Below zero "
+        "copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
+        "horizon, log10 T",
+        "m (rounds)",
+        "margin / (m D)",
+        tuple(powers),
+        tuple(map(float, rounds)),
+        tuple(values),
+    )
+
+
+def _chance_figure(setting: Setting) -> Lines:
+    rounds = tuple(range(1, setting.pick(quick=41, full=81)))
+    own = [one for one in _chances(rounds) if one[0] == 0.5]
+    worst = {m: max(one[2] for one in own if one[1] == m) for m in rounds}
+    x = tuple(map(float, rounds))
+    return Lines(
+        "How often the worse arm looks as good, gap 1/2",
+        "Exact chance (the worst pair of means in eighths) against the claim's bound and the sharper one.",
+        "rounds of exploration for each arm, m",
+        "probability",
+        (
+            Series("the claim: 2 exp(-δ² m / 2)", x, tuple(mistake_paper(0.5, m) for m in rounds), shade=1),
+            Series("exp(-δ² m)", x, tuple(overtaken(0.5, m) for m in rounds), shade=2),
+            Series("exact", x, tuple(worst.values()), mechanism="etc"),
+        ),
+        (Mark("certain", y=1.0),),
+        log_y=True,
+    )
+
+
+ROW = Row(
+    5,
+    "Theorem 3: explore, then commit",
+    "Theorem 3: “ETC with exploration length m ≥ (2/Δ²) l ln(2T) is TRP in the single-agent setting. Further, it has "
+    "regret upper bound of Σ (2 δ_a l ln(2T)/Δ² + 1)”; its lemma (E n_a(T) ≤ m + 1) and its claim (the worse of two "
+    "arms looks at least as good with probability at most 2 exp(-δ² m / 2)).",
+    run,
+)

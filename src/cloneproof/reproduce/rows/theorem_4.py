@@ -1,0 +1,299 @@
+"""Theorem 4: H-ETC-R is not clone-proof; the attacks, the step of the proof that breaks, and what would save it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.certificate import checked_certificate
+from cloneproof.errors import CertificateError
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.statements.score_tails import (
+    ROUNDING,
+    Reading,
+    Tail,
+    Worst,
+    psi_tail,
+    score_tail,
+    tail_lower,
+    tail_upper,
+)
+from cloneproof.analysis.statements.threshold_gains import ThresholdGains, threshold_gains
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market import Agent, Market, Point
+from cloneproof.report.figure_data import Lines, Map, Mark, Series
+from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, Attack, Copies, attacks
+from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+
+NAME = "h-etc-r"
+MEANS = (0.75, 0.25)
+TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
+
+
+def run(setting: Setting) -> Findings:
+    """Attacks in balls with certificates; the two tail claims; sweeps over copies that fit into the trial, or not."""
+    played = attacks()
+    found = {name: own.witness(own.papers(setting)) for name, own in played.items()}
+    paying = {name: own for name, own in found.items() if own.gain.low > 0}
+    fitting, beyond, reach = _by_fit(setting)
+    upper, lower = _claims(setting)
+    footnote = _footnote(setting)
+    saved = [at_most(own.most, 0.0) for own in fitting]
+    return Findings(
+        computed=(
+            f"{len(played)} attacks by one agent of two originals, both payoffs in ball arithmetic, m as the theorem "
+            "asks, M = mL (the least it allows) and M = √(T ln T) (Theorem 5's). Of the proof: the chance q(y) that an "
+            "agent's trial averages at least y, exactly, against both readings of ψ, at every y. Then the gain at "
+            f"every score that opponents may set, for {len(fitting)} vectors of copies whose exploration fits into the "
+            f"trial and {len(beyond)} of which it does not."
+        ),
+        checks=(
+            Check(
+                "H-ETC-R with M ≥ mL and m = (2/gap²) L ln 2T is replication-proof.",
+                "claim",
+                False if paying else _audited(setting, played["short-trial"]),
+                tuple((f"{played[name].name}: gain of copies {own.copies}", own.gain) for name, own in paying.items()),
+            ),
+            Check(
+                "Claim tail_upper, ψ as the text describes it (m rewards of each arm, then the best): q ≤ ψ for all "
+                "copies.",
+                "detail",
+                _holds(upper["own arms"]),
+                _evidence("q", upper["own arms"]),
+            ),
+            Check(
+                "Claim tail_lower, ψ as described: honest q ≥ ψ (1 - 2 Σ exp(-δ² m/2)) for every y.",
+                "detail",
+                _holds(lower["own arms"]),
+                _evidence("bound", lower["own arms"]),
+            ),
+            Check(
+                "Claim tail_upper, ψ as printed (M rewards of the best arm).",
+                "detail",
+                _holds(upper["best arm"]),
+                _evidence("q", upper["best arm"]),
+            ),
+            Check(
+                "Claim tail_lower, ψ as printed.",
+                "detail",
+                _holds(lower["best arm"]),
+                _evidence("bound", lower["best arm"]),
+            ),
+            Check(
+                "The end of the proof: l ln(2T) - l - 1/4 ≥ 0, “from T ≥ 1”.",
+                "detail",
+                all(_last_line(l_, 1) >= 0 for l_ in range(1, 20)),
+                (("its value for l = 2, T = 1", _float(_last_line(2, 1))), ("T = 2", _float(_last_line(2, 2)))),
+            ),
+            Check(
+                "Footnote: the mechanism can be made prior-independent (here m = ⌊ln⁴ T⌋, L replaced by ln T).",
+                "detail",
+                False if footnote.low > 0 else None,
+                (("gain of 50 copies of one original, T = 10⁹, rival of mean 0.97", footnote),),
+            ),
+            Check(
+                "With the assumption that the copies' exploration fits into the trial, m |S_i| ≤ M, no copies pay at "
+                "any threshold.",
+                "ours",
+                all_of(saved),
+                (("vectors of copies", len(fitting)), ("largest gain over all of them", _largest(fitting))),
+            ),
+            Check(
+                "Without that assumption copies pay.",
+                "ours",
+                above(_largest(beyond)),
+                (("vectors of copies", len(beyond)), ("largest gain over all of them", _largest(beyond))),
+            ),
+            Check(
+                "The proof's factor 4 in m is not needed: exp(-gap² m/2) ≤ 1/(4 l T) holds at the theorem's m.",
+                "ours",
+                all((2.0 * t) ** -l_ <= 1 / (4 * l_ * t) for l_ in range(2, 30) for t in (2, 10, 10**3, 10**9)),
+            ),
+        ),
+        figures=(_map(setting), _reach_figure(reach), _tail_figure(setting)),
+        tables=(_table(played, found),),
+        certificates={name: own for name in paying if (own := _certificate(setting, played[name])) is not None},
+    )
+
+
+def _certificate(setting: Setting, own: Attack) -> dict[str, Any] | None:
+    try:
+        return checked_certificate(own.audit(own.papers(setting)))
+    except CertificateError:  # a mechanism that the checker does not know
+        return None
+
+
+def _audited(setting: Setting, own: Attack) -> bool | None:
+    found = audit(own.market, own.papers(setting), ANA, max_copies=3, opponents="any")
+    return {"clone-proof": True, "exploitable": False, "undecided": None}[found.verdict]
+
+
+def _claims(setting: Setting) -> tuple[dict[Reading, list[Worst]], dict[Reading, list[Worst]]]:
+    """Both claims in both readings, at the place where each fails most, over a few means and copies."""
+    made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
+    tied = setting.mechanism(NAME, agent_rounds=96, arm_rounds=24)
+    readings: tuple[Reading, ...] = ("own arms", "best arm")
+    tried = [(made, MEANS, own) for own in ((2, 1), (1, 2), (3, 1), (10, 1))] + [(tied, TIED, (2, 1))]
+    upper = {reading: [tail_upper(*one, reading) for one in tried] for reading in readings}
+    lower = {
+        reading: [worst for one, means in ((made, MEANS), (tied, TIED)) for worst in tail_lower(one, means, reading)]
+        for reading in readings
+    }
+    return upper, {reading: [Worst(w.y, w.bound, w.q) for w in own] for reading, own in lower.items()}
+
+
+def _holds(found: Sequence[Worst]) -> bool:
+    """Whether q <= bound everywhere, up to roundings that are a small part of either."""
+    return all(one.excess <= ROUNDING * max(one.q, one.bound) + 1e-30 for one in found)
+
+
+def _evidence(what: str, found: Sequence[Worst]) -> tuple[tuple[str, Estimate], ...]:
+    worst = max(found, key=lambda one: one.excess / max(one.q, 1e-300))
+    other = "ψ" if what == "q" else "q"
+    return (
+        (f"{what} at y = {worst.y:.3g}", _float(worst.q)),
+        (f"{other} there", _float(worst.bound)),
+    )
+
+
+def _float(value: float) -> Estimate:
+    return Estimate(value, ROUNDING * abs(value), "estimated", "floats")
+
+
+def _last_line(originals: int, horizon: int) -> float:
+    return originals * math.log(2 * horizon) - originals - 0.25
+
+
+def _footnote(setting: Setting) -> Estimate:
+    """Fifty copies against a prior-independent H-ETC-R, in balls: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
+    horizon = 10**9
+    m = math.floor(math.log(horizon) ** 4)
+    trial = max(math.ceil(m * math.log(horizon)), math.ceil(math.sqrt(horizon * math.log(horizon))))
+    made = setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m)
+    market = Market([Agent(ANA, 2, HIT_OR_MISS), Agent("bo", 1, Point(0.97))], horizon, rewards="deterministic")
+    copied, honest = (evaluate(market, made, {ANA: own}, arithmetic="ball").payoff[ANA] for own in ((50, 1), (1, 1)))
+    return copied - honest
+
+
+Reach = dict[str, list[tuple[float, Estimate]]]
+
+
+def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains], Reach]:
+    """Sweeps of copies whose exploration fits into the trial and of some that does not; by m |S| / M for the figure."""
+    fitting: list[ThresholdGains] = []
+    beyond: list[ThresholdGains] = []
+    reach: Reach = {}
+    for name, horizon in (("long-trial-quarters", 10**5), ("long-trial", setting.pick(quick=10**5, full=10**6))):
+        own = attacks(horizon)[name]
+        made, fit = own.papers(setting), own.agent_rounds // own.arm_rounds
+        step = setting.pick(quick=5, full=2) if fit > 10 else 1
+        every = [(a, b) for k in range(3, fit + 1, step) for b in range(1, k // 2 + 1, step) if (a := k - b) >= b]
+        more = [(k, 1) for k in (fit, fit + 1, 3 * fit // 2, 2 * fit, 4 * fit)]
+        swept = threshold_gains(own.market, made, ANA, [*every, *more])
+        fitting += swept[: len(every)]
+        beyond += swept[len(every) :]
+        reach[own.name.split(", ")[1] if "means" in own.name else "means 0 or 1"] = sorted(
+            (sum(one.copies) * own.arm_rounds / own.agent_rounds, _scaled(one.most, 1 / horizon))
+            for one in swept
+            if one.copies[1] == 1
+        )
+    return fitting, beyond, reach
+
+
+def _largest(found: Sequence[ThresholdGains]) -> Estimate:
+    return max((one.most for one in found), key=lambda gain: gain.value)
+
+
+def _scaled(own: Estimate, factor: float) -> Estimate:
+    return Estimate(own.value * factor, own.error * factor, own.kind, own.method)
+
+
+def _table(played: dict[str, Attack], found: dict[str, Witness]) -> Table:
+    return Table(
+        "The attacks, proven in ball arithmetic (share 1)",
+        ("market", "m", "M", "copies", "honest payoff", "with the copies", "gain"),
+        tuple(
+            (own.name, own.arm_rounds, own.agent_rounds, str(own.copies), at.honest, at.copied, at.gain)
+            for own, at in ((own, found[name]) for name, own in played.items())
+        ),
+        "Each has a certificate that `cloneproof verify` checks.",
+    )
+
+
+def _map(setting: Setting) -> Map:
+    own = attacks()["short-trial-quarters"]
+    numbers = range(1, setting.pick(quick=9, full=17))
+    grid = np.linspace(0.3, 0.8, setting.pick(quick=26, full=51))
+    vectors: list[Copies] = [(k, 1) for k in numbers if k > 1]
+    swept = threshold_gains(own.market, own.papers(setting), ANA, vectors)
+    values = [tuple(gain / own.market.horizon for gain in one.on(grid)) for one in swept]
+    return Map(
+        "The gain over the score to be beaten and the copies",
+        f"Copies of one of two originals, means 1/4 or 3/4, T = 4,000, m = {own.arm_rounds}, M = {own.agent_rounds}. "
+        "Honest, an agent of means (3/4, 1/4) averages 1/2 in its trial; every copy of a good original lifts that.",
+        "average that the best rival reaches in its trial",
+        "copies of one original",
+        "gain / T",
+        tuple(map(float, grid)),
+        tuple(float(one.copies[0]) for one in swept),
+        tuple(values),
+    )
+
+
+def _reach_figure(reach: Reach) -> Lines:
+    return Lines(
+        "Copies pay as soon as their exploration does not fit into the trial",
+        "Largest gain over all rivals of copying one of two originals, with the long trial of Theorem 5. Up to "
+        "m |S| = M the proof's coupling is right and copies cost; beyond it they pay.",
+        "exploration of all registered arms / trial, m |S| / M",
+        "largest gain / T",
+        tuple(
+            Series.of(
+                name, [x for x, _ in points], [gain for _, gain in points], mechanism=NAME, shade=shade, style="line"
+            )
+            for shade, (name, points) in enumerate(reach.items())
+        ),
+        (Mark("m |S| = M", x=1.0), Mark("pays ↑", y=0.0)),
+        log_x=True,
+    )
+
+
+def _tail_figure(setting: Setting) -> Lines:
+    made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
+    honest, copied = score_tail(made, MEANS, (1, 1)), score_tail(made, MEANS, (3, 1))
+    x = [s / (len(honest) - 1) for s in range(len(honest))]
+    shown = [k for k, y in enumerate(x) if 0.35 <= y <= 0.85]
+
+    def series(name: str, tail: Tail, mechanism: str, shade: int = 0) -> Series:
+        y = tuple(min(1.0, float(tail[k])) for k in shown)
+        return Series(name, tuple(x[k] for k in shown), y, mechanism=mechanism, shade=shade)
+
+    return Lines(
+        "Which step of the proof breaks",
+        "Means (3/4, 1/4), m = 144, M = 2m. The proof needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for "
+        "the ψ of the text (but for the highest scores), the second for the ψ that is printed; no ψ does both.",
+        "average to be reached in the trial, y",
+        "probability to reach it",
+        (
+            series("honest", honest, NAME),
+            series("3 copies of the better arm", copied, NAME, 1),
+            series("ψ as described", psi_tail(made, MEANS), "", 1),
+            series("ψ as printed", psi_tail(made, MEANS, "best arm"), "", 2),
+        ),
+    )
+
+
+ROW = Row(
+    8,
+    "Theorem 4: H-ETC-R",
+    "Theorem 4: “Consider a stochastically ordered family of arms, and discrete support of prior distributions. "
+    "Consider H-ETC-R with M ≥ mL and m = (2/Δ²) L ln(2T), and τ = Mn. Then, H-ETC-R is replication-proof”; its claims "
+    "on the tails of scores; its footnote on a prior-independent version.",
+    run,
+)

@@ -1,0 +1,231 @@
+"""Section 5's first step: agents chosen uniformly, a TRP and PI algorithm inside: clone-proof, and linear regret."""
+
+from __future__ import annotations
+
+import math
+
+from scipy.stats import binom
+
+from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
+from cloneproof.bounds import uniform_etc_regret_at_least
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, Table, above, agrees, all_of
+from cloneproof.reproduce.row import Row, Setting
+
+ANA = "ana"
+PRIORS = {
+    "0 or 1": Discrete([0, 1], [0.5, 0.5]),
+    "1/4 or 3/4": Discrete([0.25, 0.75], [0.5, 0.5]),
+    "0 or 1/2": Discrete([0, 0.5], [0.5, 0.5]),
+}
+TENTH = Discrete([0, 0.1], [0.5, 0.5])  # small means: UCB1 cannot tell them apart for long
+COPIES = (2, 2)
+ROUNDING = 1e-9
+
+
+def run(setting: Setting) -> Findings:
+    """Audits against all opponents, the payoff against its formula, the regret, and UCB1 in ETC's place."""
+    horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
+    audits = {(own, n, t): _audit(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons}
+    payoffs = [_payoff(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons[:2]]
+    growth = [(t, _regret(setting, t)) for t in (10**3, 10**6, 10**9)]
+    least = uniform_etc_regret_at_least([[0.9], [0.1]], 1)
+    upto = setting.pick(quick=24, full=40)
+    inside, outside = _ucb_gains(setting, TENTH, upto), _ucb_gains(setting, PRIORS["0 or 1"], upto)
+    best = max(range(1, upto + 1), key=lambda t: inside[1][t].value)
+    washed = max(outside[1].values(), key=lambda gain: gain.high)
+    flat = max(outside[0].values(), key=lambda gain: gain.high)
+    short = _short_exploration(setting)
+    return Findings(
+        computed=(
+            "Uniform x ETC at the m of Theorem 3 for priors on {0, 1}, {1/4, 3/4} and {0, 1/2}, two and three agents, "
+            f"T from {horizons[0]:,} to {horizons[-1]:,}: complete audits (all copies, all opponents; the others "
+            "cannot reach an agent here). The payoff against the paper's formula and against the corrected one, from "
+            "the single-agent payoff at every number of rounds. Then UCB1 inside, by the state tree at every horizon "
+            f"up to {upto}, copies up to two of each."
+        ),
+        checks=(
+            Check(
+                "Uniform selection of agents with ETC inside is clone-proof.",
+                "claim",
+                all_of([_answer(one) for one in audits.values()]),
+                (("audits", len(audits)), ("gain that comes nearest to paying", _nearest(list(audits.values())))),
+            ),
+            Check(
+                "Its regret is linear.",
+                "claim",
+                all_of([above(one, least * t - 1e-6 * t) for t, one in growth]),
+                tuple((f"regret per round, T = {t:,}", _scaled(one, 1 / t)) for t, one in growth),
+            ),
+            Check(
+                "The payoff is u_i = Γ_i(T)/n, the single-agent payoff divided by n.",
+                "detail",
+                all(agrees(found, plain, ROUNDING) for found, plain, _ in payoffs),
+                (("largest difference", _largest([_apart(found, plain) for found, plain, _ in payoffs])),),
+            ),
+            Check(
+                "It is E Γ_i(Bin(T, 1/n)): so the algorithm inside must be TRP at every horizon up to T, as ETC is.",
+                "ours",
+                all(agrees(found, mixed, ROUNDING * 10) for found, _, mixed in payoffs),
+                (("largest difference", _largest([_apart(found, mixed) for found, _, mixed in payoffs])),),
+            ),
+            Check(
+                "With UCB1 inside it is not clone-proof: prior {0, 1/10}, two agents, copies (2, 2).",
+                "ours",
+                above(inside[1][best]),
+                ((f"gain at T = {best}", inside[1][best]), (f"gain of one agent alone at T = {best}", inside[0][best])),
+            ),
+            Check(
+                "UCB1's failure on the paper's own prior {0, 1} happens at one horizon, and is washed out here: the "
+                "number of rounds is random.",
+                "ours",
+                above(flat) is True and all_of([gain.high <= ROUNDING for gain in outside[1].values()]),
+                (("largest gain of one agent alone", flat), ("largest gain with two agents", washed)),
+            ),
+            Check(
+                "ETC inside with too little exploration (m = 1) is not clone-proof either.",
+                "ours",
+                above(short),
+                (("gain of copies (2, 2), prior {0, 1/2}, T = 100", short),),
+            ),
+        ),
+        figures=(_figure(inside, outside, upto), _regret_figure(setting)),
+        tables=(_table(audits),),
+    )
+
+
+def _market(prior: Discrete, agents: int, horizon: int, rewards: str = "bernoulli") -> Market:
+    others = [Agent(f"bo {k}", 1, Point(0.5)) for k in range(1, agents)]
+    return Market([Agent(ANA, 2, prior), *others], horizon=horizon, rewards=rewards)
+
+
+def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
+    market = _market(PRIORS[prior], agents, horizon)
+    return audit(market, setting.mechanism("uniform-etc", market=market), ANA, opponents="any")
+
+
+def _answer(found: Audit) -> bool | None:
+    return {"clone-proof": True, "exploitable": False, "undecided": None}[found.verdict]
+
+
+def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
+    """The payoff with copies, Γ(T)/n, and E Γ(Bin(T, 1/n)) from the single-agent payoffs at every horizon."""
+    market = _market(PRIORS[prior], agents, horizon)
+    made = setting.mechanism("uniform-etc", market=market)
+    found = evaluate(market, made, {ANA: COPIES}).payoff[ANA]
+    alone = setting.mechanism("etc", arm_rounds=made.arm.explore)
+    single = evaluate_horizons(_market(PRIORS[prior], 1, horizon), alone, range(1, horizon + 1), {ANA: COPIES})
+    chances = binom.pmf(range(1, horizon + 1), horizon, 1 / agents)
+    mixed = math.fsum(chances[h - 1] * single[h].payoff[ANA].value for h in range(1, horizon + 1))
+    return found, single[horizon].payoff[ANA].value / agents, mixed
+
+
+def _regret(setting: Setting, horizon: int) -> Estimate:
+    market = Market([Agent("a", 1, Point(0.9)), Agent("b", 1, Point(0.1))], horizon=horizon)
+    return evaluate(market, setting.mechanism("uniform-etc", arm_rounds=5)).regret
+
+
+Gains = dict[int, Estimate]
+
+
+def _ucb_gains(setting: Setting, prior: Discrete, upto: int) -> tuple[Gains, Gains]:
+    """The largest gain over copies at every horizon: of one agent alone, and of one of two chosen uniformly."""
+    inside = setting.mechanism("ucb1").arm
+    uniform = setting.mechanism("uniform-etc", arm_rounds=1).agent
+    found = []
+    for agents, made in ((1, Mechanism(arm=inside)), (2, Mechanism(agent=uniform, arm=inside))):
+        market, horizons = _market(prior, agents, upto, "deterministic"), range(1, upto + 1)
+        honest = evaluate_horizons(market, made, horizons)
+        tried = [evaluate_horizons(market, made, horizons, {ANA: own}) for own in ((2, 1), COPIES)]
+        gains = {t: [one[t].payoff[ANA] - honest[t].payoff[ANA] for one in tried] for t in horizons}
+        found.append({t: max(own, key=lambda gain: gain.value) for t, own in gains.items()})
+    return found[0], found[1]
+
+
+def _short_exploration(setting: Setting) -> Estimate:
+    market = _market(PRIORS["0 or 1/2"], 2, 100)
+    made = setting.mechanism("uniform-etc", arm_rounds=1)
+    copied, honest = (evaluate(market, made, {ANA: own}, arithmetic="ball").payoff[ANA] for own in (COPIES, (1, 1)))
+    return copied - honest
+
+
+def _scaled(own: Estimate, factor: float) -> Estimate:
+    return Estimate(own.value * factor, own.error * factor, own.kind, own.method)
+
+
+def _apart(own: Estimate, other: float) -> Estimate:
+    return Estimate(abs(own.value - other), own.error, own.kind, own.method)
+
+
+def _largest(found: list[Estimate]) -> Estimate:
+    return max(found, key=lambda own: own.value)
+
+
+def _nearest(audits: list[Audit]) -> Estimate:
+    return max((one.worst.gain for one in audits), key=lambda gain: gain.high)
+
+
+def _table(audits: dict[tuple[str, int, int], Audit]) -> Table:
+    return Table(
+        "Audits of uniform x ETC: all copies, all opponents",
+        ("prior", "agents", "T", "m", "verdict", "nearest copies", "their gain"),
+        tuple(
+            (prior, n, f"{t:,}", int(one.mechanism.arm.explore), one.verdict, str(one.worst.copies), one.worst.gain)
+            for (prior, n, t), one in audits.items()
+        ),
+    )
+
+
+def _figure(inside: tuple[Gains, Gains], outside: tuple[Gains, Gains], upto: int) -> Lines:
+    def series(name: str, gains: Gains, shade: int) -> Series:
+        return Series.of(name, range(1, upto + 1), list(gains.values()), mechanism="ucb1", shade=shade)
+
+    return Lines(
+        "UCB1 inside an agent: alone, and behind a uniform choice",
+        "Largest gain over copies (2, 1) and (2, 2) at each horizon, as a part of the higher mean. Alone, the paper's "
+        "prior {0, 1} pays at T = 7 only; behind a uniform choice of two agents it never does, while {0, 1/10} does.",
+        "horizon T (rounds)",
+        "gain / higher mean",
+        (
+            series("{0, 1}, alone", outside[0], 1),
+            series("{0, 1}, two agents", outside[1], 2),
+            series("{0, 1/10}, two agents", {t: _scaled(g, 10) for t, g in inside[1].items()}, 0),
+        ),
+        (Mark("pays ↑", y=0.0),),
+    )
+
+
+def _regret_figure(setting: Setting) -> Lines:
+    horizons = [10**k for k in range(2, 10)]
+    return Lines(
+        "Regret of a uniform choice is linear",
+        "Two agents with one arm each, means 0.9 and 0.1, everybody honest: the hold-out mechanism for comparison.",
+        "horizon T (rounds)",
+        "expected regret (reward units)",
+        (
+            Series.of("uniform-etc", horizons, [_regret(setting, t) for t in horizons], mechanism="uniform-etc"),
+            Series.of("holdout-h-etc", horizons, [_beside(setting, t) for t in horizons], mechanism="holdout-h-etc"),
+        ),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _beside(setting: Setting, horizon: int) -> Estimate:
+    market = Market([Agent("a", 1, Point(0.9)), Agent("b", 1, Point(0.1))], horizon=horizon)
+    return evaluate(market, setting.mechanism("holdout-h-etc", market=market)).regret
+
+
+ROW = Row(
+    7,
+    "Section 5: a uniform first phase",
+    "Section 5: if “the first phase runs a simple uniform-random selection algorithm, and the second phase runs some "
+    "arbitrary TRP and PI algorithms, then the resulting algorithm is replication-proof”, with u_i = Γ_i/n; and it "
+    "“suffers linear regret”.",
+    run,
+)
