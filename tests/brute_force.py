@@ -14,7 +14,8 @@ What a mechanism means (numbers are rows of the page of decisions on how the pap
 - At an award, after n * explore rounds, the arm levels start afresh, with new random orders (Algorithm 5).
 - Doubling epochs start everything afresh (11). Samples are uniform and drawn once (fact 7).
 - A hold-out score is the mean of an agent's first W trial rewards after its k * m rounds of exploration; with more than
-  K arms it has none and ranks below every score.
+  K arms it has none and ranks below every score. Under a rule that does not commit, it starts
+  after K * m rounds and goes on to the end.
 """
 
 from __future__ import annotations
@@ -185,8 +186,9 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
     held_out: list[tuple[int, Fraction]] = []
     if isinstance(mechanism.score, HoldOut):
         for agent, count in enumerate(counts):
-            own = [pull.reward for pull in history[:trial] if pull.agent == agent]
-            explored = count * mechanism.arm.explore
+            counted = history[:trial] if mechanism.agent.commits else history
+            own = [pull.reward for pull in counted if pull.agent == agent]
+            explored = (count if mechanism.agent.commits else mechanism.score.max_arms) * mechanism.arm.explore
             fresh = own[explored : explored + mechanism.score.rounds]
             held_out.append((len(fresh), sum(fresh, Fraction(0))))
     return State(now, agents, inside, tuple(held_out))
@@ -218,7 +220,8 @@ def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Itera
             total / number if number and count <= most else None
             for count, (number, total) in zip(counts, state.held_out, strict=True)
         ]
-    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores).items():
+    fresh = [number for number, _ in state.held_out] if state.held_out else None
+    for agent, chance in _pick(mechanism.agent, mechanism.agent.explore, state.agents, scores, fresh).items():
         level = state.arms[agent]
         for arm, part in _pick(mechanism.arm, mechanism.arm.explore, level, _averages(level)).items():
             yield chance * part, agent, arm
@@ -246,7 +249,9 @@ def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
 # ---- a level's pick
 
 
-def _pick(rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None]) -> Law:
+def _pick(
+    rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None = None
+) -> Law:
     everybody = range(len(level.pulls))
     if min(level.pulls) < explore:
         unfinished = [k for k in everybody if level.pulls[k] < explore]
@@ -270,12 +275,24 @@ def _pick(rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | No
         for k, chance in _evenly([k for k in everybody if means[k] == max(means)]).items():
             law[k] += (1 - epsilon) * chance
         return {k: chance for k, chance in law.items() if chance > 0}
+    if rule.name == "steady-ucb":
+        return _steadily(rule, level, scores, fresh)
     assert rule.name in ("ucb", "slow-ucb"), f"no brute force for the rule {rule.name}"
     assert "constant" in rule.options, "no brute force for somebody's own bonus"
     assert rule.options.keys() <= {"constant", "clock"}, f"an option of UCB unknown here: {rule.options}"
     known = tuple((score, n) for score, n in zip(scores, level.pulls, strict=True) if score is not None)
     best = _highest_ucb(frozenset(known), rule.options["constant"], rule.name == "slow-ucb", rounds)
     return _evenly([k for k in everybody if known[k] == best])
+
+
+def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None) -> Law:
+    """The highest mean + sqrt(constant ln T / n) over the rewards that count; without one, below everybody."""
+    counted = level.pulls if fresh is None else fresh
+    known = {k: (score, n) for k, (score, n) in enumerate(zip(scores, counted, strict=True)) if score is not None}
+    if not known:
+        return _evenly(range(len(scores)))
+    best = _highest_ucb(frozenset(known.values()), rule.options["constant"], False, rule.options["horizon"])
+    return _evenly([k for k, own in known.items() if own == best])
 
 
 def _evenly(candidates: Iterable[int]) -> Law:

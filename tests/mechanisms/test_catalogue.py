@@ -138,7 +138,7 @@ CONTINUOUS = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=50)
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), score="best"), "expected score"),
         (
             lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
-            "committing rules",
+            "a committing rule for arms",
         ),
         (
             lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),

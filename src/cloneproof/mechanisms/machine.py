@@ -173,7 +173,7 @@ class TwoLevels:
             a = inner.wait(range(len(inner.keys)))
             agents.rounds += 1  # counted in no comparison, but the next choice of an agent takes fresh dice
             return Slot(i, self.arms[i][a], "waiting", False, False, self.version)
-        agent_counts = not commits or (agents.choice is None and self._scores(i))
+        agent_counts = (not commits or agents.choice is None) and self._scores(i)
         arm_counts = not inner.rule.commits or inner.decided[a] < inner.explore
         inner.take(a, arm_counts)
         agents.take(i, agent_counts)
@@ -182,10 +182,12 @@ class TwoLevels:
         return Slot(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version)
 
     def _scores(self, i: int) -> bool:
-        """Whether the reward of this trial round counts towards the score of agent i."""
+        """Whether the reward of this round counts towards the score of agent i, if scores are still counted."""
         score = self.mechanism.score
         if not isinstance(score, HoldOut):
             return True
+        if not self.agents.rule.commits and self.agents.decided[i] < score.max_arms * self.mechanism.arm.explore:
+            return False  # an index rewards having few rewards: everybody's count starts in the same round
         fresh = self.inner[i].choice is not None and self.agents.judged[i] < score.rounds
         return fresh and self.registration.arms[i] <= score.max_arms
 

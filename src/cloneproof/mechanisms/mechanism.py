@@ -52,11 +52,12 @@ class Mechanism:
         if self.score != "all" and not isinstance(self.score, HoldOut):
             raise MechanismError(f"expected score to be 'all' or HoldOut(..), got {self.score!r}; use one of them")
         if isinstance(self.score, HoldOut):
-            if self.agent is None or not (self.agent.commits and self.arm.commits):
+            if self.agent is None or not self.arm.commits:
                 raise MechanismError(
-                    "a HoldOut score expects committing rules on both levels; use etc rules that commit"
+                    "a HoldOut score expects agents above a committing rule for arms; use an etc rule that commits"
                 )
-            needed = self.arm.explore * self.score.max_arms + self.score.rounds
+            fresh = self.score.rounds if self.agent.commits else 1  # an index goes on counting after the exploration
+            needed = self.arm.explore * self.score.max_arms + fresh
             if self.agent.explore < needed:
                 raise MechanismError(
                     f"a HoldOut score of {self.score.rounds} rounds expects at least {needed} agent rounds, "

@@ -33,7 +33,11 @@ class Doubling:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """An agent's score counts the first `rounds` rewards after its commitment; above `max_arms` arms it has none."""
+    """An agent's score counts the first `rounds` rewards after its commitment; above `max_arms` arms it has none.
+
+    Under a rule for agents that does not commit, the count starts when max_arms * m rounds of the agent are over, with
+    however few arms: an index favours those with few rewards, and copies would otherwise make them fewer.
+    """
 
     rounds: int
     max_arms: int

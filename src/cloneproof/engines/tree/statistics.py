@@ -58,12 +58,17 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, Floats, 
 
 
 def fresh_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
-    """The rewards of a hold-out score so far: it starts with the round that commits, and ends when it is full."""
-    score = shape.mechanism.score
+    """The rewards of a hold-out score so far: it starts with the round that commits, and ends when it is full.
+
+    Where the agents' rule does not commit, it starts when as many arms as are allowed would have been explored.
+    """
+    score, agent = shape.mechanism.score, shape.mechanism.agent
     assert isinstance(score, HoldOut)
+    assert agent is not None
     if shape.registered[owner] > score.max_arms:
         return np.zeros_like(decided)
-    return np.clip(decided - len(shape.levels[owner]) * shape.mechanism.arm.explore, 0, score.rounds)
+    arms = len(shape.levels[owner]) if agent.commits else score.max_arms
+    return np.clip(decided - arms * shape.mechanism.arm.explore, 0, score.rounds)
 
 
 def _fresh(shape: Shape, states: States, decided: Ints) -> tuple[Ints, Floats]:

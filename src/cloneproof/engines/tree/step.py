@@ -194,8 +194,9 @@ class Step:
         if not isinstance(score, HoldOut) or shape.registered[owner] > score.max_arms:
             return np.zeros(len(done), dtype=np.int64)
         decided = np.asarray(sum(shape.seen(states, o) for o, x in enumerate(shape.originals) if x.owner == owner))
-        trial = ~won(shape, states, owner)
-        return np.asarray(trial & done & (fresh_pulls(shape, owner, decided) < score.rounds)).astype(np.int64)
+        trial, so_far = ~won(shape, states, owner), fresh_pulls(shape, owner, decided)
+        counts = (so_far < score.rounds) & (fresh_pulls(shape, owner, decided + 1) > so_far)
+        return np.asarray(trial & done & counts).astype(np.int64)
 
     def _keep(self, states: States, weights: Floats) -> None:
         self.parts.append(states)

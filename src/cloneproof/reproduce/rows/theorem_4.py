@@ -11,7 +11,6 @@ import numpy as np
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.certificate import checked_certificate
-from cloneproof.errors import CertificateError
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.statements.score_tails import (
     ROUNDING,
@@ -25,6 +24,7 @@ from cloneproof.analysis.statements.score_tails import (
 )
 from cloneproof.analysis.statements.threshold_gains import ThresholdGains, threshold_gains
 from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CertificateError
 from cloneproof.market import Agent, Market, Point
 from cloneproof.report.figure_data import Lines, Map, Mark, Series
 from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, Attack, Copies, attacks

@@ -60,7 +60,7 @@ def two_level_rounds(plan, values, logarithms, arms, rows, levels, decisions, st
         k = pick(level, level.rounds + 1, arm_rule, logarithms, rows)
         if k < 0:
             return False
-        agent_counts = not agent_rule.commits or (agents.choice < 0 and _scores(plan, rows[i].arrived, level))
+        agent_counts = (not agent_rule.commits or agents.choice < 0) and _scores(plan, rows[i].arrived, level)
         agents.rounds += 1
         level.rounds += 1
         if len(decisions):
@@ -88,6 +88,8 @@ def _scores(plan, judged, level):
     """Whether the reward of this trial round counts towards the score of the level's agent; its arm is picked."""
     if plan.held_out == 0:
         return True
+    if not plan.agent_rule.commits and level.rounds < plan.most_arms * plan.arm_rule.explore:
+        return False
     return level.choice >= 0 and judged < plan.held_out and level.registered <= plan.most_arms
 
 

@@ -1,0 +1,42 @@
+"""UCB whose bonus does not watch the clock: an index of a candidate's own rewards, whatever happens to the others."""
+
+from __future__ import annotations
+
+import math
+
+from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.rule import Order, Rule, checked_order, positive, rounds_number
+
+
+def index(
+    clock: float,
+    log_clock: float,
+    pulls: float,
+    mean: float,
+    coin: float,
+    draw: float,
+    candidates: float,
+    width: float,
+) -> float:
+    """Mean + sqrt(width / n); a candidate with no reward to judge by ranks below every other."""
+    if pulls == 0:
+        return -math.inf
+    return mean + math.sqrt(width / pulls)
+
+
+def steady_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
+    """`rounds` rounds for every candidate, then the highest mean + sqrt(constant ln T / n), T the whole horizon.
+
+    Better rewards never cost a candidate a round: the others play the same sequence among themselves whatever it earns,
+    so only how soon it interrupts them changes. With ln t instead of ln T that fails from three candidates on, as the
+    clock then runs in the comparison of the others. Constant 1: each mean in [0, 1] is within its bonus but for a
+    chance of T^-2.
+
+    >>> round(steady_ucb(horizon=100).priority(7, 0, 4, 0.5, 0, 0, 3, math.log(100)), 6)
+    1.572983
+    """
+    horizon = rounds_number(horizon, "the horizon of steady UCB")
+    constant = positive(constant, "the constant of steady UCB")
+    rounds = rounds_number(rounds, "the rounds of exploration")
+    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": checked_order(order)}
+    return Rule("steady-ucb", index, (constant * ln(horizon),), explore=rounds, order=order, options=options)
