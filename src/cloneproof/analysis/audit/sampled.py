@@ -1,9 +1,15 @@
-"""Best response by sampling, where no exact engine applies: successive elimination on paired samples.
+"""Best response by sampling, where no exact engine applies: a race of all deviations on paired samples.
 
 Every candidate has a confidence sequence of its own, at 1 - ALPHA / (all estimates of the audit together), so that all
-of them hold at once with probability 1 - ALPHA whenever the sampling stops. In passes of four times as many pairs, the
-most promising first, a candidate leaves as soon as its gain is surely at most the tolerance, or surely below another
-one's; the search ends when a gain is surely above the tolerance, nobody is left, or runs or budget are spent.
+of them hold at once with probability 1 - ALPHA whenever the sampling stops. So the next pairs may go wherever they
+promise most:
+
+1. A look at each candidate, the fewest arms first, as long as a look is cheap beside the budget.
+2. Then always the candidate that would be found to pay soonest, by its gain so far, its error and the cost of a pair;
+   where none seems to pay, the one that leaves room for the largest gain.
+3. A candidate leaves as soon as its gain is surely at most the tolerance, or surely below another one's of its agent.
+
+It ends when a gain is surely above the tolerance, nobody is left, or runs or budget are spent.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from cloneproof.analysis.audit.exact import Searched
 from cloneproof.analysis.audit.judgement import does_not_pay, pays
@@ -22,115 +28,135 @@ from cloneproof.analysis.audit.verdict import Sample, Witness
 from cloneproof.analysis.gain import gain
 
 ALPHA = 0.01
-FIRST_PASS = 32  # pairs of each candidate
-STEP = 1.5  # the least growth of a candidate's pairs that is worth a call
-GROWTH = 4  # of the pairs from pass to pass
+FIRST = 16  # pairs of a look
+GROWTH = 2  # of a candidate's pairs from turn to turn
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
 NO_LIMIT = 1 << 30
-FIRST_PART, PART = 0.25, 0.5  # of what is left of a budget, for one candidate in the first pass and later
+LOOKS, LOOK, TURN = 0.5, 0.1, 0.5  # of a budget: for all looks; of what is left of it: for one look, for one turn
+
+
+class Candidate(NamedTuple):
+    """Copies of an agent at a horizon."""
+
+    agent: str
+    horizon: int
+    copies: Vector
 
 
 @dataclass
-class Purse:
-    """What a pair of runs of each candidate costs in seconds, and how many pairs a budget affords."""
+class Race:
+    """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms."""
 
-    cost: dict[Vector, float] = field(default_factory=dict)
-    done: dict[Vector, int] = field(default_factory=dict)
+    question: Question
+    seed: int
+    confidence: float
+    budget: float | None
+    found: dict[Candidate, Witness] = field(default_factory=dict)
+    samples: dict[Candidate, Sample] = field(default_factory=dict)
+    cost: dict[Candidate, float] = field(default_factory=dict)
+    watch: Clock = field(init=False)
 
-    def note(self, vector: Vector, runs: int, seconds: float) -> None:
-        """A candidate has so many pairs now, the last of which took that long."""
-        fresh = max(1, runs - self.done.get(vector, 0))
-        self.cost[vector], self.done[vector] = max(seconds, 1e-6) / fresh, runs
+    def __post_init__(self) -> None:
+        self.watch = Clock(self.budget)
 
-    def pairs(self, vector: Vector, wanted: int, left: float | None) -> int:
-        """The pairs in all to ask for, at most `wanted`; 0 where what is left affords no step worth taking.
+    def done(self, one: Candidate) -> int:
+        """How many pairs it has."""
+        return self.samples[one].progress.runs if one in self.samples else 0
 
-        An unknown candidate is taken to cost as much per arm as the last one that was met.
-        """
-        if left is None:
-            return wanted
-        done = self.done.get(vector, 0)
-        if vector in self.cost:
-            affordable = done + int(left * PART / self.cost[vector])
-            return min(wanted, affordable) if affordable >= STEP * done else 0
-        if not self.cost:
-            return wanted
+    def advance(self, one: Candidate, pairs: int) -> None:
+        """Bring a candidate to so many pairs."""
+        market, mechanism = self.question.markets[one.horizon], self.question.mechanisms[one.horizon]
+        start, before = time.perf_counter(), self.done(one)
+        drawn = gain(
+            market, mechanism, one.agent, one.copies,
+            runs=pairs, confidence=self.confidence, seed=self.seed, stop_when_decided=False,
+            resume=self.samples[one].progress if before else None,
+        )  # fmt: skip
+        seconds = (time.perf_counter() - start) / max(1, drawn.runs - before)
+        self.cost[one] = float(sum(one.copies)) if self.budget is None else max(seconds, 1e-9)
+        self.samples[one] = Sample(one.agent, one.copies, market, mechanism, self.seed, self.confidence, drawn.progress)
+        self.found[one] = Witness(
+            one.agent, one.copies, drawn.honest, drawn.copied, drawn.estimate, market, dict(drawn.copies)
+        )
+
+    def looks_cheap(self, one: Candidate) -> bool:
+        """Whether a look at an unknown candidate is affordable, if pairs cost in proportion to the arms."""
+        left = self.watch.left
+        if left is None or not self.cost or self.budget is None:
+            return True
         last, cost = next(reversed(self.cost.items()))
-        return wanted if wanted * cost * sum(vector) / sum(last) <= left * FIRST_PART else 0
+        return left > (1 - LOOKS) * self.budget and FIRST * cost * sum(one.copies) / sum(last.copies) <= LOOK * left
+
+    def alive(self) -> list[Candidate]:
+        """Those that may still be the best, and of whom it is not known whether they pay."""
+        best: dict[tuple[str, int], float] = {}
+        for one, seen in self.found.items():
+            best[one[:2]] = max(best.get(one[:2], -math.inf), seen.gain.low)
+        tolerance = self.question.tolerance
+        return [
+            one
+            for one, seen in self.found.items()
+            if not does_not_pay(seen, tolerance) and seen.gain.high >= best[one[:2]]
+        ]
+
+    def time_to_decide(self, one: Candidate) -> tuple[float, float]:
+        """About what it costs until it is known to pay (infinite where it seems not to); then, what is ruled out."""
+        seen = self.found[one]
+        excess = seen.gain.value - self.question.tolerance * max(0.0, seen.honest.high)
+        room = -seen.gain.high / max(seen.honest.value, 1e-300)
+        if excess <= 0:
+            return math.inf, room
+        # an error falls like 1/n while pairs are few, like 1/sqrt(n) later: between the two
+        return self.done(one) * self.cost[one] * max(0.0, (seen.gain.error / excess) ** 1.5 - 1), room
+
+    def affordable(self, one: Candidate, most: int) -> int:
+        """The pairs of its next turn in all; no more than it has where the budget affords nothing worth a turn."""
+        done = self.done(one)
+        wanted = min(most, GROWTH * done)
+        if self.watch.left is None:
+            return wanted
+        within = done + int(self.watch.left * TURN / self.cost[one])
+        return min(wanted, within) if within >= done + max(1, done // 4) else done
 
 
-def sample(
+def race(
     question: Question,
-    agent: str,
-    horizon: int,
-    vectors: Sequence[Vector],
-    estimates: int,
+    candidates: Sequence[Candidate],
     runs: int | None,
     seed: int,
     clock: Clock,
     budget: float | None,
-) -> Searched:
-    """Sampled gains of the vectors at one horizon; `estimates` is how many the whole audit asks for."""
-    confidence = 1 - ALPHA / (2 * estimates)  # twice: a gain, and the honest payoff that a tolerance is relative to
-    result = Searched(agent, "sampled", {})
-    market, mechanism = question.markets[horizon], question.mechanisms[horizon]
-    if budget is not None and vectors:
-        gain(market, mechanism, agent, vectors[0], runs=1, seed=seed)  # compiles what there is to compile
-    watch, purse = Clock(budget), Purse()
-    states: dict[Vector, Any] = {}
-    alive, pairs = list(vectors), FIRST_PASS
+    estimates: int | None = None,
+) -> list[Searched]:
+    """Sampled gains of the candidates, a result for each agent and horizon; `estimates` is of the whole audit."""
+    tolerance = question.tolerance
+    if budget is not None and candidates:
+        first = candidates[0]  # compiles what there is to compile, before the budget's clock starts
+        market, mechanism = question.markets[first.horizon], question.mechanisms[first.horizon]
+        gain(market, mechanism, first.agent, first.copies, runs=1, seed=seed)
+    # each estimate twice: a gain, and the honest payoff that a tolerance is relative to
+    state = Race(question, seed, 1 - ALPHA / (2 * (estimates or max(1, len(candidates)))), budget)
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
-    while alive:
-        pairs, moved = min(pairs, most), False
-        for number, vector in enumerate(alive):
-            wanted = purse.pairs(vector, pairs, watch.left)
-            if wanted == 0 and vector not in states and number:
-                result.left_out |= dict.fromkeys(alive[number:], f"too dear for a budget of {watch.budget:.3g} s")
-                break
-            if wanted == 0 and vector in states:
-                continue
-            start = time.perf_counter()
-            found = gain(
-                market,
-                mechanism,
-                agent,
-                vector,
-                runs=max(1, wanted),
-                confidence=confidence,
-                seed=seed,
-                stop_when_decided=False,
-                resume=states.get(vector),
-            )
-            moved = True
-            purse.note(vector, found.runs, time.perf_counter() - start)
-            states[vector] = found.progress
-            result.samples[vector] = Sample(agent, vector, market, mechanism, seed, confidence, found.progress)
-            result.found[vector] = [_witness(question, horizon, agent, vector, found)]
-            clock.tell(number + 1, len(alive), f"{agent}: {pairs} pairs, {len(alive)} candidates")
-            if pairs > FIRST_PASS and pays(result.found[vector][0], question.tolerance):
-                break  # the most promising come first, so nobody is passed over unseen
-        tried = [vector for vector in alive if vector in result.found]
-        if not tried or any(pays(result.found[vector][0], question.tolerance) for vector in tried):
+    results = {one[:2]: Searched(one.agent, "sampled", {}) for one in candidates}
+    seen: set[tuple[str, int]] = set()
+    for number, one in enumerate(sorted(candidates, key=lambda one: sum(one.copies))):
+        if one[:2] in seen and not state.looks_cheap(one):
+            results[one[:2]].left_out[one.copies] = f"too dear for a budget of {budget:.3g} s"
+            continue
+        seen.add(one[:2])
+        state.advance(one, min(FIRST, most))
+        clock.tell(number + 1, len(candidates), f"{one.agent}: a look at copies {one.copies}")
+    while not any(pays(own, tolerance) for own in state.found.values()) and not state.watch.spent:
+        turns = [(one, state.affordable(one, most)) for one in state.alive()]
+        turns = [(one, pairs) for one, pairs in turns if pairs > state.done(one)]
+        if not turns:
             break
-        best = max(result.found[vector][0].gain.low for vector in tried)
-        alive = sorted(
-            (
-                vector
-                for vector in tried
-                if not does_not_pay(result.found[vector][0], question.tolerance)
-                and result.found[vector][0].gain.high >= best
-            ),
-            key=lambda vector: -result.found[vector][0].gain.value / math.sqrt(purse.cost[vector]),
-        )
-        if watch.spent or pairs >= most or not moved:
-            break
-        pairs *= GROWTH
-    if result.found:
-        result.honest[horizon] = min((each[0].honest for each in result.found.values()), key=lambda own: own.error)
-    return result
-
-
-def _witness(question: Question, horizon: int, agent: str, vector: Vector, found: Any) -> Witness:  # noqa: ANN401
-    return Witness(
-        agent, vector, found.honest, found.copied, found.estimate, question.markets[horizon], dict(found.copies)
-    )
+        one, pairs = min(turns, key=lambda turn: state.time_to_decide(turn[0]))
+        state.advance(one, pairs)
+        clock.tell(state.done(one), most, f"{one.agent}: {pairs} pairs of copies {one.copies}")
+    for one, own in state.found.items():
+        result = results[one[:2]]
+        result.found[one.copies], result.samples[one.copies] = [own], state.samples[one]
+        known = result.honest.get(one.horizon)
+        result.honest[one.horizon] = own.honest if known is None or own.honest.error < known.error else known
+    return list(results.values())

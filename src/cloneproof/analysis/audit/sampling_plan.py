@@ -8,7 +8,7 @@ from cloneproof.analysis.audit import arguments
 from cloneproof.analysis.audit.exact import Searched
 from cloneproof.analysis.audit.judgement import GUESSED, best_of, witness
 from cloneproof.analysis.audit.question import Clock, Question
-from cloneproof.analysis.audit.sampled import sample
+from cloneproof.analysis.audit.sampled import Candidate, race
 from cloneproof.analysis.audit.vectors import Vector, grid, ladders
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
@@ -18,14 +18,14 @@ MOST_SAMPLED_HORIZONS = 50
 
 
 def sampled_results(question: Question, runs: int | None, seed: int, clock: Clock) -> list[Searched]:
-    """Successive elimination for every agent and horizon, but for those whom an elementary argument covers."""
+    """One race of all agents and horizons, but for those whom an elementary argument covers."""
     if len(question.horizons) > MOST_SAMPLED_HORIZONS:
         raise EngineError(
             f"expected at most {MOST_SAMPLED_HORIZONS} horizons where no exact engine applies, got "
             f"{len(question.horizons)}; ask for fewer, or for shorter ones"
         )
     results: list[Searched] = []
-    plans: list[tuple[str, int, list[Vector]]] = []
+    candidates: list[Candidate] = []
     for agent in dict.fromkeys(question.representatives.values()):
         for horizon, market in question.markets.items():
             running = question.mechanisms[horizon].facing(len(market.agents), horizon)
@@ -33,12 +33,9 @@ def sampled_results(question: Question, runs: int | None, seed: int, clock: Cloc
             if argument is not None and not isinstance(running.score, HoldOut):
                 results.append(_argued(question, agent, horizon, argument))
             else:
-                plans.append((agent, horizon, _vectors(question, agent, horizon)))
-    estimates = sum(len(vectors) for _, _, vectors in plans)
-    for number, (agent, horizon, vectors) in enumerate(plans):
-        budget = None if clock.left is None else max(clock.left / (len(plans) - number), 1e-3)
-        results.append(sample(question, agent, horizon, vectors, estimates, runs, seed, clock, budget))
-    return results
+                candidates += [Candidate(agent, horizon, own) for own in _vectors(question, agent, horizon)]
+    budget = None if clock.left is None else max(clock.left, 1e-3)
+    return results + race(question, candidates, runs, seed, clock, budget)
 
 
 def _argued(question: Question, agent: str, horizon: int, argument: str) -> Searched:
@@ -57,9 +54,8 @@ def confirm_guesses(question: Question, results: list[Searched], runs: int | Non
     for result in guessed:
         best = best_of(result.witnesses)
         if best.gain.value > 0 and not clock.spent:
-            found = sample(
-                question, result.agent, best.horizon, [best.copies], len(guessed), runs, seed, clock, clock.left
-            )
+            one = Candidate(result.agent, best.horizon, best.copies)
+            (found,) = race(question, [one], runs, seed, clock, clock.left, len(guessed))
             result.samples |= found.samples
             for vector, own in found.found.items():
                 result.found[vector] = [own[0] if w.horizon == best.horizon else w for w in result.found[vector]]

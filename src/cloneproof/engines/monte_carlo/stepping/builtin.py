@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 import numba as nb
+import numpy as np
 
 from cloneproof.engines.monte_carlo import special  # noqa: F401 (teaches the compiler two special functions)
 from cloneproof.engines.monte_carlo.stepping.own import priority_at, quantile_at
@@ -47,6 +48,21 @@ def priority(which, clock, log_clock, pulls, mean, coin, draw, candidates, param
     else:
         value = priority_at(address, clock, log_clock, pulls, mean, coin, draw, candidates)  # type: ignore[call-arg]
     return value
+
+
+THOMPSON: Final = PRIORITIES.index(thompson.posterior_draw)
+
+
+@nb.njit(nogil=True)
+def surely_below(bar, pulls, mean, draw):
+    """Whether Thompson's priority, which takes a dear quantile, is below `bar` by a cheap bound.
+
+    With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
+    exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is
+    below x, and by far more than it is rounded.
+    """
+    distance = bar - (mean * pulls + 1e-6) / (pulls + 1)
+    return distance > 0.0 and 2.0 * (pulls + 1) * distance * distance > -np.log(0.5 * (1.0 - draw))
 
 
 @nb.njit(nogil=True)

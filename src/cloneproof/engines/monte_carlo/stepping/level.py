@@ -21,7 +21,7 @@ from cloneproof.engines.monte_carlo.arms import (
 )
 from cloneproof.engines.monte_carlo.exact import average, plus, ticks
 from cloneproof.engines.monte_carlo.hashing import uniform, word
-from cloneproof.engines.monte_carlo.stepping.builtin import priority
+from cloneproof.engines.monte_carlo.stepping.builtin import THOMPSON, priority, surely_below
 from cloneproof.engines.monte_carlo.stepping.plan import BLOCK, INDEX
 
 NOT_A_NUMBER = -2  # a priority was NaN
@@ -82,13 +82,20 @@ def best(level, clock, rule, logarithms, rows):
     if rule.randomised:
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
+    leader, bar = np.int64(-1), -1.0
+    if rule.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
+        leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
         if rule.randomised:
             draw = uniform(row.draw, level.rounds)
-        value = priority(
-            rule.which, clock, log_clock, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
-        )
+        if bar > 0.0 and surely_below(max(bar, highest), row.arrived, row.mean, draw):
+            continue
+        value = bar
+        if k != leader:
+            value = priority(
+                rule.which, clock, log_clock, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
+            )
         if value > highest:
             highest, ties = value, 0
         elif value != highest:
@@ -100,6 +107,21 @@ def best(level, clock, rule, logarithms, rows):
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@nb.njit(nogil=True)
+def best_average(level, clock, coin, rule, rows):
+    """The candidate of the highest average, and its priority."""
+    leader = level.begin
+    for k in range(level.begin, level.end):
+        if rows[k].mean > rows[leader].mean:
+            leader = k
+    row = rows[leader]
+    draw = uniform(row.draw, level.rounds)
+    count = level.end - level.begin
+    return leader, priority(
+        rule.which, clock, 0.0, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
+    )
 
 
 @nb.njit(nogil=True)
