@@ -127,16 +127,13 @@ def _claims(known: Known, n: int, horizon: int, m: int, w: int, max_arms: int) -
     reach = covered_gap(known.max_originals, m, horizon, known.spread)
     if known.gap is not None and math.isinf(known.gap):
         reach = known.gap
-    finding = UNREVIEWED
     if math.isinf(reach) and known.gap != reach:
-        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon} rounds", SOURCE),)
+        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", SOURCE),)
+    finding = UNREVIEWED
     if known.gap is not None and known.gap < reach:
         finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
-    proof = Claim(
-        f"clone-proof over {horizon} rounds and fewer for {_originals_words(known._replace(gap=reach))}",
-        SOURCE,
-        finding,
-    )
+    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
+    proof = Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, finding)
     if max_arms < known.max_originals:
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
     if horizon < n * holdout_trial(m, w, max_arms):
@@ -144,7 +141,7 @@ def _claims(known: Known, n: int, horizon: int, m: int, w: int, max_arms: int) -
     least = reach if known.gap is None else known.gap
     bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
     whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
-    return (proof, Claim(f"regret at most {bound:.4g} of {horizon} rounds{whatever}", SOURCE, UNREVIEWED))
+    return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
 
 
 def _originals_words(known: Known) -> str:
@@ -152,7 +149,12 @@ def _originals_words(known: Known) -> str:
         return "one original an agent"
     if known.gap is None or math.isinf(known.gap):
         return f"at most {known.max_originals} originals of the same mean"
-    return f"at most {known.max_originals} originals and gaps of at least {known.gap:.4g}"
+    return f"at most {known.max_originals} originals and gaps of at least {_rounded_up(known.gap):g}"
+
+
+def _rounded_up(gap: float) -> float:
+    """To four decimals, and never down: a claim must not say more than is true."""
+    return gap if gap == round(gap, 4) else math.ceil(gap * 10**4) / 10**4
 
 
 def _covered(known: Known, length: int) -> float:
