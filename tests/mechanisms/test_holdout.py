@@ -64,6 +64,8 @@ def test_claims_never_say_more_than_the_numbers():
     assert "no score" in own(market=market(10**6), max_arms=1).claims[0].property
     same = own(market=market(10**4, prior=cp.Point(0.5)))
     assert "same mean" in same.claims[0].property
+    uneven = cp.Market([cp.Agent("ana", prior=[cp.Point(0.25), PRIOR])], horizon=1000)
+    assert "not for ana" in own(market=uneven).claims[0].finding
     assert "one original" in own(market=market(10**4, originals=1)).claims[0].property
 
 
@@ -86,6 +88,13 @@ def test_bad_bounds_get_one_clear_sentence(options, words):
     with pytest.raises(cp.errors.MechanismError, match=words) as caught:
         own(**options)
     assert "\n" not in str(caught.value)
+
+
+def test_rounds_that_are_given_need_no_gap():
+    tiny = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.5, 0.5 + 1e-9], [0.5, 0.5]))], horizon=1000)
+    with pytest.raises(cp.errors.MechanismError, match="expected a gap of at least"):
+        own(market=tiny)
+    assert own(market=tiny, arm_rounds=5).parameters["arm_rounds"] == 5
 
 
 def test_epochs_compose_only_with_what_they_replace():
