@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines reproduce bench clean
+.PHONY: venv demo test lint types layers check-engines reproduce bench figures clean
 
 venv: $(INSTALLED)
 
@@ -39,6 +39,9 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/monte_carlo.py
+
+figures: $(INSTALLED)
+	$(BIN)/python examples/hold_out_figures.py docs/textbook/figures
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

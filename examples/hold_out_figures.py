@@ -103,16 +103,49 @@ def scores_figure() -> Figure:
         return figure
 
 
+def rounds_figure() -> Figure:
+    """One agent's trial under both mechanisms, in rounds: which rewards are counted towards its score."""
+    ours, arms = OURS.arm.explore, OURS.score.max_arms
+    rows = {
+        "H-ETC-R": [(2 * ROUNDS, "exploration, 2m rounds: counted", True)],
+        "hold-out": [
+            (2 * ours, "2m", False),
+            (OURS.score.rounds, "first W after the commitment: counted", True),
+            ((arms - 2) * ours, "", False),
+        ],
+    }
+    with mpl.rc_context(STYLE | {"axes.grid": False}):
+        figure = Figure(figsize=(7.2, 2.1), layout="constrained")
+        axes = figure.subplots()
+        for number, parts in enumerate(rows.values()):
+            style, start = look("h-etc-r" if number == 0 else "holdout-h-etc"), 0
+            for rounds, words, counted in parts:
+                fill = style.colour if counted else "white"
+                axes.barh(number, rounds, left=start, height=0.5, color=fill, edgecolor=style.colour, linewidth=1.4)
+                axes.text(start + rounds / 2, number, words, ha="center", va="center", fontsize=9, color=INK)
+                start += rounds
+            axes.text(start + 2, number, "then the award\nor nothing", va="center", fontsize=9, color=MUTED)
+        axes.set_yticks(range(len(rows)), list(rows))
+        axes.invert_yaxis()
+        axes.set_xlim(0, 165)
+        axes.set_xlabel("rounds of an honest agent's trial, two originals (white: not counted)")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(left=False)
+        return figure
+
+
 def main(folder: str | Path | None = None) -> None:
     """Print what the pictures show, and write them where a folder is given."""
     for mechanism in (PAPERS, OURS):
         for copies in (HONEST, COPIED):
             weight, earned = above(score_law(mechanism, copies)), payoff(mechanism, copies).value
             print(f"{mechanism.name:14} copies {copies}: P(score > {BO}) = {weight:.3f}, payoff {earned:7.1f}")
-    if folder is not None:
+    figures = {"hold-out-scores.svg": scores_figure, "hold-out-rounds.svg": rounds_figure}
+    for name, draw in figures.items() if folder is not None else ():
         buffer = io.StringIO()
-        scores_figure().savefig(buffer, format="svg", metadata={"Date": None})
-        write_whole(Path(folder) / "hold-out-scores.svg", buffer.getvalue())
+        with mpl.rc_context(STYLE):  # the same data, the same bytes
+            draw().savefig(buffer, format="svg", metadata={"Date": None})
+        write_whole(Path(folder) / name, buffer.getvalue())
 
 
 if __name__ == "__main__":

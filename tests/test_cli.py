@@ -105,6 +105,16 @@ def test_mechanisms_for_a_market_derives_parameters_and_the_award_horizon():
     assert any("an award from a horizon of" in remark for remark in rows["holdout-h-etc"]["remarks"])
 
 
+def test_the_award_table():
+    rows = json.loads(run("mechanisms", "--award-table", "--json").stdout)
+    assert rows[-1]["gap 0.1"] == cp.bounds.holdout_award_horizon(100, 5, 0.1, 0.1)
+    shown = run("mechanisms", "--award-table").stdout
+    assert all(str(number) in shown for row in rows for number in row.values())
+    refused = run("mechanisms", CREATORS, "--award-table")
+    assert refused.returncode == 2
+    assert "without a market file" in refused.stderr
+
+
 def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
     path = tmp_path / "continuous.toml"
     path.write_text('horizon = 50\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { uniform = [0, 1] }\n')

@@ -36,7 +36,15 @@ def test_the_experiments_of_2022_at_a_small_size(capsys):
     assert thousands[-1][0] > 2 * thousands[-1][1]
 
 
-SIZED = {EXAMPLES / "creators.py", EXAMPLES / "shin_2022.py"}  # these have a test of their own, at a smaller size
+def test_the_figures_of_the_textbook_show_what_their_captions_say(capsys, tmp_path):
+    runpy.run_path(str(EXAMPLES / "hold_out_figures.py"))["main"](tmp_path)
+    weights = [float(line.split("=")[1].split(",")[0]) for line in capsys.readouterr().out.splitlines()]
+    assert weights[1] > 1.8 * weights[0]  # a copy moves weight over the threshold
+    assert weights[2] == weights[3] == 0.75  # and with fresh rewards it does not
+    assert "<svg" in (tmp_path / "hold-out-scores.svg").read_text()
+
+
+SIZED = {EXAMPLES / name for name in ("creators.py", "shin_2022.py", "hold_out_figures.py")}  # with tests of their own
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - SIZED), ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""Facts 1 to 6 of docs/reading.md through the exact engines, and the examples of docs/holdout.md."""
+"""Facts 1 to 6 of docs/reading.md through the exact engines, and the examples of docs/textbook/hold-out.md."""
 
 import math
 from itertools import pairwise

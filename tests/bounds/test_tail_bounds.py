@@ -129,3 +129,14 @@ def test_no_copy_gains_more_than_the_bound_says(originals):
         assert gain.low <= bounds.holdout_gain(originals, gap, m, horizon)
         paid += gain.low > 1e-6
     assert paid > 5
+
+
+@pytest.mark.parametrize("known", [(0.5, 0.5), (0.5, None), (None, 0.5), (None, None)])
+def test_the_award_horizon_is_where_awards_begin_for_good(known):
+    """Against a scan: the last horizon that is too short for the trials, and one more."""
+    found = bounds.holdout_award_horizon(2, 2, *known)
+
+    def trials(horizon):
+        return 2 * bounds.holdout_trial(*bounds.holdout_rounds(2, 2, *known, horizon), 2)
+
+    assert max(horizon for horizon in range(1, 3 * found) if horizon < trials(horizon)) + 1 == found

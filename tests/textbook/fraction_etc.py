@@ -18,20 +18,17 @@ def binomial(rounds, mean):
 def commits_to(arms, m):
     """For each mean: the chance that ETC commits to an arm of that mean, ties uniformly at random."""
     chances = dict.fromkeys(arms, Fraction(0))
-    for own in range(len(arms)):
+    for own in chances:
+        others = list(arms)
+        others.remove(own)
         for s in range(m + 1):
             ways = [Fraction(1)]  # ways[j]: j of the others tie at s, the rest are below
-            for other in range(len(arms)):
-                if other != own:
-                    law = binomial(m, arms[other])
-                    below, at = sum(law[:s], Fraction(0)), law[s]
-                    more = [Fraction(0)] * (len(ways) + 1)
-                    for j, way in enumerate(ways):
-                        more[j] += way * below
-                        more[j + 1] += way * at
-                    ways = more
+            for other in others:
+                law = binomial(m, other)
+                below, at = sum(law[:s], Fraction(0)), law[s]
+                ways = [a * below + b * at for a, b in zip([*ways, 0], [0, *ways], strict=True)]
             tied = sum(way / (j + 1) for j, way in enumerate(ways))
-            chances[arms[own]] += binomial(m, arms[own])[s] * tied
+            chances[own] += arms.count(own) * binomial(m, own)[s] * tied
     return chances
 
 

@@ -33,7 +33,7 @@ def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spre
 
     0 where `holdout_applies`. Otherwise 2 eps T: without the condition, step 1 of the proof still says that copies save
     at most H eps in H rounds inside the agent, and step 2 that they raise its chance to win by at most eps of the best
-    arm's; the award then gains at most 2 eps N and the trial eps M. (Chapter "hold-out" of the textbook.)
+    arm's; the award then gains at most 2 eps N and the trial eps M. (docs/textbook/hold-out.md, section 7.)
     """
     if holdout_applies(originals, gap, arm_rounds, horizon, spread):
         return 0.0

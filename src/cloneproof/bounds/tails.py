@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binom
 
 from cloneproof.errors import MechanismError
 
@@ -53,6 +52,8 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
     What an honest agent's score would be if it always committed to its best arm, as the proof of `cl:tail_lower` uses
     it (its statement prints M rewards of the best arm instead, which is more than an honest agent can have).
     """
+    from scipy.stats import binom  # late, as it takes long to load
+
     left = agent_rounds - len(means) * arm_rounds
     if left < 0:
         raise MechanismError(

@@ -41,6 +41,13 @@ class Known(NamedTuple):
     gap: float | None
     agent_gap: float | None
     spread: float
+    apart: tuple[str, ...] = ()  # agents whose originals have different priors, of whom the theorem does not speak
+
+    @property
+    def finding(self) -> str:
+        """What stands beside every claim."""
+        but = f"; not for {', '.join(self.apart)}, whose originals have different priors" if self.apart else ""
+        return UNREVIEWED + but
 
 
 def holdout_parameters(
@@ -60,9 +67,10 @@ def holdout_parameters(
         agents=len(market.agents) if agents is None and market is not None else agents,
         horizon=None if unknown else market.horizon if horizon is None and market is not None else horizon,  # type: ignore[arg-type]
         max_originals=_originals(market, max_originals),
-        gap=_distance(gap, "gap") if gap is not None else _gap(market),
+        gap=_distance(gap, "gap") if gap is not None else _gap(market, "arm_rounds" not in given),
         agent_gap=_distance(agent_gap, "agent_gap") if agent_gap is not None else _agent_gap(market),
         spread=positive(spread, "the spread") if spread is not None else market.family.spread if market else 0.5,
+        apart=_apart(market),
     )
     max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
     if unknown:
@@ -109,10 +117,10 @@ def _in_epochs(known: Known, given: Given, max_arms: int) -> Derived:
             f"clone-proof in every epoch long enough to cover the gaps ({reach}), "
             f"for at most {known.max_originals} originals",
             SOURCE,
-            f"{UNREVIEWED}; shorter epochs may be gamed, by no more than their rounds",
+            f"{known.finding}; shorter epochs may be gamed, by no more than their rounds",
         )
     else:
-        proof = Claim(f"clone-proof at every horizon for {_originals_words(known)}", SOURCE, UNREVIEWED)
+        proof = Claim(f"clone-proof at every horizon for {_originals_words(known)}", SOURCE, known.finding)
     order = "O(T^(2/3) ln(T)^(1/3))" if known.agent_gap is None else "O(ln(T)^4)" if known.gap is None else "O(ln(T)^2)"
     regret = Claim(f"regret {order}, the sum of the epochs' bounds", SOURCE, UNREVIEWED)
     parameters: dict[str, Any] = {
@@ -127,16 +135,13 @@ def _claims(known: Known, n: int, horizon: int, m: int, w: int, max_arms: int) -
     reach = covered_gap(known.max_originals, m, horizon, known.spread)
     if known.gap is not None and math.isinf(known.gap):
         reach = known.gap
-    finding = UNREVIEWED
     if math.isinf(reach) and known.gap != reach:
-        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon} rounds", SOURCE),)
+        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", SOURCE),)
+    finding = known.finding
     if known.gap is not None and known.gap < reach:
         finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
-    proof = Claim(
-        f"clone-proof over {horizon} rounds and fewer for {_originals_words(known._replace(gap=reach))}",
-        SOURCE,
-        finding,
-    )
+    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
+    proof = Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, finding)
     if max_arms < known.max_originals:
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
     if horizon < n * holdout_trial(m, w, max_arms):
@@ -144,7 +149,7 @@ def _claims(known: Known, n: int, horizon: int, m: int, w: int, max_arms: int) -
     least = reach if known.gap is None else known.gap
     bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
     whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
-    return (proof, Claim(f"regret at most {bound:.4g} of {horizon} rounds{whatever}", SOURCE, UNREVIEWED))
+    return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
 
 
 def _originals_words(known: Known) -> str:
@@ -152,7 +157,12 @@ def _originals_words(known: Known) -> str:
         return "one original an agent"
     if known.gap is None or math.isinf(known.gap):
         return f"at most {known.max_originals} originals of the same mean"
-    return f"at most {known.max_originals} originals and gaps of at least {known.gap:.4g}"
+    return f"at most {known.max_originals} originals and gaps of at least {_rounded_up(known.gap):g}"
+
+
+def _rounded_up(gap: float) -> float:
+    """To four decimals, and never down: a claim must not say more than is true."""
+    return gap if gap == round(gap, 4) else math.ceil(gap * 10**4) / 10**4
 
 
 def _covered(known: Known, length: int) -> float:
@@ -170,11 +180,16 @@ def _originals(market: Market | None, declared: int | None) -> int:
     return market.most_originals
 
 
-def _gap(market: Market | None) -> float | None:
+def _gap(market: Market | None, needed: bool) -> float | None:
     """One original has nothing to be told from; continuous priors have no gap."""
-    if market is None or market.gap is None:
-        return None
+    if market is None or market.gap is None or not needed:
+        return None if market is None else market.gap
     return known_gap(market) if market.most_originals > 1 else math.inf
+
+
+def _apart(market: Market | None) -> tuple[str, ...]:
+    agents = () if market is None else market.agents
+    return tuple(agent.name for agent in agents if any(prior != agent.priors[0] for prior in agent.priors))
 
 
 def _agent_gap(market: Market | None) -> float | None:

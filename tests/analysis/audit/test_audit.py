@@ -211,7 +211,7 @@ def test_a_theorem_is_called_a_theorem():
     market = one_agent(cp.Discrete([0.25, 0.75], [0.5, 0.5]), 1000, rewards={"family": "gaussian", "sd": 0.5})
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=30), max_copies=2)  # a quadrature cannot decide by itself
     assert found.verdict == "clone-proof"
-    assert "a theorem (docs/holdout.md" in found.scope
+    assert "a theorem (docs/textbook/hold-out.md" in found.scope
     assert "not a computation" in found.scope
     assert cp.audit(market, cp.mechanism("etc", arm_rounds=3), max_copies=2, runs=64).verdict != "clone-proof"
 

@@ -17,6 +17,7 @@ from typing import Literal, get_args
 from cloneproof.analysis.audit.apart import deviations_apart
 from cloneproof.analysis.audit.coverage import coverage, more_vectors
 from cloneproof.analysis.audit.dominance import dominance
+from cloneproof.analysis.audit.dominance_epochs import dominance_in_epochs
 from cloneproof.analysis.audit.exact import Searched, honest_evaluations, refine, relabelled, search
 from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, simplest_of
 from cloneproof.analysis.audit.question import Clock, Machine, Question, Report, checked_budget, checked_question
@@ -28,7 +29,7 @@ from cloneproof.checks import whole
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.session import checked_seed
 
 Opponents = Literal["market", "any"]
@@ -174,7 +175,8 @@ def _against_any(question: Question, clock: Clock) -> Audit:
     """Dominance: every strategy and every realisation of the others, one agent at a time."""
     mechanism: Mechanism = question.mechanisms[question.horizons[0]]
     names = list(dict.fromkeys(question.representatives.values()))
-    found = [dominance(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
+    sweep = dominance_in_epochs if isinstance(mechanism.restart, HoldOutEpochs) else dominance
+    found = [sweep(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
     if len(question.agents) == 1:
         return found[0]
     return _together(question, dict(zip(names, found, strict=True)), clock)

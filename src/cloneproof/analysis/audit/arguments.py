@@ -1,9 +1,9 @@
 """Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
 
 Each takes a market, the mechanism that runs over its horizon and an agent, and returns a sentence, or None where its
-conditions do not hold. Three are elementary. Two are theorems of docs/holdout.md, whose proofs are ours and have not
-been reviewed by others; a verdict that rests on one of them says so. All are about replications (every original at
-least once): withholding, several accounts and priors that differ between originals are not covered.
+conditions do not hold. Three are elementary. Two are theorems of docs/textbook/hold-out.md, whose proofs are ours and
+have not been reviewed by others; a verdict that rests on one of them says so. All are about replications (every
+original at least once): withholding, several accounts and priors that differ between originals are not covered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
 
 
 def theorem(market: Market, running: Mechanism, agent: Agent) -> str | None:
-    """A theorem of docs/holdout.md whose conditions hold, or None."""
+    """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if isinstance(running.restart, HoldOutEpochs):
         return _in_every_epoch(market, running, agent, theorem)
     return _commitment(market, running, agent) or _holdout(market, running, agent)
@@ -128,9 +128,9 @@ def _commitment(market: Market, running: Mechanism, agent: Agent) -> str | None:
         if bound > math.log(arm_rounds) - math.log(agent.count * rounds) - ROUNDING:
             return None
     return (
-        "a theorem (docs/holdout.md, step 1 of the proof; not a computation, and the proof is ours): the exploration "
-        "of m rounds per arm meets (l - 1) exp(-m gap^2) <= m / (l T), so what copies add in exploration costs more "
-        "than they can gain, for every number of copies"
+        "a theorem (docs/textbook/hold-out.md, step 1 of the proof; not a computation, and the proof is ours): the "
+        "exploration of m rounds per arm meets (l - 1) exp(-m gap^2) <= m / (l T), so what copies add in exploration "
+        "costs more than they can gain, for every number of copies"
     )
 
 
@@ -149,8 +149,8 @@ def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
     if bound > needed - ROUNDING:
         return None
     return (
-        "the hold-out theorem (docs/holdout.md; not a computation, and the proof is ours): scores count fresh rewards "
-        "only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies"
+        "the hold-out theorem (docs/textbook/hold-out.md; not a computation, and the proof is ours): scores count "
+        "fresh rewards only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies"
     )
 
 

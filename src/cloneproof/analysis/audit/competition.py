@@ -137,7 +137,7 @@ def competition(market: Market, mechanism: Mechanism, agent: str) -> Competition
     running = mechanism.facing(number, market.horizon)
     check_structure(running)
     if isinstance(running.restart, HoldOutEpochs):
-        raise _refusal("one trial and one award", f"{running.name!r} in epochs; certify each epoch by itself")
+        raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
     if any(prior.atoms is None for prior in own.priors):
