@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines bench clean
+.PHONY: venv demo test lint types layers check-engines certify study bench clean
 
 venv: $(INSTALLED)
 
@@ -31,6 +31,13 @@ layers: $(INSTALLED)
 
 check-engines: $(INSTALLED)
 	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/test_engines_agree.py
+
+certify: $(INSTALLED)
+	$(BIN)/python examples/certify_holdout.py build/certify
+	$(BIN)/python examples/random_deviations.py
+
+study: $(INSTALLED)
+	$(BIN)/python examples/which_mechanism.py build/study
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
