@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines reproduce bench figures clean
+.PHONY: venv demo test lint types layers check-engines reproduce bench figures certify study clean
 
 venv: $(INSTALLED)
 
@@ -34,6 +34,13 @@ check-engines: $(INSTALLED)
 
 reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce
+
+certify: $(INSTALLED)
+	$(BIN)/python examples/certify_holdout.py build/certify
+	$(BIN)/python examples/random_deviations.py
+
+study: $(INSTALLED)
+	$(BIN)/python examples/which_mechanism.py build/study
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py

@@ -9,19 +9,16 @@ Run with `make certify`: a case that is in the summary already is not done again
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Literal
 
 import cloneproof as cp
 from cloneproof.cli.output import progress_bar
-from cloneproof.files import write_whole
+from cloneproof.report.study import resumed
 
 SUPPORTS = {  # values and weights, by increasing difficulty: gaps 1, 1/2 and 1/5
     "0 1": ((0.0, 1.0), (0.5, 0.5)),
@@ -59,7 +56,7 @@ class Row(Case):
 
     arm_rounds: int
     score_rounds: int
-    phase: Literal["award", "fallback"]
+    phase: str
     verdict: str
     copies: str
     gain: float
@@ -105,30 +102,6 @@ def certify(case: Case, folder: Path) -> Row:
     )
 
 
-def table(rows: Iterable[Row]) -> str:
-    """The rows as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([[field.name for field in fields(Row)], *map(astuple, rows)])
-    return text.getvalue()
-
-
-def read(path: Path) -> list[Row]:
-    """The rows of a summary; a last line that was cut off by an interruption is not one."""
-    if not path.exists():
-        return []
-    kinds = {"horizon": int, "most_originals": int, "originals": int, "max_arms": int, "agents": int, "cut": int}
-    kinds |= {"arm_rounds": int, "score_rounds": int, "gain": float, "seconds": float}
-    kinds["accepted"] = lambda word: {"True": True, "False": False}[word]
-    rows = []
-    with path.open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            try:
-                rows.append(Row(**{key: kinds.get(key, str)(value) for key, value in line.items()}))
-            except (KeyError, TypeError, ValueError):
-                break
-    return rows
-
-
 def summary(rows: Iterable[Row]) -> list[str]:
     """The table of the docs: for each support and horizon what is claimed, and what falls."""
     listed = list(rows)
@@ -160,24 +133,16 @@ def summary(rows: Iterable[Row]) -> list[str]:
 
 
 def main(folder: Path, most: int | None = None) -> None:
-    """All cases that are not in the summary yet, or so many of them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "certificates.csv"
-    rows = read(path)
-    write_whole(path, table(rows))
-    with path.open("a", newline="", encoding="utf-8") as file, progress_bar() as bar:
-        writer = csv.writer(file, lineterminator="\n")
-        done = {row.name for row in rows}
-        left = [case for case in cases() if case.name not in done][:most]
-        task = bar.add_task("certificates", total=len(left))
-        for case in left:
-            rows.append(certify(case, folder))
-            writer.writerow(astuple(rows[-1]))
-            file.flush()
-            bar.advance(task)
-    order = {case.name: number for number, case in enumerate(cases())}
-    rows.sort(key=lambda row: order[row.name])
-    write_whole(path, table(rows))
+    """The whole grid, or so many of its cases."""
+    with progress_bar() as bar:
+        rows = resumed(
+            Row,
+            folder / "certificates.csv",
+            list(cases())[:most],
+            case_of=lambda row: Case(**{field.name: getattr(row, field.name) for field in fields(Case)}),
+            make=lambda case: certify(case, folder),
+            track=lambda left: bar.track(left, description="certificates"),
+        )
     print("\n".join(summary(rows)))
     print(f"{sum(row.accepted for row in rows)} certificates, {sum(row.seconds for row in rows) / 60:.1f} minutes")
     wrong = [row for row in rows if row.cut == 1 and not (row.verdict == "clone-proof" and row.accepted)]

@@ -3,7 +3,7 @@
 Everything that the theorem leaves open is drawn: agents, originals, priors, rewards, the order of exploration, W, K,
 the horizon, the share, and the others with any means and any copies. Payoffs are exact (closed form): in floats first,
 and where a gain is not below zero by far more than its counted roundings, in ball arithmetic. At the theorem's m
-(the smallest) no gain may be positive; with m from 1 to 5 the same generator finds hundreds that are. Run with `make certify`.
+(the smallest) no gain may be positive; with m from 1 to 5 the same generator finds hundreds that are. (`make certify`)
 
     python examples/random_deviations.py [pairs at the theorem's m] [pairs at m = 1 to 5] [seed]
 """
@@ -28,7 +28,6 @@ from cloneproof.analysis.audit.own_score import Profiler
 from cloneproof.analysis.audit.sweep import bounded, swept, threshold_grid
 from cloneproof.cli.output import progress_bar
 from cloneproof.engines.closed_form.arithmetic import BALLS
-from cloneproof.mechanisms.parameters import holdout_arm_rounds
 
 DEVIATIONS = 4  # of each market
 SURELY = 16.0  # so many times the counted roundings below zero is below zero
@@ -68,7 +67,7 @@ def draw(seed: int, number: int, small: bool) -> Game:
     agents, max_arms = int(dice.integers(1, 6)), most + int(dice.integers(0, most + 3))
     prior = _prior(dice)
     horizon = round(10 ** dice.uniform(1.5, 7))
-    arm_rounds = holdout_arm_rounds(most, cp.Agent("ana", 1, prior).gap, horizon)
+    arm_rounds = cp.bounds.holdout_arm_rounds(most, cp.Agent("ana", 1, prior).gap, horizon)
     cut = int(dice.integers(1, 6))
     mechanism = cp.mechanism(
         "holdout-h-etc",
@@ -166,7 +165,7 @@ def search(pairs: int, seed: int, small: bool) -> Counter[tuple[str, Sign]]:
     return found
 
 
-def main(theorem: int = 100_000, small: int = 2_000, seed: int = 0) -> None:
+def main(theorem: int = 100_000, small: int = 4_000, seed: int = 0) -> None:
     """Both searches, and a table of the signs."""
     wrong = 0
     print("| m | phase | pairs | gain below 0 | exactly 0 | above 0 | undecided | seconds |")

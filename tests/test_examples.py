@@ -44,7 +44,18 @@ def test_the_figures_of_the_textbook_show_what_their_captions_say(capsys, tmp_pa
     assert "<svg" in (tmp_path / "hold-out-scores.svg").read_text()
 
 
-SIZED = {EXAMPLES / name for name in ("creators.py", "shin_2022.py", "hold_out_figures.py")}  # with tests of their own
+# these have a test of their own, at a smaller size
+SIZED = {
+    EXAMPLES / f"{name}.py"
+    for name in (
+        "creators",
+        "shin_2022",
+        "hold_out_figures",
+        "certify_holdout",
+        "random_deviations",
+        "which_mechanism",
+    )
+}
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - SIZED), ids=lambda path: path.name)
