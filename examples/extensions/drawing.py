@@ -10,7 +10,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from cloneproof.report.figures import STYLE
 
@@ -39,9 +38,3 @@ def logarithmic(axis: Any, values: Sequence[float]) -> None:
     if len(powers) >= 2:
         axis.set_ticks([10.0**p for p in powers], [f"$10^{{{p}}}$" for p in powers])
         axis.minorticks_off()
-
-
-def coloured(axes: Axes, entries: Sequence[tuple[str, str]], **where: Any) -> None:
-    """A small key, for areas that have no room for words."""
-    handles = [Patch(facecolor=colour, label=words) for words, colour in entries]
-    axes.legend(handles=handles, frameon=True, framealpha=0.9, edgecolor="none", fontsize=8, **where)

@@ -6,9 +6,11 @@ For each market, every m from 1 to the theorem's is audited against every possib
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from drawing import Panel, coloured, figure, logarithmic, save
+from drawing import Panel, figure, logarithmic, save
 from matplotlib.colors import ListedColormap
 
 import cloneproof as cp
@@ -44,17 +46,18 @@ class Setting:
         mechanism = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=score, max_arms=self.arms)
         return cp.audit(self.market(), mechanism, agent="a0", opponents="any").verdict
 
-    def verdicts(self) -> list[str]:
+    @cache  # noqa: B019 (a few settings, each asked for in several lists)
+    def verdicts(self) -> tuple[str, ...]:
         """The verdicts at m = 1, 2, .. up to the theorem's."""
-        return [self.verdict(m) for m in range(1, self.theorem + 1)]
+        return tuple(self.verdict(m) for m in range(1, self.theorem + 1))
 
 
-def first_safe(verdicts: list[str]) -> int:
+def first_safe(verdicts: Sequence[str]) -> int:
     """The smallest m from which on every verdict is clone-proof."""
     return max((m for m, verdict in enumerate(verdicts, 1) if verdict != "clone-proof"), default=0) + 1
 
 
-def islands(verdicts: list[str]) -> int:
+def islands(verdicts: Sequence[str]) -> int:
     """How many stretches of m below the first safe one are clone-proof; 0 where copies pay up to a point only."""
     below = verdicts[: first_safe(verdicts) - 1]
     return sum(here == "clone-proof" and (k == 0 or below[k - 1] != here) for k, here in enumerate(below))
@@ -90,12 +93,12 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     return {"rows": rows}
 
 
-def _shown(found: dict[str, list[tuple[Setting, list[str]]]]) -> list[tuple[Setting, list[str]]]:
+def _shown(found: dict[str, list[tuple[Setting, Sequence[str]]]]) -> list[tuple[Setting, Sequence[str]]]:
     """Strips that fit under one another: K first, then L and n."""
     return [*found["arms"], *found["originals"][1:], *found["agents"][2:]]
 
 
-def _curves(axes: Panel, members: list[tuple[Setting, list[str]]]) -> None:
+def _curves(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
     horizons = [one.horizon for one, _ in members]
     own = look("holdout-h-etc")
     theorem, audit = [one.theorem for one, _ in members], [first_safe(verdicts) for _, verdicts in members]
@@ -103,7 +106,7 @@ def _curves(axes: Panel, members: list[tuple[Setting, list[str]]]) -> None:
     axes.plot(horizons, audit, color=own.colour, marker="o", markersize=4)
     axes.annotate("the theorem's condition", (horizons[-1], theorem[-1]), (-8, -2), textcoords="offset points",
                   ha="right", va="bottom", color="#5b6475")  # fmt: skip
-    axes.annotate("clone-proof from here on\n(exact audit)", (horizons[-1], audit[-1]), (-4, -14),
+    axes.annotate("clone-proof from here on\n(exact audit)", (horizons[-1], audit[-1]), (-2, -66),
                   textcoords="offset points", ha="right", va="top", color=own.ink)  # fmt: skip
     logarithmic(axes.xaxis, horizons)
     axes.set_ylim(0, max(theorem) * 1.12)
@@ -112,7 +115,7 @@ def _curves(axes: Panel, members: list[tuple[Setting, list[str]]]) -> None:
     axes.set_title("values ¼ and ¾, two originals, n = 2, K = 4")
 
 
-def _strips(axes: Panel, members: list[tuple[Setting, list[str]]]) -> None:
+def _strips(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
     widest = max(len(verdicts) for _, verdicts in members)
     colours = ListedColormap(["#d8efe9", "#ddcc77", "#cc6677"])
     for row, (one, verdicts) in enumerate(members):
@@ -123,8 +126,12 @@ def _strips(axes: Panel, members: list[tuple[Setting, list[str]]]) -> None:
     labels = [f"L={one.originals}  K={one.arms}  n={one.agents}" for one, _ in members]
     axes.set_yticks(range(len(members)), labels)
     axes.set_ylim(len(members) - 0.4, -0.6)
-    axes.set_xlim(0, widest + 2)
+    axes.set_xlim(0, widest * 1.12)
     axes.grid(False)
     axes.set_xlabel("exploration m (rounds per arm)")
     axes.set_title("where copies pay (T = 10⁶)")
-    coloured(axes, [("copies pay", "#cc6677"), ("clone-proof", "#9fd3c7"), ("theorem's m", "#1d2433")])
+    row = min(3, len(members) - 1)
+    one, verdicts = members[row]
+    axes.text((1 + first_safe(verdicts)) / 2, row, "copies pay", color="white", ha="center", va="center")
+    axes.text((first_safe(verdicts) + one.theorem) / 2, row, "clone-proof", color="#255d54", ha="center", va="center")
+    axes.text(one.theorem + 1, row, "theorem's m", color="#1d2433", va="center")
