@@ -127,19 +127,21 @@ def main(quick: bool, folder: str) -> dict[str, object]:
 
 def _draw_regret(axes: Panel, curves: dict[str, list[tuple[int, float, float]]]) -> None:
     words = {
-        "unknown": ("one long trial,\nagents' gap unknown", UNKNOWN, (0, (5, 2)), (-6, 0), "right"),
-        "plain": ("one long trial, agents' gap known", PLAIN, (0, ()), (0, 7), "right"),
+        "unknown": ("one long trial,\nagents' gap unknown", UNKNOWN, (0, (5, 2)), (-8, -4), "right"),
+        "plain": ("one long trial, gap known", PLAIN, (0, ()), (0, 7), "right"),
         "elimination": ("elimination", ELIMINATION_LOOK, (0, (1, 1)), (4, 0), "left"),
         "steady": ("steady UCB", STEADY_LOOK, (0, ()), (0, -15), "right"),
     }
+    top = 2.2 * max(value for _, value, _ in curves["plain"])
     for name, points in curves.items():
         label, colour, dashes, offset, side = words[name]
         x, y, error = (np.array(column) for column in zip(*points, strict=True))
         axes.fill_between(x, y - error, y + error, color=colour, alpha=0.2, linewidth=0)
         axes.plot(x, y, color=colour, linestyle=dashes, marker="o", markersize=3)
-        axes.annotate(label, (x[-1], y[-1]), offset, textcoords="offset points", ha=side, color=colour, fontsize=9)
+        shown = int(np.flatnonzero(y < 0.95 * top)[-1])
+        axes.annotate(label, (x[shown], y[shown]), offset, textcoords="offset points", ha=side, color=colour, fontsize=9)
     logarithmic(axes.xaxis, [point[0] for point in curves["steady"]])
-    axes.set_ylim(0, 2.2 * max(value for _, value, _ in curves["plain"]))
+    axes.set_ylim(0, top)
     axes.set_xlabel("horizon T (rounds)")
     axes.set_ylabel("expected regret (reward units)")
     axes.set_title("n = 5, three originals, values .2 .4 .6 .8")
@@ -151,7 +153,7 @@ def _draw_start(axes: Panel, means: np.ndarray, broken: np.ndarray, sound: np.nd
     axes.plot(means, sound, color=STEADY_LOOK)
     axes.fill_between(means, 0, broken, where=broken > 0, color="#cc6677", alpha=0.15, linewidth=0)
     top = int(np.argmax(broken))
-    axes.annotate(f"counted from one's own\ncommitment: +{broken[top]:.1f}", (means[top], broken[top]), (-8, -4),
+    axes.annotate(f"counted from one's own\ncommitment: +{broken[top]:.1f}", (means[top], broken[top]), (-62, 2),
                   textcoords="offset points", ha="right", va="top", color="#803f4a")  # fmt: skip
     axes.annotate("counted from round K m on, for everybody", (means[len(means) // 2], sound[len(means) // 2]), (0, 6),
                   textcoords="offset points", ha="center", color=STEADY_LOOK)  # fmt: skip
