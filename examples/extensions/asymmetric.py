@@ -119,11 +119,11 @@ def main(quick: bool, folder: str) -> dict[str, object]:
         rows.append(f"p = {p1}, {p2}: copies never pay from T/m = {never_pays_from(p1, p2):.2f} on; engine: {shown}")
     cases = list(product([(0.8, 0.2), (0.7, 0.3)], [(0.25, 0.75)], (3,), (10**4, 10**6)))
     cases += product([(0.7, 0.4), (0.6, 0.5)], [(0.2, 0.8), (0.25, 0.75)], (3, 4), (10**4, 10**6))
-    for chances, values, arms, horizon in cases[-1:] if quick else cases:
-        m, worst, verdict = audited(chances, values, arms, horizon)
-        cut = audited(chances, values, arms, horizon, short=True)[2]
+    for chances, values, arms, long in cases[-1:] if quick else cases:
+        rounds, worst, verdict = audited(chances, values, arms, long)
+        cut = audited(chances, values, arms, long, short=True)[2]
         rows.append(
-            f"hold-out, n = 2, p = {chances}, values {values}, K = {arms}, T = {horizon}: m = {m}, best gain of at "
+            f"hold-out, n = 2, p = {chances}, values {values}, K = {arms}, T = {long}: m = {rounds}, best gain of at "
             f"most K arms {worst:.3f}; with floods of more arms: {verdict}, with W = 100: {cut}"
         )
     with figure("asymmetric", 2) as (drawn, (left, right)):

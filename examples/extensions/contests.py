@@ -139,7 +139,9 @@ def _draw_regret(axes: Panel, curves: dict[str, list[tuple[int, float, float]]])
         axes.fill_between(x, y - error, y + error, color=colour, alpha=0.2, linewidth=0)
         axes.plot(x, y, color=colour, linestyle=dashes, marker="o", markersize=3)
         shown = int(np.flatnonzero(y < 0.95 * top)[-1])
-        axes.annotate(label, (x[shown], y[shown]), offset, textcoords="offset points", ha=side, color=colour, fontsize=9)
+        axes.annotate(
+            label, (x[shown], y[shown]), offset, textcoords="offset points", ha=side, color=colour, fontsize=9
+        )
     logarithmic(axes.xaxis, [point[0] for point in curves["steady"]])
     axes.set_ylim(0, top)
     axes.set_xlabel("horizon T (rounds)")

@@ -125,7 +125,7 @@ def _draw_crossing(axes: Panel, quick: bool) -> None:
                       ha="right", va="top")  # fmt: skip
     axes.plot([96, 96], [56 / 96, 0.5], "o", color="#1d2433", markersize=4)
     axes.annotate(
-        "T = 96: 56 against 48", (96, 56 / 96), (-6, 4), textcoords="offset points", ha="right", color="#1d2433"
+        "T = 96:\n56 against 48", (96, 56 / 96), (-6, 4), textcoords="offset points", ha="right", color="#1d2433"
     )
     axes.set_ylim(0.4, 0.95)
     logarithmic(axes.xaxis, [20, 3000])
