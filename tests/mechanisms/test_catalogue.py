@@ -137,8 +137,12 @@ CONTINUOUS = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=50)
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart=Doubling()), "flat mechanism with an etc"),
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), score="best"), "expected score"),
         (
-            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.HoldOut(2, 2)),
             "a committing rule for arms",
+        ),
+        (
+            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            "at least 7 agent rounds",
         ),
         (
             lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
