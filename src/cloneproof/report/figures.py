@@ -16,9 +16,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from cloneproof.report.labels import Label, place_labels
+from cloneproof.report.words import SUPERSCRIPTS
 
 INK, MUTED, RULE = "#1d2433", "#5b6475", "#d5d9e2"
 Dashes = tuple[int, tuple[int, ...]]
@@ -125,6 +126,7 @@ def drawn(
             figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
             axes = figure.add_subplot()
             place_labels(figure, axes, draw(axes, width == "narrow"))
+            figure.set_layout_engine("none")  # it is settled: once is enough
             found[width] = inline_svg(figure, f"{name}-{width}")
     return found
 
@@ -154,6 +156,19 @@ def thousands(axis: Any) -> None:  # noqa: ANN401
         return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "\u2212" if value else "")
 
     axis.set_major_formatter(FuncFormatter(words))
+
+
+def powers(axis: Any) -> None:  # noqa: ANN401
+    """Ticks of a logarithmic axis: 1, 10, 100, 1,000, then 10⁴ and so on."""
+
+    def words(value: float, _: object) -> str:
+        exponent = round(math.log10(value)) if value > 0 else 0
+        if value <= 0 or abs(value / 10.0**exponent - 1) > 1e-9:
+            return f"{value:g}"
+        return f"{value:,g}" if -3 <= exponent <= 3 else f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+    axis.set_major_formatter(FuncFormatter(words))
+    axis.set_minor_formatter(NullFormatter())
 
 
 FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height

@@ -21,6 +21,7 @@ ROLES: dict[Role, str] = {
     "detail": "Said on the way",
     "ours": "What we say",
 }
+ROUNDING = 1e-6  # an error below that part of a number is that of its arithmetic
 ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
@@ -95,7 +96,9 @@ def _sure(value: Cell) -> str:
     """What the error bound means, in a word; the methods in full stand at the end of the section."""
     if not isinstance(value, Estimate):
         return ""
-    return {"proven": "proven", "confidence": "sampled", "estimated": "exact up to rounding"}[value.kind]
+    if value.kind == "estimated":
+        return "exact up to rounding" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
+    return "proven" if value.kind == "proven" else "sampled, the bound holds at its confidence"
 
 
 def _methods(findings: Findings) -> list[str]:
@@ -121,7 +124,7 @@ def cell_words(value: Cell) -> str:
     ('0.25', '7,000')
     """
     if isinstance(value, Estimate):
-        rounding = value.error <= 1e-9 * max(1.0, abs(value.value))
+        rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
         return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
     if isinstance(value, bool):
         return "yes" if value else "no"
