@@ -39,8 +39,8 @@ def run(setting: Setting) -> Findings:
         for name, options in list(INVARIANT.items())[: setting.pick(quick=1, full=len(INVARIANT))]
     }
     offset = Offset(setting)
-    favour = _Favouring(setting)
-    informed = {name: _Informed(setting.mechanism(name, **options)) for name, options in INFORMED.items()}
+    favour = Favouring(setting)
+    informed = {name: Informed(setting.mechanism(name, **options)) for name, options in INFORMED.items()}
     return Findings(
         computed=(
             f"{len(found)} random markets of one agent (two or three originals, priors of two or three values, with "
@@ -149,7 +149,7 @@ def _on_its_own_support(one: Trial) -> Trial:
     return trial(one.mechanism, market)
 
 
-class _Favouring:
+class Favouring:
     """The first agent as registered gets its block of rounds first; what is left goes to the second. Inside: ETC."""
 
     BLOCK, HORIZON = 13, 20
@@ -179,7 +179,7 @@ class _Favouring:
         return max(self.gains, key=lambda one: one.value)
 
 
-class _Informed:
+class Informed:
     """One agent who knows that its means are 1 and 0, T = 7: what every registration of up to three each earns."""
 
     HORIZON = 7
@@ -248,7 +248,7 @@ def _table(found: list[Trial]) -> Table:
     )
 
 
-def _informed_table(informed: dict[str, _Informed]) -> Table:
+def _informed_table(informed: dict[str, Informed]) -> Table:
     shown = ((1, 0), (3, 0), (1, 1), (2, 1), (1, 2))
     return Table(
         "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
