@@ -61,7 +61,9 @@ def test_answers_follow_the_interval():
     assert (above(HALF, 0.3), above(HALF, 0.7), above(HALF, 0.45)) == (True, False, None)
     assert (at_most(HALF, 0.7), at_most(HALF, 0.3), at_most(HALF, 0.55)) == (True, False, None)
     assert at_most(HALF, 0.55, rounding=0.06) is True
-    assert agrees(HALF, 0.45) and agrees(HALF, 0.65, slack=0.06) and not agrees(HALF, 0.65)
+    assert agrees(HALF, 0.45)
+    assert agrees(HALF, 0.65, slack=0.06)
+    assert not agrees(HALF, 0.65)
 
 
 def test_findings_survive_being_stored():

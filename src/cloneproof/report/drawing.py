@@ -92,9 +92,9 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
 
 
 def _places(series: Series) -> list[tuple[float, float]]:
-    """Points of the curve spread over it, the last ones first."""
+    """Points spread over the later part of the curve, where curves have parted; the last ones first."""
     count = len(series.x)
-    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0, min(count, LABEL_PLACES)))
+    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.35, min(count, LABEL_PLACES)))
     return [(series.x[k], series.y[k]) for k in chosen]
 
 

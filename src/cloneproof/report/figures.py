@@ -69,22 +69,23 @@ def look(mechanism: str) -> Look:
 
 SHADES: tuple[tuple[float, Dashes], ...] = (
     (0.0, SOLID),
-    (0.3, DASHED),
+    (0.35, DASHED),
     (0.0, DOTTED),
-    (0.45, SOLID),
-    (0.2, (0, (7, 2, 1, 2))),
-    (0.5, DASHED),
+    (0.5, SOLID),
+    (0.25, (0, (7, 2, 1, 2))),
+    (0.55, DASHED),
 )
 
 
 def shaded(mechanism: str, shade: int) -> Look:
-    """The look of a further curve of the same mechanism: another lightness and other dashes, the same hue."""
+    """The look of a further curve of the same mechanism: the same hue, a dark one lighter, a light one darker."""
     base = look(mechanism)
     if shade == 0:
         return base
-    lighter, dashes = SHADES[shade % len(SHADES)]
+    part, dashes = SHADES[shade % len(SHADES)]
     channels = [int(base.colour[k : k + 2], 16) for k in (1, 3, 5)]
-    mixed = "".join(f"{round(channel + lighter * (255 - channel)):02x}" for channel in channels)
+    towards = 0 if sum(channels) > 1.5 * 255 else 255
+    mixed = "".join(f"{round(channel + part * (towards - channel)):02x}" for channel in channels)
     return Look(f"#{mixed}", dashes)
 
 
