@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from cloneproof.report.drawing_bars import bars_in_a_group, draw_bars
 from cloneproof.report.drawing_grid import draw_map, draw_strips
 from cloneproof.report.figure_data import Bars, Figure, Lines, Map, Mark, Series, Strips
-from cloneproof.report.figures import INK, MUTED, drawn, give_room, shaded, thousands
+from cloneproof.report.figures import INK, MUTED, drawn, give_room, powers, shaded, thousands
 from cloneproof.report.labels import Label
 
 DRAWERS: dict[type[Figure], Callable[[Axes, Any, bool], list[Label]]] = {
@@ -84,6 +84,7 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
     for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if log:
             axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
+            powers(axis)
         else:
             if narrow and axis is axes.xaxis:
                 axis.set_major_locator(MaxNLocator(4))
@@ -91,9 +92,9 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
 
 
 def _places(series: Series) -> list[tuple[float, float]]:
-    """Points of the curve spread over it, the last ones first."""
+    """Points spread over the later part of the curve, where curves have parted; the last ones first."""
     count = len(series.x)
-    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0, min(count, LABEL_PLACES)))
+    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.35, min(count, LABEL_PLACES)))
     return [(series.x[k], series.y[k]) for k in chosen]
 
 
