@@ -173,7 +173,7 @@ def _table(setting: Setting, played: dict[str, Attack], gains: dict[str, Estimat
 
 
 def _figure(setting: Setting, played: dict[str, Attack]) -> Bars:
-    names = tuple(own.name for own in played.values())
+    names = tuple(name.replace("-trial", "").replace("-", " ") for name in played)
     x = tuple(map(float, range(len(names))))
 
     def bars(name: str, mechanisms: list[Mechanism], copies: tuple[int, int] | None) -> Series:
@@ -186,8 +186,8 @@ def _figure(setting: Setting, played: dict[str, Attack]) -> Bars:
     ours = [_made(setting, own.market, 4) for own in played.values()]
     return Bars(
         "What the copies are worth",
-        "Gain as a part of T: the attack's copies under H-ETC-R, and one copy of one original under hold-out with 4 "
-        "arms allowed (more than that loses the score, and with it far more).",
+        "Gain as a part of T in the markets of the table, in its order: the attack's copies under H-ETC-R, and one copy "
+        "of one original under hold-out with 4 arms allowed (more than that loses the score, and with it far more).",
         names,
         "gain / T",
         (bars(PAPERS, theirs, None), bars(NAME, ours, (2, 1))),

@@ -30,7 +30,7 @@ SHORT = 65_536  # the first horizon at which two arms are exploited at all
 
 def run(setting: Setting) -> Findings:
     """Margins of copies (2, 2) at every power of two for several gaps; regret; the proof's own steps."""
-    last = setting.pick(quick=26, full=40)
+    last = setting.pick(quick=26, full=49)
     gaps = setting.pick(quick=(TINY, 0.016), full=(0.001, 0.002, TINY, 0.008, 0.016, 0.032))
     made = setting.mechanism(NAME)
     epochs = [_Epochs(setting, made, gap, last) for gap in gaps]
@@ -38,7 +38,7 @@ def run(setting: Setting) -> Findings:
     tiny = next(one for one in epochs if one.gap == TINY)
     dip = min(tiny.margins, key=lambda own: own.value)
     whole, parts = _both_ways(setting, made)
-    powers = range(4, setting.pick(quick=30, full=47))
+    powers = range(4, setting.pick(quick=30, full=49))
     regrets = [(2**i, _regret(made, 2**i)) for i in powers]
     growth = _exponent(regrets[-8][0], regrets[-8][1].value, regrets[-1][0], regrets[-1][1].value)
     covered = _covered_by_theorem_3(made, 16)

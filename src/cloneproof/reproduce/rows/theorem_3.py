@@ -260,7 +260,7 @@ def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
 
 
 def _map(setting: Setting) -> Map:
-    """RP-regret margin of copies (2, 2) over m and T, in units of m D."""
+    """What copies (2, 2) save in RP-regret over m and T, in units of m D."""
     powers = [k / 2 for k in setting.pick(quick=range(4, 13, 2), full=range(4, 13))]
     rounds = setting.pick(quick=range(2, 44, 6), full=range(2, 44, 2))
     values = []
@@ -269,15 +269,15 @@ def _map(setting: Setting) -> Map:
         for power in powers:
             horizon = round(10**power)
             copied, honest = (rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
-            row.append(max(-2.0, (copied - honest).value / (m * average_gap(HALVES))))
+            row.append(min(2.0, (honest - copied).value / (m * average_gap(HALVES))))
         values.append(tuple(row))
     return Map(
         "Copies (2, 2) over the exploration and the horizon",
-        "RP-regret with copies minus honest, in units of one more arm's exploration, m D (cut off at -2). Below zero "
-        "copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
+        "Honest RP-regret minus that with copies, in units of one more arm's exploration, m D (cut off at 2). Above "
+        "zero copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
         "horizon, log10 T",
         "m (rounds)",
-        "margin / (m D)",
+        "regret saved / (m D)",
         tuple(powers),
         tuple(map(float, rounds)),
         tuple(values),

@@ -267,10 +267,11 @@ def _tail_figure(setting: Setting) -> Lines:
     made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
     honest, copied = score_tail(made, MEANS, (1, 1)), score_tail(made, MEANS, (3, 1))
     x = [s / (len(honest) - 1) for s in range(len(honest))]
-    shown = [k for k, y in enumerate(x) if 0.35 <= y <= 0.85]
 
     def series(name: str, tail: Tail, mechanism: str, shade: int = 0) -> Series:
-        y = tuple(min(1.0, float(tail[k])) for k in shown)
+        """Where it is neither certain nor impossible."""
+        shown = [k for k, chance in enumerate(tail) if 0.0005 < chance < 0.9995]
+        y = tuple(float(tail[k]) for k in shown)
         return Series(name, tuple(x[k] for k in shown), y, mechanism=mechanism, shade=shade)
 
     return Lines(
