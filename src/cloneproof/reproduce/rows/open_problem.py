@@ -28,7 +28,7 @@ def run(setting: Setting) -> Findings:
     two, tried = _first_success(eighths, 2, setting.pick(quick=12, full=25))
     three, tried_three = _first_success(eighths, 3, setting.pick(quick=8, full=12))
     m, horizon = setting.pick(quick=(6, 60), full=(10, 100))
-    slack = _greedy_slack(setting, m, horizon)
+    slack = greedy_slack(setting, m, horizon)
     return Findings(
         computed=(
             f"All index rules on horizons up to {longest}: a rule ranks (pulls, successes) and pulls the highest arm, "
@@ -89,7 +89,7 @@ def _first_success(denominator: int, originals: int, horizon: int) -> tuple[Frac
     return min(min(first_success_margins(v, own, horizon)) for v, own in instances), len(instances)
 
 
-def _greedy_slack(setting: Setting, m: int, horizon: int) -> Estimate:
+def greedy_slack(setting: Setting, m: int, horizon: int) -> Estimate:
     """The least of min(H, (l + 1) m) D - honest regret over all H <= T: nothing of it needs a commitment."""
     made = setting.mechanism("etc", arm_rounds=m, choice="greedy")
     regrets = rp_regrets(made, Instance(MEANS, (1, 1)), range(1, horizon + 1), "bernoulli")

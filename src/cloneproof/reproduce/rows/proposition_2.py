@@ -7,38 +7,35 @@ as well: what copies gain in early epochs, where m is too small for the gap, lat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.permutations import rp_regret
-from cloneproof.analysis.statements.exploration_cost import exploration_slack
 from cloneproof.bounds import prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.market.instance import Instance
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figure_data import Lines, Mark, Series
 from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._doubling_epochs import COPIES, Epochs, doubling, epoch_rounds, negated
 
 NAME = "prior-independent-etc"
-COPIES = (2, 2)
 LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
 SHORT = 65_536  # the first horizon at which two arms are exploited at all
 
 
 def run(setting: Setting) -> Findings:
     """Margins of copies (2, 2) at every power of two for several gaps; regret; the proof's own steps."""
-    last = setting.pick(quick=26, full=40)
+    last = setting.pick(quick=26, full=49)
     gaps = setting.pick(quick=(TINY, 0.016), full=(0.001, 0.002, TINY, 0.008, 0.016, 0.032))
     made = setting.mechanism(NAME)
-    epochs = [_Epochs(setting, made, gap, last) for gap in gaps]
-    big = _Epochs(setting, made, LARGE, last)
+    epochs = [Epochs(setting, made, gap, last) for gap in gaps]
+    big = Epochs(setting, made, LARGE, last)
     tiny = next(one for one in epochs if one.gap == TINY)
     dip = min(tiny.margins, key=lambda own: own.value)
     whole, parts = _both_ways(setting, made)
-    powers = range(4, setting.pick(quick=30, full=47))
+    powers = range(4, setting.pick(quick=30, full=49))
     regrets = [(2**i, _regret(made, 2**i)) for i in powers]
     growth = _exponent(regrets[-8][0], regrets[-8][1].value, regrets[-1][0], regrets[-1][1].value)
     covered = _covered_by_theorem_3(made, 16)
@@ -69,7 +66,7 @@ def run(setting: Setting) -> Findings:
             Check(
                 "The proof: where T is not large enough, the loop ends before exploitation, and copies change nothing.",
                 "detail",
-                all_of([at_most(_negated(own), 0.0, 1e-6) for own in tiny.margins]),
+                all_of([at_most(negated(own), 0.0, 1e-6) for own in tiny.margins]),
                 (
                     (f"lowest margin of copies {COPIES}, gap {TINY:g}, up to T = 2^{last}", dip),
                     ("first paying horizon, as a power of 2", tiny.first_paying),
@@ -103,109 +100,13 @@ def run(setting: Setting) -> Findings:
     )
 
 
-@dataclass(frozen=True)
-class _Epochs:
-    """Two originals of that gap, up to T = 2^last."""
-
-    setting: Setting
-    made: Mechanism
-    gap: float
-    last: int
-
-    @property
-    def means(self) -> tuple[float, float]:
-        return (0.5 - self.gap / 2, 0.5 + self.gap / 2)
-
-    def etc(self, epoch: int) -> Mechanism:
-        """What runs inside an epoch."""
-        return self.setting.mechanism("etc", arm_rounds=_doubling(self.made).arm_rounds(epoch))
-
-    def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
-        return rp_regret(self.etc(epoch), Instance(self.means, copies), _rounds(epoch))
-
-    @cached_property
-    def gains(self) -> list[Estimate]:
-        """RP-regret with copies minus honest, of every epoch by itself; exactly 0 while both only explore."""
-        found = []
-        for epoch in range(1, self.last + 1):
-            if 2 * _doubling(self.made).arm_rounds(epoch) >= _rounds(epoch):
-                found.append(Estimate(0.0, 0.0, "proven", "exploration only"))
-            else:
-                found.append(self.regret(epoch, COPIES) - self.regret(epoch, (1, 1)))
-        return found
-
-    @cached_property
-    def margins(self) -> list[Estimate]:
-        """The same summed up to the end of every epoch."""
-        total, found = Estimate(0.0, 0.0, "proven", "sum over epochs"), []
-        for own in self.gains:
-            total = total - _negated(own)
-            found.append(total)
-        return found
-
-    @cached_property
-    def slacks(self) -> list[Estimate]:
-        return [exploration_slack(self.etc(epoch), self.means, _rounds(epoch)) for epoch in range(1, self.last + 1)]
-
-    def safe(self, epoch: int) -> bool:
-        """Whether no copies at all can gain within the epoch."""
-        only_explores = 2 * _doubling(self.made).arm_rounds(epoch) >= _rounds(epoch)
-        return only_explores or self.slacks[epoch - 1].low >= 0
-
-    @property
-    def every_epoch_safe(self) -> bool | None:
-        if all(self.safe(epoch) for epoch in range(1, self.last + 1)):
-            return True
-        return False if any(own.high < 0 for own in self.margins) else None
-
-    @property
-    def first_paying(self) -> int:
-        """The first power of 2 at which copies pay; 0: none."""
-        return next((number for number, own in enumerate(self.margins, 1) if own.high < 0), 0)
-
-    @property
-    def safe_from(self) -> int:
-        """The first epoch from which on all that were computed are safe by themselves."""
-        unsafe = [epoch for epoch in range(1, self.last + 1) if not self.safe(epoch)]
-        return max(unsafe, default=0) + 1
-
-    @property
-    def made_good(self) -> int | None:
-        """The first power of 2 at which later epochs have made good what copies gained; None if that is not known.
-
-        A safe epoch adds at least (k - l) m D minus the honest agent's mistakes, and from the last computed epoch on
-        those only shrink: so 0.999 (k - l) m D is taken, once an epoch has been seen to add that much.
-        """
-        last = self.gains[-1].low
-        per_round = 2 * self.gap / 2
-        if self.first_paying == 0 or last < 0.999 * _doubling(self.made).arm_rounds(self.last) * per_round:
-            return 0 if self.first_paying == 0 else None
-        total, epoch = self.margins[-1].low, self.last
-        while total < 0:
-            epoch += 1
-            total += 0.999 * _doubling(self.made).arm_rounds(epoch) * per_round
-        return epoch
-
-
-def _doubling(made: Mechanism) -> Doubling:
-    return made.restart if isinstance(made.restart, Doubling) else Doubling()
-
-
-def _rounds(epoch: int) -> int:
-    return 2 if epoch == 1 else 2 ** (epoch - 1)
-
-
-def _negated(own: Estimate) -> Estimate:
-    return Estimate(-own.value, own.error, own.kind, own.method)
-
-
 def _rounded(value: float) -> Estimate:
     return Estimate(value, 1e-6 * abs(value), "estimated", "floats")
 
 
 def _both_ways(setting: Setting, made: Mechanism) -> tuple[Estimate, Estimate]:
     """RP-regret at T = 2^20 with copies, by the engine for the whole algorithm and as a sum over epochs."""
-    one = _Epochs(setting, made, 0.016, 20)
+    one = Epochs(setting, made, 0.016, 20)
     whole = rp_regret(made, Instance(one.means, COPIES), 2**20)
     parts = [one.regret(epoch, COPIES) for epoch in range(1, 21)]
     total = Estimate(math.fsum(p.value for p in parts), math.fsum(p.error for p in parts), "estimated", "epochs")
@@ -223,26 +124,26 @@ def _exponent(t1: int, r1: float, t2: int, r2: float) -> float:
 
 def _covered_by_theorem_3(made: Mechanism, epoch: int) -> float:
     """The gap from which on the epoch's m is at least 2 l ln(2T) / gap², two originals."""
-    return math.sqrt(4 * math.log(2 * 2**epoch) / _doubling(made).arm_rounds(epoch))
+    return math.sqrt(4 * math.log(2 * 2**epoch) / doubling(made).arm_rounds(epoch))
 
 
 def _first_exploitation(made: Mechanism) -> int:
-    return next((2**epoch for epoch in range(1, 64) if 2 * _doubling(made).arm_rounds(epoch) < _rounds(epoch)), 0)
+    return next((2**epoch for epoch in range(1, 64) if 2 * doubling(made).arm_rounds(epoch) < epoch_rounds(epoch)), 0)
 
 
-def _papers_inequality(one: _Epochs, epoch: int) -> bool:
-    return _doubling(one.made).arm_rounds(epoch) >= 2 * math.log(2**epoch) * one.gap**2
+def _papers_inequality(one: Epochs, epoch: int) -> bool:
+    return doubling(one.made).arm_rounds(epoch) >= 2 * math.log(2**epoch) * one.gap**2
 
 
-def _epochs_where_copies_pay(one: _Epochs) -> int:
+def _epochs_where_copies_pay(one: Epochs) -> int:
     return sum(own.high < 0 and _papers_inequality(one, epoch) for epoch, own in enumerate(one.gains, 1))
 
 
-def _inequality_is_enough(one: _Epochs) -> bool:
+def _inequality_is_enough(one: Epochs) -> bool:
     return _epochs_where_copies_pay(one) == 0
 
 
-def _table(found: list[_Epochs]) -> Table:
+def _table(found: list[Epochs]) -> Table:
     return Table(
         f"From when on is a gap safe? Copies {COPIES} of two originals, powers of two",
         ("gap", "copies pay from T =", "epochs safe for all copies from T =", "made good at T ="),
@@ -255,18 +156,18 @@ def _power(number: int) -> str:
     return f"2^{number}" if number else "never"
 
 
-def _safe(one: _Epochs) -> str:
+def _safe(one: Epochs) -> str:
     return f"after 2^{one.last}" if one.safe_from > one.last else _power(one.safe_from)
 
 
-def _recovered(one: _Epochs) -> str:
+def _recovered(one: Epochs) -> str:
     return "-" if not one.first_paying else "later" if one.made_good is None else f"2^{one.made_good}"
 
 
-def _margin_figure(found: list[_Epochs], last: int) -> Lines:
+def _margin_figure(found: list[Epochs], last: int) -> Lines:
     x = [2.0**k for k in range(14, last + 1)]
 
-    def relative(one: _Epochs) -> list[Estimate]:
+    def relative(one: Epochs) -> list[Estimate]:
         scale = [one.gap * t for t in x]
         return [
             Estimate(own.value / s, own.error / s, own.kind, own.method)
@@ -295,8 +196,8 @@ def _gap_figure(made: Mechanism, last: int) -> Lines:
 
     def least_gap(epoch: int) -> float:
         """Fact 4's: exp(-m gap²) = m / (2T)."""
-        m = _doubling(made).arm_rounds(epoch)
-        return math.sqrt(max(0.0, math.log(2 * _rounds(epoch) / m)) / m)
+        m = doubling(made).arm_rounds(epoch)
+        return math.sqrt(max(0.0, math.log(2 * epoch_rounds(epoch) / m)) / m)
 
     return Lines(
         "The smallest gap that an epoch covers",

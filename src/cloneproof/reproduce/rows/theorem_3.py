@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-
 import numpy as np
 from scipy.stats import binom
 
 from cloneproof.analysis.permutations import rp_regret
-from cloneproof.analysis.statements.exploration_cost import average_gap, different, least_slack
-from cloneproof.analysis.trp import Trp, check_trp
-from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
+from cloneproof.analysis.statements.exploration_cost import average_gap
+from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.instance import Instance
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figure_data import Lines, Map, Mark, Series
 from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._etc_cases import TRIED, EtcCase
 
 HALVES = (0.25, 0.75)
 CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
-TRIED = 3  # copies of each original, where copies are searched for
 ROUNDING = 1e-12  # a round: several times what the engine states
 
 
 def run(setting: Setting) -> Findings:
     """For several supports and horizons: the m of the paper, of fact 4, and the first one at which copies pay."""
     horizons = setting.pick(quick=(10**3, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
-    cases = [_Case(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
+    cases = [EtcCase(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
     chances = _chances(setting.pick(quick=(1, 10, 40), full=(1, 2, 5, 10, 20, 40, 80, 160)))
     cut, cut_bound = _cut_short(setting)
     long, long_bound = _too_long(setting)
@@ -102,81 +96,6 @@ def run(setting: Setting) -> Findings:
     )
 
 
-@dataclass(frozen=True)
-class _Case:
-    setting: Setting
-    support: tuple[float, ...]
-    originals: int
-    horizon: int
-
-    @property
-    def gap(self) -> float:
-        return min(b - a for a, b in pairwise(self.support))
-
-    @property
-    def paper(self) -> int:
-        return etc_rounds(self.originals, self.gap, self.horizon)
-
-    @property
-    def enough(self) -> int:
-        return trp_arm_rounds(self.originals, self.gap, self.horizon)
-
-    def etc(self, m: int) -> Mechanism:
-        return self.setting.mechanism("etc", arm_rounds=m)
-
-    def slack(self, m: int) -> Estimate:
-        return least_slack(self.etc(m), self.support, self.originals, self.horizon)
-
-    def searched(self, m: int) -> Trp:
-        """The worst of a search over copies, at the last horizon."""
-        return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
-
-    def truthful(self, m: int) -> bool | None:
-        """No copies pay (proven by the slack); some do (a search found them); or open."""
-        if self.slack(m).low >= 0:
-            return True
-        return False if self.searched(m).verdict == "violated" else None
-
-    @cached_property
-    def safe_from(self) -> int:
-        """The smallest m from which on, up to fact 4's, the slack says that no copies pay."""
-        m = self.enough
-        while m > 1 and self.slack(m - 1).low >= 0:
-            m -= 1
-        return m
-
-    @cached_property
-    def first_failure(self) -> tuple[int, Trp] | None:
-        """Going down from there, the first m at which copies pay."""
-        searches = ((m, self.searched(m)) for m in range(self.safe_from - 1, 0, -1))
-        return next(((m, found) for m, found in searches if found.verdict == "violated"), None)
-
-    @cached_property
-    def regrets(self) -> list[tuple[Estimate, float]]:
-        """The exact regret and the theorem's bound, for every multiset of means."""
-        found = []
-        for means in different(self.support, self.originals):
-            honest = Instance(means, (1,) * self.originals)
-            bound = etc_regret_paper([max(means) - mean for mean in means], self.gap, self.horizon)
-            found.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
-        return found
-
-    @property
-    def used(self) -> Estimate:
-        return max((_part(own, bound) for own, bound in self.regrets), key=lambda own: own.value)
-
-    @property
-    def pulls(self) -> float:
-        """The most pulls of a worse arm, from the regret where all worse arms are equally bad."""
-        most = 0.0
-        for means in different(self.support, self.originals):
-            worse = [max(means) - mean for mean in means if mean < max(means)]
-            if len(set(worse)) == 1:
-                honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
-                most = max(most, honest.high / sum(worse))
-        return most
-
-
 def _chances(rounds: tuple[int, ...]) -> list[tuple[float, int, float, float, float]]:
     """Gap, m, P(worse arm's sum >= better one's), the paper's bound and the sharper one; means in eighths."""
     found = []
@@ -207,15 +126,11 @@ def _number(value: float) -> Estimate:
     return Estimate(value, abs(value) * 2.0**-50, "proven", "arithmetic")
 
 
-def _part(own: Estimate, bound: float) -> Estimate:
-    return Estimate(own.value / bound, own.error / bound, own.kind, own.method)
-
-
 def _used(chances: list[tuple[float, int, float, float, float]], bound: int) -> Estimate:
     return Estimate(max(own[2] / own[bound] for own in chances), 1e-9, "estimated", "binomial laws in floats")
 
 
-def _table(cases: list[_Case]) -> Table:
+def _table(cases: list[EtcCase]) -> Table:
     return Table(
         "Rounds of exploration for each arm",
         ("support", "originals", "T", "Theorem 3's m", "fact 4's", "no copies pay from", "copies pay at", "with"),
@@ -236,7 +151,7 @@ def _table(cases: list[_Case]) -> Table:
     )
 
 
-def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
+def _rounds_figure(cases: list[EtcCase], horizons: tuple[int, ...]) -> Lines:
     own = [one for one in cases if (one.support, one.originals) == (HALVES, 2)]
     x = tuple(map(float, horizons))
 
@@ -248,11 +163,11 @@ def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
         "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
         "a few rounds below that, copies pay.",
         "horizon T (rounds)",
-        "rounds of exploration for each arm, m",
+        "exploration per arm, m (rounds)",
         (
             series("Theorem 3", [one.paper for one in own], 0),
             series("fact 4", [one.enough for one in own], 1),
-            series("no copies pay from here on", [one.safe_from for one in own], 2),
+            series("no copies pay above", [one.safe_from for one in own], 2),
             series("copies pay", [one.first_failure[0] if one.first_failure else 0 for one in own], 3),
         ),
         log_x=True,
@@ -260,7 +175,7 @@ def _rounds_figure(cases: list[_Case], horizons: tuple[int, ...]) -> Lines:
 
 
 def _map(setting: Setting) -> Map:
-    """RP-regret margin of copies (2, 2) over m and T, in units of m D."""
+    """What copies (2, 2) save in RP-regret over m and T, in units of m D."""
     powers = [k / 2 for k in setting.pick(quick=range(4, 13, 2), full=range(4, 13))]
     rounds = setting.pick(quick=range(2, 44, 6), full=range(2, 44, 2))
     values = []
@@ -269,15 +184,15 @@ def _map(setting: Setting) -> Map:
         for power in powers:
             horizon = round(10**power)
             copied, honest = (rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
-            row.append(max(-2.0, (copied - honest).value / (m * average_gap(HALVES))))
+            row.append(min(2.0, (honest - copied).value / (m * average_gap(HALVES))))
         values.append(tuple(row))
     return Map(
         "Copies (2, 2) over the exploration and the horizon",
-        "RP-regret with copies minus honest, in units of one more arm's exploration, m D (cut off at -2). Below zero "
-        "copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
+        "Honest RP-regret minus that with copies, in units of one more arm's exploration, m D (cut off at 2). Above "
+        "zero copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
         "horizon, log10 T",
         "m (rounds)",
-        "margin / (m D)",
+        "regret saved / (m D)",
         tuple(powers),
         tuple(map(float, rounds)),
         tuple(values),
@@ -292,7 +207,7 @@ def _chance_figure(setting: Setting) -> Lines:
     return Lines(
         "How often the worse arm looks as good, gap 1/2",
         "Exact chance (the worst pair of means in eighths) against the claim's bound and the sharper one.",
-        "rounds of exploration for each arm, m",
+        "exploration per arm, m (rounds)",
         "probability",
         (
             Series("the claim: 2 exp(-δ² m / 2)", x, tuple(mistake_paper(0.5, m) for m in rounds), shade=1),

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.certificate import checked_certificate
@@ -15,10 +13,7 @@ from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.statements.score_tails import (
     ROUNDING,
     Reading,
-    Tail,
     Worst,
-    psi_tail,
-    score_tail,
     tail_lower,
     tail_upper,
 )
@@ -26,13 +21,11 @@ from cloneproof.analysis.statements.threshold_gains import ThresholdGains, thres
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
 from cloneproof.market import Agent, Market, Point
-from cloneproof.report.figure_data import Lines, Map, Mark, Series
-from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, Attack, Copies, attacks
+from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, Attack, attacks
 from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._theorem_4_pictures import MEANS, NAME, Reach, gain_map, reach_figure, tail_figure
 
-NAME = "h-etc-r"
-MEANS = (0.75, 0.25)
 TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
 
@@ -116,7 +109,7 @@ def run(setting: Setting) -> Findings:
                 all((2.0 * t) ** -l_ <= 1 / (4 * l_ * t) for l_ in range(2, 30) for t in (2, 10, 10**3, 10**9)),
             ),
         ),
-        figures=(_map(setting), _reach_figure(reach), _tail_figure(setting)),
+        figures=(gain_map(setting), reach_figure(reach), tail_figure(setting)),
         tables=(_table(played, found),),
         certificates={name: own for name in paying if (own := _certificate(setting, played[name])) is not None},
     )
@@ -181,9 +174,6 @@ def _footnote(setting: Setting) -> Estimate:
     return copied - honest
 
 
-Reach = dict[str, list[tuple[float, Estimate]]]
-
-
 def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains], Reach]:
     """Sweeps of copies whose exploration fits into the trial and of some that does not; by m |S| / M for the figure."""
     fitting: list[ThresholdGains] = []
@@ -223,69 +213,6 @@ def _table(played: dict[str, Attack], found: dict[str, Witness]) -> Table:
             for own, at in ((own, found[name]) for name, own in played.items())
         ),
         "Each has a certificate that `cloneproof verify` checks.",
-    )
-
-
-def _map(setting: Setting) -> Map:
-    own = attacks()["short-trial-quarters"]
-    numbers = range(1, setting.pick(quick=9, full=17))
-    grid = np.linspace(0.3, 0.8, setting.pick(quick=26, full=51))
-    vectors: list[Copies] = [(k, 1) for k in numbers if k > 1]
-    swept = threshold_gains(own.market, own.papers(setting), ANA, vectors)
-    values = [tuple(gain / own.market.horizon for gain in one.on(grid)) for one in swept]
-    return Map(
-        "The gain over the score to be beaten and the copies",
-        f"Copies of one of two originals, means 1/4 or 3/4, T = 4,000, m = {own.arm_rounds}, M = {own.agent_rounds}. "
-        "Honest, an agent of means (3/4, 1/4) averages 1/2 in its trial; every copy of a good original lifts that.",
-        "average that the best rival reaches in its trial",
-        "copies of one original",
-        "gain / T",
-        tuple(map(float, grid)),
-        tuple(float(one.copies[0]) for one in swept),
-        tuple(values),
-    )
-
-
-def _reach_figure(reach: Reach) -> Lines:
-    return Lines(
-        "Copies pay as soon as their exploration does not fit into the trial",
-        "Largest gain over all rivals of copying one of two originals, with the long trial of Theorem 5. Up to "
-        "m |S| = M the proof's coupling is right and copies cost; beyond it they pay.",
-        "exploration of all registered arms / trial, m |S| / M",
-        "largest gain / T",
-        tuple(
-            Series.of(
-                name, [x for x, _ in points], [gain for _, gain in points], mechanism=NAME, shade=shade, style="line"
-            )
-            for shade, (name, points) in enumerate(reach.items())
-        ),
-        (Mark("m |S| = M", x=1.0), Mark("pays ↑", y=0.0)),
-        log_x=True,
-    )
-
-
-def _tail_figure(setting: Setting) -> Lines:
-    made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
-    honest, copied = score_tail(made, MEANS, (1, 1)), score_tail(made, MEANS, (3, 1))
-    x = [s / (len(honest) - 1) for s in range(len(honest))]
-    shown = [k for k, y in enumerate(x) if 0.35 <= y <= 0.85]
-
-    def series(name: str, tail: Tail, mechanism: str, shade: int = 0) -> Series:
-        y = tuple(min(1.0, float(tail[k])) for k in shown)
-        return Series(name, tuple(x[k] for k in shown), y, mechanism=mechanism, shade=shade)
-
-    return Lines(
-        "Which step of the proof breaks",
-        "Means (3/4, 1/4), m = 144, M = 2m. The proof needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for "
-        "the ψ of the text (but for the highest scores), the second for the ψ that is printed; no ψ does both.",
-        "average to be reached in the trial, y",
-        "probability to reach it",
-        (
-            series("honest", honest, NAME),
-            series("3 copies of the better arm", copied, NAME, 1),
-            series("ψ as described", psi_tail(made, MEANS), "", 1),
-            series("ψ as printed", psi_tail(made, MEANS, "best arm"), "", 2),
-        ),
     )
 
 

@@ -18,7 +18,7 @@ from cloneproof.bounds import (
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
-from cloneproof.report.figure_data import Lines, Mark, Series
+from cloneproof.report.figure_data import Lines, Series
 from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
@@ -241,7 +241,6 @@ def _near_figure(near: list[_Near]) -> Lines:
             Series("stated bound", tuple(map(float, x)), tuple(one.stated for one in near), shade=1),
             Series("proof's bound", tuple(map(float, x)), tuple(one.papers for one in near), shade=2),
         ),
-        (Mark("longest horizon of the other figure", x=float(HORIZONS[-1])),) if x[-1] > HORIZONS[-1] else (),
         log_x=True,
         log_y=True,
     )

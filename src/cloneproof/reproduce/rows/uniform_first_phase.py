@@ -32,7 +32,7 @@ def run(setting: Setting) -> Findings:
     """Audits against all opponents, the payoff against its formula, the regret, and UCB1 in ETC's place."""
     horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
     audits = {(own, n, t): _audit(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons}
-    payoffs = [_payoff(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons[:2]]
+    payoffs = [_payoff(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons[: setting.pick(1, 2)]]
     growth = [(t, _regret(setting, t)) for t in (10**3, 10**6, 10**9)]
     least = uniform_etc_regret_at_least([[0.9], [0.1]], 1)
     upto = setting.pick(quick=24, full=40)

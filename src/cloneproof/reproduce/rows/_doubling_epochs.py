@@ -1,0 +1,120 @@
+"""Two originals under ETC in doubling epochs: what copies (2, 2) gain in each epoch, and summed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from cloneproof.analysis.permutations import rp_regret
+from cloneproof.analysis.statements.exploration_cost import exploration_slack
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.instance import Instance
+from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.reproduce.row import Setting
+
+COPIES = (2, 2)
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Two originals of that gap, up to T = 2^last."""
+
+    setting: Setting
+    made: Mechanism
+    gap: float
+    last: int
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Half a gap below 1/2, and above."""
+        return (0.5 - self.gap / 2, 0.5 + self.gap / 2)
+
+    def etc(self, epoch: int) -> Mechanism:
+        """What runs inside an epoch."""
+        return self.setting.mechanism("etc", arm_rounds=doubling(self.made).arm_rounds(epoch))
+
+    def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
+        """RP-regret within an epoch."""
+        return rp_regret(self.etc(epoch), Instance(self.means, copies), epoch_rounds(epoch))
+
+    @cached_property
+    def gains(self) -> list[Estimate]:
+        """RP-regret with copies minus honest, of every epoch by itself; exactly 0 while both only explore."""
+        found = []
+        for epoch in range(1, self.last + 1):
+            if 2 * doubling(self.made).arm_rounds(epoch) >= epoch_rounds(epoch):
+                found.append(Estimate(0.0, 0.0, "proven", "exploration only"))
+            else:
+                found.append(self.regret(epoch, COPIES) - self.regret(epoch, (1, 1)))
+        return found
+
+    @cached_property
+    def margins(self) -> list[Estimate]:
+        """The same summed up to the end of every epoch."""
+        total, found = Estimate(0.0, 0.0, "proven", "sum over epochs"), []
+        for own in self.gains:
+            total = total - negated(own)
+            found.append(total)
+        return found
+
+    @cached_property
+    def slacks(self) -> list[Estimate]:
+        """How much room the honest regret leaves in each epoch."""
+        return [
+            exploration_slack(self.etc(epoch), self.means, epoch_rounds(epoch)) for epoch in range(1, self.last + 1)
+        ]
+
+    def safe(self, epoch: int) -> bool:
+        """Whether no copies at all can gain within the epoch."""
+        only_explores = 2 * doubling(self.made).arm_rounds(epoch) >= epoch_rounds(epoch)
+        return only_explores or self.slacks[epoch - 1].low >= 0
+
+    @property
+    def every_epoch_safe(self) -> bool | None:
+        """Whether no copies pay in any epoch: no where they pay over the whole run, open where neither is known."""
+        if all(self.safe(epoch) for epoch in range(1, self.last + 1)):
+            return True
+        return False if any(own.high < 0 for own in self.margins) else None
+
+    @property
+    def first_paying(self) -> int:
+        """The first power of 2 at which copies pay; 0: none."""
+        return next((number for number, own in enumerate(self.margins, 1) if own.high < 0), 0)
+
+    @property
+    def safe_from(self) -> int:
+        """The first epoch from which on all that were computed are safe by themselves."""
+        unsafe = [epoch for epoch in range(1, self.last + 1) if not self.safe(epoch)]
+        return max(unsafe, default=0) + 1
+
+    @property
+    def made_good(self) -> int | None:
+        """The first power of 2 at which later epochs have made good what copies gained; None if that is not known.
+
+        A safe epoch adds at least (k - l) m D minus the honest agent's mistakes, and from the last computed epoch on
+        those only shrink: so 0.999 (k - l) m D is taken, once an epoch has been seen to add that much.
+        """
+        last = self.gains[-1].low
+        per_round = 2 * self.gap / 2
+        if self.first_paying == 0 or last < 0.999 * doubling(self.made).arm_rounds(self.last) * per_round:
+            return 0 if self.first_paying == 0 else None
+        total, epoch = self.margins[-1].low, self.last
+        while total < 0:
+            epoch += 1
+            total += 0.999 * doubling(self.made).arm_rounds(epoch) * per_round
+        return epoch
+
+
+def doubling(made: Mechanism) -> Doubling:
+    """Its epochs; Algorithm 4's where it has none."""
+    return made.restart if isinstance(made.restart, Doubling) else Doubling()
+
+
+def epoch_rounds(epoch: int) -> int:
+    """How long an epoch is."""
+    return 2 if epoch == 1 else 2 ** (epoch - 1)
+
+
+def negated(own: Estimate) -> Estimate:
+    """Minus the number."""
+    return Estimate(-own.value, own.error, own.kind, own.method)
