@@ -8,6 +8,7 @@ from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.simulate import simulate
+from cloneproof.cli.sweep import sweep
 from cloneproof.cli.verify import verify
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app.command()(audit)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
+app.command()(sweep)
 app.command()(verify)
 
 
