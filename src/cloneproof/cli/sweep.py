@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -74,17 +75,31 @@ def sweep(
 
 
 def _show(rows: list[dict[str, Any]], title: str, output: str | None) -> None:
-    table = new_table(title, "point", "market", "mechanism", "copies", "T", "quantity", "value", "± error", right=4)
+    columns = ("point", "market", "mechanism", "copies", "T", "quantity", "value", "± error")
+    table = new_table(title, *columns, right=0)
+    for column in table.columns[1:4]:
+        column.justify = "left"
     for row in rows[:MOST_ROWS]:
         what = " ".join(word for word in (row["quantity"], row["agent"]) if word)
         numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", f"{row['error']:.1e}"]
         told = [row["verdict"]] if row["verdict"] and row["quantity"] == "gain" else []
-        cells = [row["market"], row["mechanism"], row["copies"], str(row["horizon"]), " ".join([what, *told])]
+        cells = [Path(row["market"]).name, row["mechanism"], _deviations(row["copies"]), str(row["horizon"])]
+        cells.append(" ".join([what, *told]))
         table.add_row(str(row["point"]), *cells, *numbers)
     print_table(table)
     if len(rows) > MOST_ROWS:
         where = f"all are in {output}" if output else "write all with --output FILE.csv, or print them with --json"
         print(f"{len(rows) - MOST_ROWS} further rows are not shown; {where}.")
+
+
+def _deviations(copies: str) -> str:
+    """Only those who are not honest.
+
+    >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
+    ('ana 2,1', 'honest')
+    """
+    found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
+    return "; ".join(found) or "honest"
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401

@@ -89,7 +89,7 @@ def sweep(
     except Interrupted as stopped:
         log.say(str(stopped))
         raise
-    log.say(f"done in {duration(state.seconds)}: {line(state)}")
+    log.say(f"done in {duration(state.seconds)}" + (f": {line(state)}" if state.chunks else ", nothing was missing"))
     done = Summary(len(points), state.reused, state.chunks, state.runs, tuple(names), state.seconds, state.busy_seconds)
     return SweepTable(table, done)
 

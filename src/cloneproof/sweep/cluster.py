@@ -7,14 +7,15 @@ there, and by every task with its own, since workers may join later.
 from __future__ import annotations
 
 import time
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Future
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from cloneproof.errors import SweepError
 from cloneproof.sweep.engines import Result
 from cloneproof.sweep.version import code_version
-from cloneproof.sweep.work import work, wrong_version
+from cloneproof.sweep.work import attempt, wrong_version
 
 CONNECT_SECONDS = 10
 COUNT_SECONDS = 2.0  # how old a count of the workers may be
@@ -39,12 +40,12 @@ class Cluster:
                 f"({type(problem).__name__}); start one with `dask scheduler`, or check address and firewall"
             ) from None
         self._counted, self._count = -COUNT_SECONDS, 0
+        self._flying: set[Any] = set()
         try:
             self._refuse_other_versions()
         except BaseException:
             self._client.close()
             raise
-        self._executor: Executor = self._client.get_executor(pure=False)
 
     def workers(self) -> int:
         """The threads of all workers now; 1 while there are none, so that something waits for the first to come."""
@@ -55,7 +56,25 @@ class Cluster:
 
     def submit(self, *task: Any) -> Result:  # noqa: ANN401
         """Start a task."""
-        return self._executor.submit(work, *task)
+        result: Result = Future()
+        there = self._client.submit(attempt, *task, pure=False)
+        self._flying.add(there)
+        there.add_done_callback(partial(self._pass_on, result))
+        return result
+
+    def _pass_on(self, result: Result, there: Any) -> None:  # noqa: ANN401
+        """A task is done. It is let go at once: what the client still holds, Dask computes again for a dead worker."""
+        try:
+            value = there.result()
+        except CancelledError:
+            result.cancel()
+            result.set_running_or_notify_cancel()
+        except BaseException as problem:
+            result.set_exception(problem)
+        else:
+            there.release()
+            result.set_result(value)
+        self._flying.discard(there)
 
     def stop(self) -> bool:
         """Tasks elsewhere see no flag of ours."""
@@ -67,7 +86,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._executor.shutdown(wait=False)  # cancels what is left; the cluster is not ours to end
+        self._client.cancel(list(self._flying))  # the cluster itself is not ours to end
         self._client.close()
 
     def _refuse_other_versions(self) -> None:

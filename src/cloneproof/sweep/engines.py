@@ -15,13 +15,13 @@ from typing import Any, Protocol, Self
 from cloneproof.checks import whole
 from cloneproof.engines.monte_carlo.driver import available_threads
 from cloneproof.errors import SweepError, brief
-from cloneproof.sweep.work import Done, work
+from cloneproof.sweep.work import Done, Failed, attempt
 
-Result = Future[list[Done]]
+Result = Future[list[Done] | Failed]
 
 
 class Engine(Protocol):
-    """Runs `work` somewhere: the driver needs to know no more."""
+    """Runs `attempt` somewhere: the driver needs to know no more."""
 
     def workers(self) -> int:
         """How many tasks can run at once now."""
@@ -53,7 +53,7 @@ class Local:
     def submit(self, *task: Any) -> Result:  # noqa: ANN401
         """Start a task."""
         more = (self._stopped.is_set,) if self._stoppable else ()
-        return self._executor.submit(work, *task, *more)
+        return self._executor.submit(attempt, *task, *more)
 
     def stop(self) -> bool:
         """Raise the flag."""

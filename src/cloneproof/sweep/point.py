@@ -69,8 +69,9 @@ class Point:
         if self.question == "gain":
             worlds = (self.honest, self.copies)
             return tuple(runs_part(self.market, self.texts, world, self.seed, stratified=True) for world in worlds)
-        exact_only = self.options["engine"] not in ("auto", "monte-carlo") or self.options["arithmetic"] == "ball"
-        if self.question == "audit" or exact_only:
+        if self.question == "audit":
+            return ()
+        if self.options["engine"] not in ("auto", "monte-carlo") or self.options["arithmetic"] == "ball":
             return ()
         return (runs_part(self.market, self.texts, self.copies, self.seed, stratified=False),)
 

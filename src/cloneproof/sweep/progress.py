@@ -22,8 +22,10 @@ def line(state: State) -> str:
     parts = f"{state.finished} of {state.missing} parts, {state.chunks} chunks"
     if state.runs:
         parts += f", {state.runs:.3g} runs, {state.runs / max(state.seconds, 1e-9):.2g} runs/s"
-    left = duration(state.left_seconds) + " left" if state.chunks else "time left not known yet"
-    return f"{parts} on {state.workers} worker{'s' if state.workers != 1 else ''}, {left}"
+    parts += f" on {state.workers} worker{'s' if state.workers != 1 else ''}"
+    if state.finished == state.missing:
+        return parts
+    return f"{parts}, {duration(state.left_seconds) + ' left' if state.chunks else 'time left not known yet'}"
 
 
 def duration(seconds: float) -> str:

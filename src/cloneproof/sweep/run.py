@@ -18,7 +18,7 @@ from cloneproof.sweep.configuration import Part
 from cloneproof.sweep.engines import Engine, Result
 from cloneproof.sweep.needs import Index, Need
 from cloneproof.sweep.store import Chunk
-from cloneproof.sweep.work import Done, Piece
+from cloneproof.sweep.work import Done, Failed, Piece
 
 AHEAD = 2  # tasks on their way for each worker: one runs, one is already there
 TICK = 0.5  # seconds between two reports
@@ -121,15 +121,13 @@ class _Driver:
         if self.engine.stop():
             finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=PATIENCE)
             for future in finished:
-                if future.exception() is None:
-                    self._keep(future.result())
+                if future.exception() is None and not isinstance(future.result(), Failed):
+                    self._keep(self._result(future))
         self._tell(self.state.workers)
 
     def _result(self, future: Result) -> list[Done]:
         try:
-            return future.result()
-        except CloneproofError:
-            raise
+            result = future.result()
         except BrokenProcessPool:
             raise SweepError(
                 "expected worker processes to live, got one that died or never started; in a script, call sweep under "
@@ -141,10 +139,15 @@ class _Driver:
                 "again and run the same command: what is stored is kept"
             ) from None
         except Exception as problem:
+            result = Failed(type(problem).__name__, str(problem), isinstance(problem, CloneproofError))
+        if isinstance(result, Failed):
             raise SweepError(
-                f"expected a worker to compute a chunk, got {type(problem).__name__}: {problem}; if that is a "
-                f"missing or different cloneproof, install this version there ({self.index.store.version})"
-            ) from problem
+                result.message
+                if result.ours
+                else f"expected a worker to compute a chunk, got {result.kind}: {result.message}; if that is a missing "
+                f"or different cloneproof, install this version there ({self.index.store.version})"
+            )
+        return result
 
     def _keep(self, results: list[Done]) -> None:
         for piece, payload, seconds, _ in results:

@@ -36,7 +36,7 @@ class Summary:
 
 
 class SweepTable(Mapping[str, list[Any]]):
-    """Columns by name; made for `pandas.DataFrame(table)` and the like.
+    """Columns by name; made for `pandas.DataFrame(dict(table))` and the like.
 
     >>> table = SweepTable({"quantity": ["payoff", "regret"], "value": [3.0, 1.0]})
     >>> table["value"], len(table.rows), table.where(quantity="regret").rows

@@ -17,7 +17,7 @@ from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.sampler import compiled
-from cloneproof.errors import EngineError, SweepError
+from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.sweep.configuration import Configuration, configuration
 from cloneproof.sweep.version import code_version
 
@@ -42,6 +42,22 @@ class Done(NamedTuple):
     payload: bytes
     seconds: float
     cost: float
+
+
+class Failed(NamedTuple):
+    """An error, as words: exceptions and their tracebacks do not always survive the way from a worker."""
+
+    kind: str
+    message: str
+    ours: bool  # a sentence for the user already
+
+
+def attempt(*task: Any) -> list[Done] | Failed:  # noqa: ANN401
+    """`work`, with an error as a value; this is what engines run."""
+    try:
+        return work(*task)
+    except Exception as error:
+        return Failed(type(error).__name__, str(error), isinstance(error, CloneproofError))
 
 
 def work(
