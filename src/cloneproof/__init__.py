@@ -28,13 +28,15 @@ from cloneproof.market import (
     save_market,
 )  # fmt: skip
 from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Session, mechanism, rule, session
+from cloneproof.sweep.api import sweep
+from cloneproof.sweep.table import SweepTable
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Agent", "Audit", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain",
-    "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "Uniform", "Witness",
-    "adapters", "audit", "bounds", "check_mechanism", "check_permutation_invariance", "check_trp", "errors", "evaluate",
-    "evaluate_horizons", "gain", "load_market", "mechanism", "rp_regret", "rule", "save_market", "session",
-    "simulate", "simulate_runs", "summarise", "verify", "write_certificate", "write_replay",
+    "HoldOut", "Instance", "Market", "Mechanism", "Point", "Rule", "Sample", "Session", "SweepTable", "Uniform",
+    "Witness", "adapters", "audit", "bounds", "check_mechanism", "check_permutation_invariance", "check_trp", "errors",
+    "evaluate", "evaluate_horizons", "gain", "load_market", "mechanism", "rp_regret", "rule", "save_market", "session",
+    "simulate", "simulate_runs", "summarise", "sweep", "verify", "write_certificate", "write_replay",
 ]  # fmt: skip

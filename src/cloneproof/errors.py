@@ -33,6 +33,10 @@ class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits; the message names one that can."""
 
 
+class SweepError(CloneproofError):
+    """A grid that makes no sense, a store that cannot be used, or workers that cannot; what is stored stays usable."""
+
+
 class ConformanceError(CloneproofError):
     """A mechanism that failed the conformance suite; the message lists the failed checks."""
 

@@ -82,7 +82,7 @@ def evaluate(
                 raise
             notes.append(str(refusal))
             continue
-        return _with_notes(found, market, mechanism, full, notes)
+        return with_notes(found, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
@@ -135,7 +135,7 @@ def evaluate_horizons(
             reasons = [*refusals, str(refusal)]
             raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
     passed_over = {h: list(refusals) if found[h].engine == "tree" else [] for h in markets}
-    return {h: _with_notes(found[h], markets[h], chosen[h], full, passed_over[h]) for h in markets}
+    return {h: with_notes(found[h], markets[h], chosen[h], full, passed_over[h]) for h in markets}
 
 
 def _check(engine: object, arithmetic: object) -> None:
@@ -187,7 +187,7 @@ def _same_machine(horizons: list[int], chosen: dict[int, Mechanism]) -> list[lis
     return [members for _, members in groups]
 
 
-def _with_notes(
+def with_notes(
     found: Evaluation, market: Market, mechanism: Mechanism, copies: dict[str, tuple[int, ...]], notes: list[str]
 ) -> Evaluation:
     """Add the conditions that do not hold, and why better engines were passed over."""

@@ -9,6 +9,7 @@ from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.simulate import simulate
+from cloneproof.cli.sweep import sweep
 from cloneproof.cli.verify import verify
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app.command()(audit)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
+app.command()(sweep)
 app.command()(verify)
 app.command()(reproduce)
 

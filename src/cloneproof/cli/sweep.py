@@ -1,0 +1,128 @@
+"""`cloneproof sweep`: a grid of questions, on this machine or on a cluster, resumable to the bit."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import TaskID
+
+from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.errors import SweepError
+
+MOST_ROWS = 40
+
+
+def sweep(
+    grid: Annotated[str | None, typer.Argument(metavar="GRID.toml", help="The grid file.")] = None,
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="Where chunks are kept.")] = None,
+    status: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Say what a store has: done, missing, damaged.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; else this machine.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads or processes here; as many as cores.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as .csv or .parquet.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate or audit every point of a grid; a second call computes only what is missing.
+
+    Ctrl-C loses nothing that was computed: the same command goes on. The store's sweep.log has a line a minute.
+    """
+    if status is not None:
+        _show_status(status, as_json)
+        return
+    if grid is None or store is None:
+        raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
+    from cloneproof.sweep.api import sweep as run_sweep
+    from cloneproof.sweep.progress import line
+    from cloneproof.sweep.run import Interrupted, State
+    from cloneproof.sweep.table import check_output
+
+    if output is not None:
+        check_output(output)
+    with progress_bar() as bar:
+        task: TaskID = bar.add_task("planning", total=None)
+
+        def report(state: State) -> None:
+            bar.update(task, total=state.missing, completed=int(state.fraction), description=line(state))
+
+        try:
+            table = run_sweep(grid, store, cluster=cluster, workers=workers, progress=report)
+        except Interrupted as stopped:
+            bar.stop()
+            print(stopped, file=sys.stderr)
+            raise typer.Exit(130) from None
+    assert table.summary is not None
+    for path in table.summary.damaged:
+        note(f"damaged, computed again: {path}")
+    if output is not None:
+        table.write(output)
+    if as_json:
+        rows = [{name: _finite(value) for name, value in row.items()} for row in table.rows]
+        print_json({"rows": rows, "summary": asdict(table.summary)})
+    else:
+        _show(table.rows, f"{grid}: {table.summary.points} points", output)
+        note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
+
+
+def _show(rows: list[dict[str, Any]], title: str, output: str | None) -> None:
+    columns = ("point", "market", "mechanism", "copies", "T", "quantity", "value", "± error")
+    table = new_table(title, *columns, right=0)
+    for column in table.columns[1:4]:
+        column.justify = "left"
+    for row in rows[:MOST_ROWS]:
+        what = " ".join(word for word in (row["quantity"], row["agent"]) if word)
+        numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", f"{row['error']:.1e}"]
+        told = [row["verdict"]] if row["verdict"] and row["quantity"] == "gain" else []
+        cells = [Path(row["market"]).name, row["mechanism"], _deviations(row["copies"]), str(row["horizon"])]
+        cells.append(" ".join([what, *told]))
+        table.add_row(str(row["point"]), *cells, *numbers)
+    print_table(table)
+    if len(rows) > MOST_ROWS:
+        where = f"all are in {output}" if output else "write all with --output FILE.csv, or print them with --json"
+        print(f"{len(rows) - MOST_ROWS} further rows are not shown; {where}.")
+
+
+def _deviations(copies: str) -> str:
+    """Only those who are not honest.
+
+    >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
+    ('ana 2,1', 'honest')
+    """
+    found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
+    return "; ".join(found) or "honest"
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    """JSON has no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _show_status(folder: str, as_json: bool) -> None:
+    from cloneproof.sweep.survey import store_status
+    from cloneproof.sweep.version import code_version
+
+    found = store_status(folder)
+    if as_json:
+        print_json(asdict(found) | {"complete": found.complete})
+        return
+    head = f"{folder}: {found.chunks} chunks, {found.runs} runs, {len(found.damaged)} damaged"
+    table = new_table(head, "sweep", "points", "done", "missing results", "missing runs")
+    for each in found.sweeps:
+        cells = (each.points, each.done, each.missing_results, each.missing_runs)
+        table.add_row(each.grid, *map(str, cells))
+    print_table(table)
+    for path in found.damaged:
+        print(f"damaged: {path}")
+    print("Everything is there." if found.complete else "`cloneproof sweep GRID.toml --store DIR` computes the rest.")
+    if found.version != code_version():
+        note(f"written by another version ({found.version}); this one ({code_version()}) will not use it")
