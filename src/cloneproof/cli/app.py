@@ -7,6 +7,8 @@ import typer
 from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.replay import replay
+from cloneproof.cli.serve import serve
 from cloneproof.cli.simulate import simulate
 from cloneproof.cli.verify import verify
 
@@ -23,6 +25,8 @@ app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
 app.command()(verify)
+app.command()(serve)
+app.command()(replay)
 
 
 @app.callback(invoke_without_command=True)
