@@ -7,8 +7,8 @@
         served = api.send(calls.decide("feed", "page-view-1"))
         api.send(calls.reward("feed", "click-1", served.decision, 1.0))
 
-What failed and may be sent again (no connection, 429, 503) is sent again: every call is safe to repeat, as decisions and
-rewards carry ids and all else says what is to be, not what is to change. (A repeated `create_key` makes one key more.)
+What failed and may be sent again (no connection, 429, 503) is sent again: every call is safe to repeat, as decisions
+and rewards carry ids and all else says what is to be, not what is to change. (A repeated `create_key` makes one more.)
 """
 
 from __future__ import annotations

@@ -51,13 +51,13 @@ class Chain:
     def append(self, entry: Entry) -> None:
         """Chain an entry; its `n` must be the next one."""
         line = encode(entry)
-        self.n += 1
-        assert entry.n == self.n
-        self.hash = sha256(self.hash + line).digest()
+        self.n = number = self.n + 1
+        assert entry.n == number
+        self.hash = hash_now = sha256(self.hash + line).digest()
         self._lines.append(line)
-        self._hashes.append(self.hash)
+        self._hashes.append(hash_now)
         for key in keys(entry):
-            self._keys.append((key, self.n))
+            self._keys.append((key, number))
 
     @property
     def head(self) -> Head:
@@ -89,10 +89,10 @@ def ticks(value: float) -> int:
     return round(value * _ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
 
 
-def payment(value: float, share_micro: int) -> int:
+def payment(reward_ticks: int, share_micro: int) -> int:
     """What a reward pays, in whole micro-units, halves upwards: integers only, so it is the same on every machine.
 
-    >>> payment(0.5, 1_000_000), payment(1.0, 400_000), payment(0.3333333, 1_000_000)
+    >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
     (500000, 400000, 333333)
     """
-    return (ticks(value) * share_micro + _HALF) >> TICK_BITS
+    return (reward_ticks * share_micro + _HALF) >> TICK_BITS

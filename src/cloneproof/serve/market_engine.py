@@ -26,7 +26,7 @@ from cloneproof.serve.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger import EMPTY, Chain, payment
+from cloneproof.serve.ledger import EMPTY, Chain, payment, ticks
 from cloneproof.serve.protocol import MarketSpec, Refused, State, checked_reward, made_mechanism
 from cloneproof.serve.registry import Registry
 
@@ -185,8 +185,9 @@ class MarketEngine:
         number = decision - self.before
         slot = live.pending[number]
         live.reward(number, value)
-        paid = payment(value, self._share_micro)
-        agent, arm = self.registry.rewarded(slot.agent, slot.arm, value, paid)
+        counted = ticks(value)
+        paid = payment(counted, self._share_micro)
+        agent, arm = self.registry.rewarded(slot.agent, slot.arm, counted, paid)
         return agent, arm, paid
 
     def overdue(self, at: int) -> bool:

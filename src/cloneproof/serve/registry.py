@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from cloneproof.serve.ledger import ticks
 from cloneproof.serve.protocol import Refused
 
 
@@ -90,12 +89,12 @@ class Registry:
         record.decisions += 1
         return record.arm
 
-    def rewarded(self, agent: int, arm: int, value: float, paid: int) -> tuple[str, str]:
+    def rewarded(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:
         """Count a reward and pay it; the names of agent and arm."""
         owner = self._playing[agent]
         record = owner.arms[arm]
         record.rewards += 1
-        record.total += ticks(value)
+        record.total += ticks
         owner.balance += paid
         return owner.agent, record.arm
 

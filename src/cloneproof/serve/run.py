@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Callable
 
@@ -21,6 +22,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
     storage = open_storage(place)  # in this thread, so that a bad path is one sentence and not a traceback
     listening = _listening(host, port)
     app = App(lambda: Service.over(Writer(storage), agent_rate))
+    gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
     config = uvicorn.Config(
         app,
         loop="uvloop",

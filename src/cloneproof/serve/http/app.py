@@ -50,15 +50,24 @@ class App:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            self._service = self._opening()
-            self._service.writer.start()
+            self.open()
         except Exception as problem:
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        await self._service.writer.stop()
+        await self.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def open(self) -> None:
+        """Make the service; in a running event loop."""
+        self._service = self._opening()
+        self._service.writer.start()
+
+    async def close(self) -> None:
+        """Finish what was asked, and let go of storage."""
+        if self._service is not None:
+            await self._service.writer.stop()
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun, service = time.perf_counter(), self._service

@@ -17,11 +17,11 @@ import numpy as np
 from cloneproof.serve.entries import Entry, decode, keys
 from cloneproof.serve.ledger import Appended, chained
 from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.storage.ids import SHIFT, Ids
 from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
 from cloneproof.serve.storage.schema import Connection, migrate
-from cloneproof.serve.storage.seen import CHUNKS, ENTRIES_PER_GENERATION, Chunk, Generations, chunked, hashes
+from cloneproof.serve.storage.seen import CHUNKS, ENTRIES_PER_GENERATION, Chunk, chunked
 
-_SHIFT: Final = 40  # bits of an entry's number in its place
 _BLOCK: Final = 250  # entries a row: small enough to find one quickly
 
 
@@ -35,7 +35,7 @@ class SqliteStorage:
     """A service's whole storage in one file; a second service on the same file is refused."""
 
     def __init__(
-        self, path: str, connect: Callable[[str], Connection] = connected, generation: int = ENTRIES_PER_GENERATION
+        self, path: str, connect: Callable[[str], Connection] = connected, interval: int = ENTRIES_PER_GENERATION
     ) -> None:
         self._guard = _guarded(path)
         self._writer = connect(path)
@@ -43,18 +43,14 @@ class SqliteStorage:
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
         self._reader = connect(path)
-        self._generation = generation
-        self._generations = Generations(self._chunk)
-        self._fresh: dict[int, dict[str, int]] = {}  # ids since the last checkpoint, by market
+        self._interval = interval
+        self._ids = Ids(self._chunk)
         self._since = 0  # entries since the last checkpoint
-        self._load_seen()
-
-    def _load_seen(self) -> None:
         last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
         for generation in range(0 if last is None else last // CHUNKS + 1):
             span = (generation * CHUNKS, (generation + 1) * CHUNKS)
             rows = self._writer.execute("SELECT hashes FROM seen WHERE chunk >= ? AND chunk < ?", span)
-            self._generations.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+            self._ids.old.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
 
     def _chunk(self, generation: int, piece: int) -> Chunk | None:
         row = self._writer.execute(
@@ -63,7 +59,8 @@ class SqliteStorage:
         return None if row is None else (row[0], row[1])
 
     def markets(self) -> list[StoredMarket]:
-        self._fresh, self._since = {}, 0
+        self._ids.forget_new()
+        self._since = 0
         rows = self._writer.execute(
             "SELECT number, name, entry, body FROM markets LEFT JOIN snapshots ON market = number ORDER BY number"
         ).fetchall()
@@ -71,25 +68,23 @@ class SqliteStorage:
 
     def _tail(self, market: int, after: int) -> Iterator[bytes]:
         """The lines after the last checkpoint, whose ids are taken into memory on the way."""
-        fresh = self._fresh.setdefault(market, {})
         for first, lines in self._blocks(self._writer, market, after):
             for number, line in enumerate(lines, first):
                 if number > after:
-                    for key in keys(decode(line)):
-                        fresh[key] = number
+                    self._ids.add(market, [(key, number) for key in keys(decode(line))])
                     self._since += 1
                     yield line
 
     @staticmethod
     def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, list[bytes]]]:
         """The stored blocks of a market from the one with entry `after` + 1 on."""
-        base = market << _SHIFT
+        base = market << SHIFT
         start = connection.execute(
             "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
         ).fetchone()[0]
         rows = connection.execute(
             "SELECT place, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place",
-            (base if start is None else start, base + (1 << _SHIFT)),
+            (base if start is None else start, base + (1 << SHIFT)),
         )
         for place, lines in rows:
             yield place - base, lines.encode().split(b"\n")
@@ -98,23 +93,14 @@ class SqliteStorage:
         found: Found = {}
         for market, names in wanted.items():
             here = found[market] = {}
-            fresh = self._fresh.get(market, {})
-            old = []
-            for name in names:
-                number = fresh.get(name)
-                if number is None:
-                    old.append(name)
-                else:
-                    here[name] = self._entry(market, number)
-            if old and self._generations.count:
-                for which, place in self._generations.find(hashes(market, old)):
-                    entry = self._entry(market, place & ((1 << _SHIFT) - 1)) if place >> _SHIFT == market else None
-                    if entry is not None and old[which] in keys(entry):
-                        here[old[which]] = entry
+            for name, number in self._ids.candidates(market, names):
+                entry = self._entry(market, number)
+                if name in keys(entry):
+                    here[name] = entry
         return found
 
     def _entry(self, market: int, number: int) -> Entry:
-        base = market << _SHIFT
+        base = market << SHIFT
         place, lines = self._writer.execute(
             "SELECT place, lines FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (base + number,)
         ).fetchone()
@@ -134,7 +120,7 @@ class SqliteStorage:
             writer.execute("ROLLBACK")
             raise
         for market, _, new in appended:
-            self._fresh.setdefault(market, {}).update(new.keys)
+            self._ids.add(market, new.keys)
             self._since += len(new.lines)
 
     def _rows(self, market: int, new: Appended) -> Iterator[tuple[int, int, bytes, bytes, str]]:
@@ -142,31 +128,25 @@ class SqliteStorage:
         for start in range(0, len(new.lines), _BLOCK):
             lines = new.lines[start : start + _BLOCK]
             after = new.hashes[min(start + _BLOCK, len(new.lines)) - 1]
-            yield (market << _SHIFT) + new.first + start, len(lines), before, after, b"\n".join(lines).decode()
+            yield (market << SHIFT) + new.first + start, len(lines), before, after, b"\n".join(lines).decode()
             before = after
 
     @property
     def checkpoint_due(self) -> bool:
-        return self._since >= self._generation
+        return self._since >= self._interval
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        writer, generation = self._writer, self._generations.count
-        parts = [
-            (hashes(market, list(fresh)), np.fromiter(fresh.values(), np.int64, len(fresh)) + (market << _SHIFT))
-            for market, fresh in self._fresh.items()
-            if fresh
-        ]
-        values = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.uint64)
-        places = np.concatenate([part[1] for part in parts]) if parts else np.empty(0, np.int64)
+        writer, generation = self._writer, self._ids.old.count
+        values, places = self._ids.new()
         writer.execute("BEGIN IMMEDIATE")
         try:
             for market, body in snapshots.items():
                 entry = writer.execute(
                     "SELECT max(place) FROM ledger WHERE place > ? AND place < ?",
-                    (market << _SHIFT, (market + 1) << _SHIFT),
+                    (market << SHIFT, (market + 1) << SHIFT),
                 ).fetchone()[0]
                 count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
-                last = entry - (market << _SHIFT) + count - 1
+                last = entry - (market << SHIFT) + count - 1
                 writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
             rows = ((generation * CHUNKS + piece, known, where) for piece, known, where in chunked(values, places))
             writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
@@ -175,11 +155,12 @@ class SqliteStorage:
             writer.execute("ROLLBACK")
             raise
         if len(values):
-            self._generations.add(values)
-        self._fresh, self._since = {}, 0
+            self._ids.old.add(values)
+        self._ids.forget_new()
+        self._since = 0
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        base, found = market << _SHIFT, list[Line]()
+        base, found = market << SHIFT, list[Line]()
         start = self._reader.execute(
             "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
         ).fetchone()[0]
@@ -187,7 +168,7 @@ class SqliteStorage:
             return found
         rows = self._reader.execute(
             "SELECT place, hash_before, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
-            (start, base + (1 << _SHIFT), limit + 1),
+            (start, base + (1 << SHIFT), limit + 1),
         )
         for place, before, text in rows:
             block = text.encode().split(b"\n")
