@@ -24,6 +24,7 @@ import uvloop
 from cloneproof.cli.output import new_table, print_table
 
 BATCH = 1000
+WARM_UP = 10_000  # the trial has 8,000 rounds
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "serve"]
 
 
@@ -173,6 +174,9 @@ def opened(path: Path, horizon: int) -> Service:
         for arm in range(5):
             call(service, f"/v1/markets/m/agents/agent{agent}/arms", {"arm": f"arm{arm}"})
     call(service, "/v1/markets/m/start", None)
+    for done in range(0, WARM_UP, BATCH):  # past the trial, whose commitments wait for rewards
+        uvloop.run(load(service, batched(requests(BATCH)), 1, "POST", "/v1/markets/m/decisions/batch"))
+        uvloop.run(load(service, batched(rewards(done + 1, BATCH)), 1, "POST", "/v1/markets/m/rewards/batch"))
     return service
 
 
@@ -190,21 +194,22 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--long", action="store_true", help="ten million decisions as well")
     options.add_argument("--count", type=int, default=20_000, help="single calls of each kind")
+    options.add_argument("--decisions", type=int, default=10_000_000, help="how many --long makes")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         short(Path(folder) / "short.db", chosen.count)
         if chosen.long:
-            long(Path(folder) / "long.db")
+            long(Path(folder) / "long.db", chosen.decisions)
 
 
 def short(path: Path, count: int) -> None:
-    service, many = opened(path, 10**8), 20 * count
+    service, many, first = opened(path, 10**8), 20 * count, WARM_UP + 1
     market = "/v1/markets/m"
     rows = [
         (*measured(service, "decisions, batched", batched(requests(many)), 4, f"{market}/decisions/batch"), 100_000),
-        (*measured(service, "rewards, batched", batched(rewards(1, many)), 4, f"{market}/rewards/batch"), 80_000),
+        (*measured(service, "rewards, batched", batched(rewards(first, many)), 4, f"{market}/rewards/batch"), 80_000),
         (*measured(service, "decisions, single", requests(count), 64, f"{market}/decisions"), 6_000),
-        (*measured(service, "rewards, single", rewards(many + 1, count), 64, f"{market}/rewards"), 6_000),
+        (*measured(service, "rewards, single", rewards(first + many, count), 64, f"{market}/rewards"), 6_000),
     ]
     table = new_table(f"SQLite, each durable before its reply; load {os.getloadavg()[0]:.1f}", "calls", "a second",
                       "bar", "service's µs of processor each")  # fmt: skip
@@ -213,7 +218,7 @@ def short(path: Path, count: int) -> None:
     print_table(table)
     table = new_table("Latency at half of the bar, 3,000 single calls a second", "calls", "p50 ms", "p99 ms", "bar")
     times = sorted(uvloop.run(paced(service, requests(count), 3000.0, f"{market}/decisions")))
-    first = many + count + 1
+    first += many + count
     other = sorted(uvloop.run(paced(service, rewards(first, count), 3000.0, f"{market}/rewards")))
     for what, found in (("decisions", times), ("rewards", other)):
         cells = (f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99))
@@ -222,16 +227,16 @@ def short(path: Path, count: int) -> None:
     service.stop()
 
 
-def long(path: Path) -> None:
-    service, market, step = opened(path, 10**8), "/v1/markets/m", 500_000
-    table = new_table("Ten million decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s")
-    for done in range(0, 10_000_000, step):
+def long(path: Path, decisions: int) -> None:
+    service, market, step = opened(path, 10**8), "/v1/markets/m", max(BATCH, decisions // 20)
+    table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s")
+    for done in range(0, decisions, step):
         _, made, _ = measured(service, "", batched(requests(step)), 4, f"{market}/decisions/batch")
-        _, paid, _ = measured(service, "", batched(rewards(done + 1, step)), 4, f"{market}/rewards/batch")
+        _, paid, _ = measured(service, "", batched(rewards(WARM_UP + done + 1, step)), 4, f"{market}/rewards/batch")
         table.add_row(f"{done + step:,}", f"{service.megabytes():.0f}", f"{made:,.0f}", f"{paid:,.0f}")
     print_table(table)
     service.stop(signal.SIGKILL)
-    print(f"start after kill -9, 20 million entries: {service.start():.1f} s")
+    print(f"start after kill -9, {2 * decisions:,} entries: {service.start():.1f} s")
     service.stop()
     print(f"start after an orderly stop: {service.start():.1f} s")
     service.stop()

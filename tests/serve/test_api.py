@@ -6,12 +6,12 @@ import logging
 
 import msgspec
 import pytest
-from serve_support import TERMS, Desk, open_market, sqlite
 
 from cloneproof.serve import calls
 from cloneproof.serve.http.limits import RateLimit
 from cloneproof.serve.http.routes import ROUTES
 from cloneproof.serve.protocol import Refused
+from serve_support import TERMS, Desk, open_market, sqlite
 
 FEED = "/v1/markets/feed"
 
@@ -116,7 +116,7 @@ def test_an_agents_key_opens_nothing_that_is_not_its_own(route):
         assert desk.call("GET", f"{FEED}/progress").json() == before
         changes = route.method != "GET"
         assert reply.status_code == (
-            403 if changes or route.roles and "agent" not in route.roles else reply.status_code
+            403 if changes or (route.roles and "agent" not in route.roles) else reply.status_code
         )
 
 

@@ -7,11 +7,10 @@ import subprocess
 import sys
 from collections import Counter
 
-from serve_support import Process, spec
-
 from cloneproof.serve import calls
 from cloneproof.serve.entries import Rewarded, decode
 from cloneproof.serve.reading import open_for_reading, replay_all, stored_lines
+from serve_support import Process, spec
 
 EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "20000"))
 CLIENTS = 4

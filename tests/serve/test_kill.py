@@ -6,12 +6,11 @@ import sqlite3
 import threading
 import time
 
-from serve_support import TERMS, Process, spec
-
 from cloneproof.serve import calls
 from cloneproof.serve.entries import Decided, Rewarded, decode
 from cloneproof.serve.ledger import payment, ticks
 from cloneproof.serve.reading import open_for_reading, replay_all, stored_lines
+from serve_support import TERMS, Process, spec
 
 KILLS = int(os.environ.get("CLONEPROOF_KILLS", "10"))
 WORKERS = 3

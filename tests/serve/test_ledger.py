@@ -5,11 +5,11 @@ import sqlite3
 import sys
 
 import pytest
-from serve_support import Desk, open_market, sqlite
 
 from cloneproof.cli import main
 from cloneproof.serve.ledger import GENESIS, chained
 from cloneproof.serve.reading import replay_all
+from serve_support import Desk, open_market, sqlite
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from serve_support import spec
 
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
@@ -13,6 +12,7 @@ from cloneproof.serve.entries import Decided, Late, decode, encode
 from cloneproof.serve.ledger import payment, ticks
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import Refused, completed
+from serve_support import spec
 
 PARAMETERS = {
     "etc": {"arm_rounds": 3},

@@ -4,11 +4,11 @@ import os
 import random
 
 import apsw
-from serve_support import spec
 
 from cloneproof.serve.house import House
 from cloneproof.serve.reading import replay_all
 from cloneproof.serve.storage import SqliteStorage
+from serve_support import spec
 
 LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "15"))
 

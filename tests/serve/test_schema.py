@@ -16,7 +16,6 @@ from schemathesis.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serve_support import TERMS
 
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
@@ -25,6 +24,7 @@ from cloneproof.serve.http.routes import ROUTES
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.storage import MemoryStorage
 from cloneproof.serve.writer import Writer
+from serve_support import TERMS
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "8"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

@@ -15,13 +15,13 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from serve_support import Clock, Desk, spec, sqlite
 
 from cloneproof.mechanisms import session
 from cloneproof.serve.ledger import payment, ticks
 from cloneproof.serve.protocol import made_mechanism
 from cloneproof.serve.replay import replayed
 from cloneproof.serve.storage import MemoryStorage
+from serve_support import Clock, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000

@@ -4,7 +4,6 @@ import sqlite3
 
 import numpy as np
 import pytest
-from serve_support import spec, sqlite
 
 from cloneproof.serve.entries import Decided, keys
 from cloneproof.serve.house import House
@@ -14,6 +13,7 @@ from cloneproof.serve.storage import MemoryStorage, open_storage
 from cloneproof.serve.storage import seen as seen_module
 from cloneproof.serve.storage.schema import MIGRATIONS
 from cloneproof.serve.storage.seen import Generations, chunked, hashes
+from serve_support import spec, sqlite
 
 
 def played(storage, rounds, house=None, offset=0):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from cloneproof.errors import SessionError
 from cloneproof.mechanisms import Session, session
 from cloneproof.randomness import word
 from cloneproof.serve.entries import (
@@ -18,7 +19,6 @@ from cloneproof.serve.entries import (
     ArmRegistered,
     Decided,
     Defaulted,
-    Entry,
     Late,
     Opened,
     Rewarded,
@@ -61,9 +61,6 @@ class MarketEngine:
         made.chain.append(Opened(1, at, spec))
         return made
 
-    def _append(self, entry: Entry) -> None:
-        self.chain.append(entry)
-
     def _now(self, at: int) -> int:
         """Time never runs backwards in a ledger."""
         self.at = max(self.at, at)
@@ -86,7 +83,7 @@ class MarketEngine:
         self.registry.check_room_for_agent(agent)
         entry = AgentRegistered(self.chain.n + 1, self._now(at), agent, self.next_registration)
         self.registry.add_agent(agent, entry.season)
-        self._append(entry)
+        self.chain.append(entry)
         return entry
 
     def register_arm(self, agent: str, arm: str, at: int) -> ArmRegistered | None:
@@ -95,7 +92,7 @@ class MarketEngine:
             return None
         entry = ArmRegistered(self.chain.n + 1, self._now(at), agent, arm, self.next_registration)
         self.registry.add_arm(agent, arm, entry.season)
-        self._append(entry)
+        self.chain.append(entry)
         return entry
 
     def start(self, at: int) -> Started | None:
@@ -119,7 +116,7 @@ class MarketEngine:
         )
         self.state = "running"
         self.registry.start(registered)
-        self._append(entry)
+        self.chain.append(entry)
         return entry
 
     @property
@@ -160,29 +157,41 @@ class MarketEngine:
 
     def reward(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Rewarded | Late:
         """Enter the reward of a decision under a new event id; `defaulted` is the default in its place, if any."""
+        live = self.session
+        if live is None or decision - self.before not in live.pending:
+            return self._late(event, decision, value, at, defaulted)
+        try:
+            agent, arm, paid = self._enter(live, decision - self.before, value)
+        except SessionError as problem:
+            raise Refused(422, "invalid_reward", str(problem)) from None
+        entry = Rewarded(self.chain.n + 1, self._now(at), decision, agent, arm, value, paid, event)
+        self.chain.append(entry)
+        return entry
+
+    def _late(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Late:
+        """A reward for a decision that does not await one."""
         if not 1 <= decision <= self.decisions:
             raise Refused(
                 404,
                 "unknown_decision",
                 f"expected a decision of this market (1 to {self.decisions}), got {decision}; use the id it returned",
             )
-        value = checked_reward(value, self.family)
-        if not self.awaits(decision):
-            if defaulted is None:
-                raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
-            late = Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
-            self._append(late)
-            return late
-        agent, arm, paid = self._enter(decision, value)
-        entry = Rewarded(self.chain.n + 1, self._now(at), decision, agent, arm, value, paid, event)
-        self._append(entry)
+        if defaulted is None:
+            raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
+        entry = Late(
+            self.chain.n + 1,
+            self._now(at),
+            decision,
+            checked_reward(value, self.family),
+            event,
+            defaulted.agent,
+            defaulted.arm,
+        )
+        self.chain.append(entry)
         return entry
 
-    def _enter(self, decision: int, value: float) -> tuple[str, str, int]:
-        """Let a reward count: in the mechanism, in the statistics, in the balance."""
-        live = self.session
-        assert live is not None
-        number = decision - self.before
+    def _enter(self, live: Session, number: int, value: float) -> tuple[str, str, int]:
+        """Let a reward count: in the mechanism, which checks it, in the statistics, in the balance."""
         slot = live.pending[number]
         live.reward(number, value)
         counted = ticks(value)
@@ -224,10 +233,11 @@ class MarketEngine:
         return None
 
     def _default(self, number: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
-        decision, value = self.before + number, self.spec.default_reward
-        agent, arm, paid = self._enter(decision, value)
-        entry = Defaulted(self.chain.n + 1, self._now(at), decision, agent, arm, value, paid, because)
-        self._append(entry)
+        assert self.session is not None
+        value = self.spec.default_reward
+        agent, arm, paid = self._enter(self.session, number, value)
+        entry = Defaulted(self.chain.n + 1, self._now(at), self.before + number, agent, arm, value, paid, because)
+        self.chain.append(entry)
         return entry
 
     def settle(self, at: int) -> Settled | None:
@@ -243,7 +253,7 @@ class MarketEngine:
         self.session, self.state, self.settling = None, "settled", False
         self.waits.clear()
         self.oldest = 1
-        self._append(entry)
+        self.chain.append(entry)
         return entry
 
     def open_season(self, season: int, at: int) -> SeasonOpened | None:
@@ -256,5 +266,5 @@ class MarketEngine:
             )
         entry = SeasonOpened(self.chain.n + 1, self._now(at), season)
         self.season, self.state = season, "open"
-        self._append(entry)
+        self.chain.append(entry)
         return entry

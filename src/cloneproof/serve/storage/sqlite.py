@@ -39,7 +39,7 @@ class SqliteStorage:
     ) -> None:
         self._guard = _guarded(path)
         self._writer = connect(path)
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=4000"):
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
         self._reader = connect(path)
