@@ -5,28 +5,32 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
-    invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from cloneproof.mechanisms import session
+from cloneproof.serve import commands
 from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import made_mechanism
-from cloneproof.serve.replay import replayed
+from cloneproof.serve.registry import Registry
+from cloneproof.serve.replay import Misfit, replayed
 from cloneproof.serve.storage import MemoryStorage
 from serve_support import Clock, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000
 names = st.sampled_from(["ana", "bo", "cy"])
-ids = st.integers(0, 12)
+ids = st.integers(0, 5)
+decisions = st.integers(1, 8)
 values = st.sampled_from([0.0, 0.25, 1.0])
 
 
@@ -50,12 +54,18 @@ class Market(RuleBasedStateMachine):
     def post(self, path, body=None):
         return self.desk.call("POST", f"{FEED}{path}", body)
 
-    @initialize()
-    def create(self):
+    @initialize(started=st.sampled_from([True, True, False]))
+    def create(self, started):
         terms = {"wait_seconds": WINDOW / 1000, "default_reward": 0.25, "horizon": 20, "max_arms": 3}
         self.spec = spec(**terms)
         body = {key: getattr(self.spec, key) for key in ("market", "mechanism", "parameters", "share", "seed", *terms)}
         assert self.desk.call("POST", "/v1/markets", body).status_code == 201
+        if started:
+            for agent, arms in (("ana", "wx"), ("bo", "w")):
+                self.register_agent(agent)
+                for arm in arms:
+                    self.register_arm(agent, arm)
+            self.start()
 
     @rule(agent=names)
     def register_agent(self, agent):
@@ -119,12 +129,12 @@ class Market(RuleBasedStateMachine):
             self.requests[request] = reply
             self.decided[reply["decision"]] = {"at": self.desk.clock.now, "agent": wanted.agent, "how": "waits"}
 
-    @rule(event=ids, decision=st.integers(1, 30), value=values)
+    @rule(event=ids, decision=decisions, value=values)
     def reward(self, event, decision, value):
         reply = self.post("/rewards", {"event_id": f"e{event}", "decision": decision, "value": value})
         self.check_reward(f"e{event}", decision, value, reply.status_code, reply.json())
 
-    @rule(items=st.lists(st.tuples(ids, st.integers(1, 30), values), min_size=1, max_size=6))
+    @rule(items=st.lists(st.tuples(ids, decisions, values), min_size=1, max_size=6))
     def reward_batch(self, items):
         sent = [{"event_id": f"f{event}", "decision": decision, "value": value} for event, decision, value in items]
         reply = self.post("/rewards/batch", {"items": sent})
@@ -165,7 +175,7 @@ class Market(RuleBasedStateMachine):
             if known["how"] == "waits" and known["at"] + WINDOW + 10 <= self.desk.clock.now:
                 self.pay(decision, 0.25, "default")
 
-    @precondition(lambda self: self.state == "running")
+    @precondition(lambda self: self.state == "running" and self.plain.round >= 5)
     @rule()
     def settle(self):
         assert self.post("/settle").status_code == 200
@@ -184,18 +194,17 @@ class Market(RuleBasedStateMachine):
         else:
             assert reply.status_code == (200 if season == self.season else 409)
 
-    @invariant()
-    def balances_agree(self):
-        reply = self.desk.call("GET", f"{FEED}/balances")
-        if reply.status_code == 200:
-            assert reply.json()["balances"] == self.balances
+    @rule()
+    def look_at_the_balances(self):
+        assert self.desk.call("GET", f"{FEED}/balances").json() == {"balances": self.balances}
 
     def teardown(self):
-        lines = [(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)]
-        if lines:
-            done = replayed(lines)
+        try:
+            self.look_at_the_balances()
+            done = replayed([(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)])
             assert {name: one.balance for name, one in done.market.registry.agents.items()} == self.balances
-        self.desk.close()
+        finally:
+            self.desk.close()
 
 
 class MarketOnSqlite(Market):
@@ -217,8 +226,10 @@ class MarketOnSqlite(Market):
         self.desk = reopened(self.path, clock, key)
 
     def teardown(self):
-        super().teardown()
-        self.folder.cleanup()
+        try:
+            super().teardown()
+        finally:
+            self.folder.cleanup()
 
 
 def reopened(path: Path, clock: Clock, key: str) -> Desk:
@@ -231,3 +242,64 @@ def reopened(path: Path, clock: Clock, key: str) -> Desk:
 def test_the_api_is_the_model(machine):
     examples = int(os.environ.get("CLONEPROOF_STATEFUL_EXAMPLES", "10"))
     run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None))
+
+
+def no_old_entries(monkeypatch):
+    monkeypatch.setattr(commands.Decide, "wanted", lambda self, house: None)
+
+
+def events_only_inside_a_decision(monkeypatch):
+    real = commands._rewarded
+
+    def broken(market, item, seen, now):
+        return real(market, replace(item, event_id=f"{item.event_id} {item.decision}"), seen, now)
+
+    monkeypatch.setattr(commands, "_rewarded", broken)
+
+
+def late_rewards_pay(monkeypatch):
+    real = MarketEngine._late
+
+    def broken(self, event, decision, value, at, defaulted):
+        entry = real(self, event, decision, value, at, defaulted)
+        self.registry.agents[entry.agent].balance += 1
+        return entry
+
+    monkeypatch.setattr(MarketEngine, "_late", broken)
+
+
+def windows_that_never_end(monkeypatch):
+    monkeypatch.setattr(MarketEngine, "expire_one", lambda self, at: None)
+
+
+def late_arms_play_at_once(monkeypatch):
+    monkeypatch.setattr(MarketEngine, "next_registration", property(lambda self: self.season))
+
+
+def snapshots_without_balances(monkeypatch):
+    real = Registry.restore
+
+    def broken(self, state):
+        real(self, state)
+        for record in self.agents.values():
+            record.balance = 0
+
+    monkeypatch.setattr(Registry, "restore", broken)
+
+
+@pytest.mark.parametrize(
+    ("machine", "plant"),
+    [
+        (Market, no_old_entries),
+        (Market, events_only_inside_a_decision),
+        (Market, late_rewards_pay),
+        (Market, windows_that_never_end),
+        (Market, late_arms_play_at_once),
+        (MarketOnSqlite, snapshots_without_balances),
+    ],
+)
+def test_a_planted_fault_is_caught(machine, plant, monkeypatch):
+    plant(monkeypatch)
+    quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])
+    with pytest.raises((AssertionError, Misfit)):
+        run_state_machine_as_test(machine, settings=quick)
