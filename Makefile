@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines reproduce bench figures certify study clean
+.PHONY: venv demo test lint types layers check-engines reproduce bench figures certify study test-serve-long clean
 
 venv: $(INSTALLED)
 
@@ -18,6 +18,10 @@ demo: $(INSTALLED)
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
+
+test-serve-long: $(INSTALLED)
+	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
+	CLONEPROOF_SCHEMA_EXAMPLES=300 $(BIN)/python -m pytest -s tests/serve
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -46,6 +50,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/monte_carlo.py
+	$(BIN)/python benchmarks/serve.py
 
 figures: $(INSTALLED)
 	$(BIN)/python examples/hold_out_figures.py docs/textbook/figures

@@ -8,6 +8,8 @@ from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.reproduce import reproduce
+from cloneproof.cli.replay import replay
+from cloneproof.cli.serve import serve
 from cloneproof.cli.simulate import simulate
 from cloneproof.cli.sweep import sweep
 from cloneproof.cli.verify import verify
@@ -27,6 +29,8 @@ app.command()(mechanisms)
 app.command()(sweep)
 app.command()(verify)
 app.command()(reproduce)
+app.command()(serve)
+app.command()(replay)
 
 
 @app.callback(invoke_without_command=True)

@@ -26,14 +26,15 @@ class Level:
     arrived   rewards that count and have arrived
     total     their sum, in ticks
     choice    the candidate committed to
+    chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
 
     `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
     relabelled with them.
     """
 
     __slots__ = (
-        "_draws", "_orders", "_parked", "_queue", "_streams", "arrived", "choice", "decided", "explore", "judged",
-        "keys", "missing", "rounds", "rule", "total", "waits",
+        "_abreast", "_draws", "_orders", "_parked", "_queue", "_streams", "arrived", "chance", "choice", "decided",
+        "explore", "judged", "keys", "missing", "rounds", "rule", "total", "waits",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, explore: int, stream: int, keys: Sequence[int]) -> None:
@@ -43,6 +44,7 @@ class Level:
         self.total, self.waits = [0] * count, [0] * count
         self.rounds = self.missing = 0
         self.choice: int | None = None
+        self.chance: float | None = 1.0
         self._streams = [word(stream, purpose) for purpose in range(5)]
         self._orders = [word(self._streams[_EXPLORE], key) for key in keys]
         self._draws = [word(self._streams[_DRAW], key) for key in keys] if rule.randomised else []
@@ -52,6 +54,24 @@ class Level:
     def _fill_queue(self) -> None:
         self._queue = [self._entry(k) for k in range(len(self.keys)) if self.decided[k] < self.explore]
         heapq.heapify(self._queue)
+        self._count_abreast()
+
+    def _count_abreast(self) -> None:
+        """How many queued candidates are as far as the one at the front, each as likely as it to be next."""
+        queue = self._queue
+        if self.rule.order == "round-robin":
+            self._abreast = sum(entry[0] == queue[0][0] for entry in queue)
+        elif self.rule.order == "block":  # one that has begun goes on; else any of them may be the next
+            self._abreast = 1 if any(self.decided[entry[2]] for entry in queue) else len(queue)
+        else:
+            self._abreast = min(1, len(queue))
+
+    def _one_less_abreast(self) -> None:
+        """The front has moved on: amortised constant, as a pass over all candidates ends in one new count."""
+        if self.rule.order == "round-robin" and self._abreast > 1:
+            self._abreast -= 1
+        else:
+            self._count_abreast()
 
     def _entry(self, k: int) -> tuple[int, int, int]:
         """What sorts candidate k in the queue of exploration."""
@@ -73,21 +93,27 @@ class Level:
 
     def front(self) -> int:
         """The candidate whose turn it is to be explored, or WAIT where all that are owed rounds are parked."""
-        return self._queue[0][2] if self._queue else WAIT
+        if not self._queue:
+            return WAIT
+        self.chance = 1.0 / self._abreast
+        return self._queue[0][2]
 
     def park(self) -> None:
         """Set the candidate at the front aside: it cannot use a round now."""
         self._parked.add(heapq.heappop(self._queue)[2])
+        self._one_less_abreast()
 
     def release(self, k: int) -> None:
         """Queue a parked candidate again."""
         if k in self._parked:
             self._parked.discard(k)
             heapq.heappush(self._queue, self._entry(k))
+            self._count_abreast()
 
     def pick(self, clock: int) -> int:
         """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
         if self.choice is not None:
+            self.chance = 1.0
             return self.choice
         if self._queue or self._parked:
             return self.front()
@@ -108,8 +134,12 @@ class Level:
         if self._queue and self._queue[0][2] == k:
             if self.decided[k] >= self.explore:
                 heapq.heappop(self._queue)
+                self._one_less_abreast()
             elif self.rule.order == "round-robin":
                 heapq.heapreplace(self._queue, self._entry(k))
+                self._one_less_abreast()
+            elif self.decided[k] == 1:
+                self._count_abreast()
 
     def add(self, k: int, ticks: int) -> None:
         """Enter a reward that counts."""
@@ -157,6 +187,7 @@ class Level:
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
         """One of them uniformly at random, in an order that travels with the keys."""
+        self.chance = None if purpose == _TIE and self.rule.randomised else 1.0 / len(ties)
         if len(ties) == 1:
             return ties[0]
         ties.sort(key=self.keys.__getitem__)

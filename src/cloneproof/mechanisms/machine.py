@@ -44,6 +44,10 @@ class Slot(NamedTuple):
 class Machine(Protocol):
     """What a session needs of a running mechanism."""
 
+    @property
+    def chance(self) -> float | None:
+        """The probability of the last slot, given everything before it; None where the rule's dice have no formula."""
+
     def next(self, round_: int) -> Slot:
         """Decide round `round_`, counted from 1."""
 
@@ -83,6 +87,10 @@ class OneLevel:
         self.keys = [key for key, _, _ in arms]
         self.version = 0
         self.level = self._level()
+
+    @property
+    def chance(self) -> float | None:
+        return self.level.chance
 
     def _level(self) -> Level:
         restart = self.mechanism.restart
@@ -141,6 +149,12 @@ class TwoLevels:
             mechanism.agent, mechanism.agent.explore, level_stream(self.stream, first, 0), registration.agent_keys
         )
         self.inner = self._inner()
+        self._last = self.inner[0]
+
+    @property
+    def chance(self) -> float | None:
+        of_agent, of_arm = self.agents.chance, self._last.chance
+        return None if of_agent is None or of_arm is None else of_agent * of_arm
 
     def _inner(self) -> list[Level]:
         arm, agent_keys, arm_keys = self.mechanism.arm, self.registration.agent_keys, self.registration.arm_keys
@@ -167,7 +181,7 @@ class TwoLevels:
         if self.version == self.first and self.mechanism.restart == "award" and not agents.exploring:
             self.version += 1
             self.inner = self._inner()
-        inner = self.inner[i]
+        inner = self._last = self.inner[i]
         a = inner.pick(inner.rounds + 1)
         if a == WAIT:
             a = inner.wait(range(len(inner.keys)))
@@ -199,7 +213,8 @@ class TwoLevels:
             if inner.blocked or (agents.rule.commits and agents.judged[k] > agents.arrived[k])
         ]
         i = agents.wait(waiting)
-        a = self.inner[i].wait(range(len(self.inner[i].keys)))
+        inner = self._last = self.inner[i]
+        a = inner.wait(range(len(inner.keys)))
         return Slot(i, self.arms[i][a], "waiting", False, False, self.version)
 
     def add(self, slot: Slot, ticks: int, coin: int) -> None:

@@ -63,7 +63,7 @@ class Session:
         rewards: RewardFamily,
     ) -> None:
         self.mechanism, self.registration, self.horizon = mechanism, registration, horizon
-        self.seed, self.share, self.rewards = seed, share, rewards
+        self.seed, self.share, self.rewards, self.history = seed, share, rewards, True
         stream = substream(0, seed)
         self._coins = substream(stream, _COINS)
         self._binarises = any(rule.binarise for rule in mechanism.rules)
@@ -82,9 +82,10 @@ class Session:
         slot = self.machine.next(self.round + 1)
         self.round += 1
         self.pending[self.round] = slot
-        self._agent_of.append(slot.agent)
-        self._arm_of.append(slot.arm)
-        self._value_of.append(math.nan)
+        if self.history:
+            self._agent_of.append(slot.agent)
+            self._arm_of.append(slot.arm)
+            self._value_of.append(math.nan)
         return Decision(self.round, self.registration.names[slot.agent], slot.arm, slot.phase)
 
     def reward(self, decision: int, value: float) -> None:
@@ -101,7 +102,8 @@ class Session:
         del self.pending[decision]  # from here on nothing can fail
         self.machine.add(slot, ticks, coin)
         self.sums[slot.agent] += ticks
-        self._value_of[decision - 1] = value
+        if self.history:
+            self._value_of[decision - 1] = value
 
     def _checked(self, value: object) -> float:
         number = real(value)
@@ -122,12 +124,19 @@ class Session:
 
     def _repeated(self, decision: int, value: float) -> None:
         self._checked_id(decision)
+        if not self.history:
+            raise SessionError(f"decision {decision} already has its reward, got {value!r}; a reward is final")
         before = self._value_of[decision - 1]
         if before != value:
             raise SessionError(
                 f"decision {decision} already has reward {before!r}, got {value!r}; a reward is final, "
                 "only the same value may be sent again"
             )
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of the last decision given everything before it; None where the dice have no formula."""
+        return self.machine.chance
 
     @property
     def payoff(self) -> dict[str, float]:
@@ -162,6 +171,7 @@ class Session:
                 "pending": [[number, *slot] for number, slot in self.pending.items()],
                 "agent_of": self._agent_of.tolist(),
                 "arm_of": self._arm_of.tolist(),
+                "history": self.history,
                 "value_of": [None if math.isnan(value) else value for value in self._value_of],
                 "machine": self.machine.to_dict(),
             }
@@ -177,6 +187,7 @@ class Session:
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
             live = checked_session(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
+            live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
             live.pending = {number: Slot(*slot) for number, *slot in body["pending"]}
@@ -197,10 +208,13 @@ def session(
     seed: int = 0,
     share: float = 1.0,
     rewards: RewardFamily | str | Mapping[str, Any] | None = None,
+    history: bool = True,
 ) -> Session:
     """Open a session: the mechanism, who registered how many arms, and the horizon.
 
-    Rewards are any numbers in [0, 1] unless a reward family is named.
+    Rewards are any numbers in [0, 1] unless a reward family is named. Without `history` the session forgets a decision
+    once it has its reward: its memory does not grow with the rounds, its own ledger stays empty, and a repeated reward
+    is an error, so somebody else has to keep the books.
 
     >>> from cloneproof.mechanisms.catalogue import mechanism
     >>> s = session(mechanism("ucb1"), registered={"ana": 3, "bo": 1}, horizon=10, seed=0)
@@ -210,7 +224,9 @@ def session(
     1.0
     """
     registration = open_registration(registered)
-    return checked_session(mechanism, registration, horizon, seed, share, rewards)
+    live = checked_session(mechanism, registration, horizon, seed, share, rewards)
+    live.history = history
+    return live
 
 
 def open_registration(registered: Mapping[str, int]) -> Registration:

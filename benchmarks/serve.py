@@ -1,0 +1,246 @@
+"""The live market under load: calls per second, latency at half of the bar, memory, and the time of a start.
+
+`python benchmarks/serve.py` takes about a minute; `--long` adds ten million decisions (memory, start-up). The load
+generator runs on the same machine, in this process: raw sockets, keep-alive, requests made beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import uvloop
+
+from cloneproof.cli.output import new_table, print_table
+
+BATCH = 1000
+WARM_UP = 10_000  # the trial has 8,000 rounds
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "serve"]
+
+
+class Service:
+    """The service in a process of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.exists():
+            self.key = subprocess.run(
+                [*COMMAND, str(path), "--create-key", "platform"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+        self.start()
+
+    def start(self) -> float:
+        """Start it; the seconds until it is ready."""
+        begun = time.perf_counter()
+        self.process = subprocess.Popen([*COMMAND, str(self.path), "--port", "0"], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+        asyncio.run(load(self, [b""], 1, "GET", "/ready"))
+        return time.perf_counter() - begun
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait()
+
+    def megabytes(self) -> float:
+        """Resident memory."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Connection(asyncio.Protocol):
+    """One keep-alive connection that always has one request on its way."""
+
+    def __init__(self, bodies: Iterator[bytes], head: bytes, done: asyncio.Future[None], times: list[float]) -> None:
+        self.bodies, self.head, self.done, self.times = bodies, head, done, times
+        self.missing = 0
+        self.begun = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        body = next(self.bodies, None)
+        if body is None:
+            self.transport.close()
+            if not self.done.done():
+                self.done.set_result(None)
+            return
+        self.begun = time.perf_counter()
+        self.transport.write(self.head % len(body) + body)
+
+    def data_received(self, data: bytes) -> None:
+        if self.missing == 0:
+            if not data.startswith(b"HTTP/1.1 20"):
+                self.done.set_exception(RuntimeError(data[:300].decode()))
+                return
+            end = data.index(b"\r\n\r\n")
+            at = data.index(b"content-length: ") + 16
+            self.missing = int(data[at : data.index(b"\r\n", at)]) - (len(data) - end - 4)
+        else:
+            self.missing -= len(data)
+        if self.missing == 0:
+            self.times.append(time.perf_counter() - self.begun)
+            self.send()
+
+
+def head(service: Service, method: str, path: str) -> bytes:
+    key = getattr(service, "key", "none")
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", "Content-Length: %d", "", ""]
+    return "\r\n".join(lines).encode()
+
+
+async def load(service: Service, bodies: list[bytes], connections: int, method: str, path: str) -> list[float]:
+    """Send all, as fast as the answers come; the time of each."""
+    loop, times, rest = asyncio.get_running_loop(), list[float](), iter(bodies)
+    ends = [loop.create_future() for _ in range(connections)]
+    for end in ends:
+        made = Connection(rest, head(service, method, path), end, times)
+        await loop.create_connection(lambda made=made: made, "127.0.0.1", service.port)
+    await asyncio.gather(*ends)
+    return times
+
+
+async def paced(service: Service, bodies: list[bytes], rate: float, path: str, connections: int = 200) -> list[float]:
+    """Send at a steady rate whatever the answers do; the time of each from when it was due."""
+    begun = time.perf_counter()
+    due = iter([begun + number / rate for number in range(len(bodies))])
+    rest, times, loop = iter(bodies), list[float](), asyncio.get_running_loop()
+    request_head = head(service, "POST", path)
+
+    class Paced(Connection):
+        def send(self) -> None:
+            when = next(due, None)
+            if when is None:
+                self.transport.close()
+                self.done.set_result(None)
+                return
+            self.begun = when
+            loop.call_at(loop.time() + max(0.0, when - time.perf_counter()), self.go)
+
+        def go(self) -> None:
+            body = next(rest)
+            self.transport.write(self.head % len(body) + body)
+
+    ends = [loop.create_future() for _ in range(connections)]
+    for end in ends:
+        made = Paced(rest, request_head, end, times)
+        await loop.create_connection(lambda made=made: made, "127.0.0.1", service.port)
+    await asyncio.gather(*ends)
+    return times
+
+
+def call(service: Service, path: str, body: object) -> None:
+    uvloop.run(load(service, [json.dumps(body).encode() if body is not None else b""], 1, "POST", path))
+
+
+def requests(count: int) -> list[bytes]:
+    return [json.dumps({"request_id": str(uuid.uuid4())}).encode() for _ in range(count)]
+
+
+def rewards(first: int, count: int) -> list[bytes]:
+    return [
+        json.dumps({"event_id": str(uuid.uuid4()), "decision": first + n, "value": 1.0 if n % 3 else 0.0}).encode()
+        for n in range(count)
+    ]
+
+
+def batched(bodies: list[bytes]) -> list[bytes]:
+    return [b'{"items":[' + b",".join(bodies[n : n + BATCH]) + b"]}" for n in range(0, len(bodies), BATCH)]
+
+
+def opened(path: Path, horizon: int) -> Service:
+    """A service with a market that runs."""
+    service = Service(path)
+    terms = {"market": "m", "mechanism": "h-etc-r", "horizon": horizon}
+    call(service, "/v1/markets", terms | {"parameters": {"agent_rounds": 800, "arm_rounds": 40}, "seed": 1})
+    for agent in range(10):
+        call(service, "/v1/markets/m/agents", {"agent": f"agent{agent}"})
+        for arm in range(5):
+            call(service, f"/v1/markets/m/agents/agent{agent}/arms", {"arm": f"arm{arm}"})
+    call(service, "/v1/markets/m/start", None)
+    for done in range(0, WARM_UP, BATCH):  # past the trial, whose commitments wait for rewards
+        uvloop.run(load(service, batched(requests(BATCH)), 1, "POST", "/v1/markets/m/decisions/batch"))
+        uvloop.run(load(service, batched(rewards(done + 1, BATCH)), 1, "POST", "/v1/markets/m/rewards/batch"))
+    return service
+
+
+def measured(service: Service, what: str, bodies: list[bytes], connections: int, path: str) -> tuple[str, float, float]:
+    """Items a second, and the service's processor time for an item."""
+    items = sum(body.count(b"_id") for body in bodies[:1]) * len(bodies)
+    cpu, begun = service.cpu(), time.perf_counter()
+    uvloop.run(load(service, bodies, connections, "POST", path))
+    seconds = time.perf_counter() - begun
+    return what, items / seconds, (service.cpu() - cpu) / items * 1e6
+
+
+def main() -> None:
+    """Print the table of the bars."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--long", action="store_true", help="ten million decisions as well")
+    options.add_argument("--count", type=int, default=20_000, help="single calls of each kind")
+    options.add_argument("--decisions", type=int, default=10_000_000, help="how many --long makes")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        short(Path(folder) / "short.db", chosen.count)
+        if chosen.long:
+            long(Path(folder) / "long.db", chosen.decisions)
+
+
+def short(path: Path, count: int) -> None:
+    service, many, first = opened(path, 10**8), 20 * count, WARM_UP + 1
+    market = "/v1/markets/m"
+    rows = [
+        (*measured(service, "decisions, batched", batched(requests(many)), 4, f"{market}/decisions/batch"), 100_000),
+        (*measured(service, "rewards, batched", batched(rewards(first, many)), 4, f"{market}/rewards/batch"), 80_000),
+        (*measured(service, "decisions, single", requests(count), 64, f"{market}/decisions"), 6_000),
+        (*measured(service, "rewards, single", rewards(first + many, count), 64, f"{market}/rewards"), 6_000),
+    ]
+    table = new_table(f"SQLite, each durable before its reply; load {os.getloadavg()[0]:.1f}", "calls", "a second",
+                      "bar", "service's µs of processor each")  # fmt: skip
+    for what, rate, cpu, bar in rows:
+        table.add_row(what, f"{rate:,.0f}", f"{bar:,}", f"{cpu:.1f}")
+    print_table(table)
+    table = new_table("Latency at half of the bar, 3,000 single calls a second", "calls", "p50 ms", "p99 ms", "bar")
+    times = sorted(uvloop.run(paced(service, requests(count), 3000.0, f"{market}/decisions")))
+    first += many + count
+    other = sorted(uvloop.run(paced(service, rewards(first, count), 3000.0, f"{market}/rewards")))
+    for what, found in (("decisions", times), ("rewards", other)):
+        cells = (f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99))
+        table.add_row(what, *cells, "25")
+    print_table(table)
+    service.stop()
+
+
+def long(path: Path, decisions: int) -> None:
+    service, market, step = opened(path, 10**8), "/v1/markets/m", max(BATCH, decisions // 20)
+    table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s")
+    for done in range(0, decisions, step):
+        _, made, _ = measured(service, "", batched(requests(step)), 4, f"{market}/decisions/batch")
+        _, paid, _ = measured(service, "", batched(rewards(WARM_UP + done + 1, step)), 4, f"{market}/rewards/batch")
+        table.add_row(f"{done + step:,}", f"{service.megabytes():.0f}", f"{made:,.0f}", f"{paid:,.0f}")
+    print_table(table)
+    service.stop(signal.SIGKILL)
+    print(f"start after kill -9, {2 * decisions:,} entries: {service.start():.1f} s")
+    service.stop()
+    print(f"start after an orderly stop: {service.start():.1f} s")
+    service.stop()
+
+
+if __name__ == "__main__":
+    main()

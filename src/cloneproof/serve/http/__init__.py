@@ -1,0 +1,1 @@
+"""The HTTP API: a plain ASGI application over one service."""

@@ -1,0 +1,248 @@
+"""What each route does: a few lines between the wire and the house."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cloneproof.serve.commands import Decide, Do, Reward
+from cloneproof.serve.entries import decode, owner
+from cloneproof.serve.house import House
+from cloneproof.serve.http import views
+from cloneproof.serve.http.keys import Caller, new_key
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.messages import (
+    AgentRequest,
+    Agents,
+    AgentView,
+    ArmRequest,
+    Balances,
+    DecisionBatch,
+    DecisionReply,
+    DecisionRequest,
+    Decisions,
+    Health,
+    ItemError,
+    KeyRequest,
+    Keys,
+    KeyView,
+    LedgerLine,
+    LedgerPage,
+    Markets,
+    MarketView,
+    NewKey,
+    Progress,
+    Registered,
+    RewardBatch,
+    RewardItem,
+    RewardReply,
+    Rewards,
+    SeasonRequest,
+)
+from cloneproof.serve.protocol import MarketSpec, Refused
+from cloneproof.serve.writer import milliseconds
+
+Answer = tuple[int, Any]
+Params = dict[str, str]
+
+
+async def health(service: Service, caller: Caller | None, params: Params, body: None) -> Answer:
+    """Whether the process lives."""
+    return 200, Health("alive")
+
+
+async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> Answer:
+    """Whether calls are taken: storage is there and the markets are read."""
+    return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
+
+
+async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> Answer:
+    """Declare a market: the mechanism and its terms are public and fixed from then on."""
+
+    def work(house: House, now: int) -> tuple[MarketView, bool]:
+        market, fresh = house.create(body, now)
+        return views.market(market), fresh
+
+    view, fresh = await service.writer.submit(Do(work))
+    return 201 if fresh else 200, view
+
+
+async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """The names of all markets."""
+    return 200, await service.writer.submit(Do(lambda house, now: Markets(sorted(house.markets))))
+
+
+async def show_market(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """The terms of a market and where it stands."""
+    return 200, await service.writer.submit(Do(lambda house, now: views.market(house.market(params["market"]))))
+
+
+async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """How far the season is, with every agent's and arm's statistics."""
+    view: Progress = await service.writer.submit(Do(lambda house, now: views.progress(house.market(params["market"]))))
+    return 200, view
+
+
+async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> Answer:
+    """Register an agent: for this season while it is open, else for the next."""
+    if caller.role == "agent" and caller.agent != body.agent:
+        raise Refused(403, "forbidden", "an agent's key registers that agent alone")
+
+    def work(house: House, now: int) -> Registered:
+        market = house.market(params["market"])
+        entry = market.register_agent(body.agent, now)
+        return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
+
+    reply = await service.writer.submit(Do(work))
+    return 200 if reply.duplicate else 201, reply
+
+
+async def register_arm(service: Service, caller: Caller, params: Params, body: ArmRequest) -> Answer:
+    """Register an arm of an agent: for this season while it is open, else for the next."""
+    agent = params["agent"]
+
+    def work(house: House, now: int) -> Registered:
+        market = house.market(params["market"])
+        entry = market.register_arm(agent, body.arm, now)
+        season = next(arm.season for arm in market.registry.agent(agent).arms if arm.arm == body.arm)
+        return Registered(agent, body.arm, season, entry is None)
+
+    reply = await service.writer.submit(Do(work))
+    return 200 if reply.duplicate else 201, reply
+
+
+async def list_agents(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """All agents with their arms, statistics and balances."""
+
+    def work(house: House, now: int) -> Agents:
+        registry = house.market(params["market"]).registry
+        return Agents([views.agent(record) for record in registry.agents.values()])
+
+    return 200, await service.writer.submit(Do(work))
+
+
+async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """One agent with its arms, statistics and balance."""
+
+    def work(house: House, now: int) -> AgentView:
+        return views.agent(house.market(params["market"]).registry.agent(params["agent"]))
+
+    return 200, await service.writer.submit(Do(work))
+
+
+async def start(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """Close registration; the mechanism runs."""
+
+    def work(house: House, now: int) -> MarketView:
+        market = house.market(params["market"])
+        market.start(now)
+        return views.market(market)
+
+    return 200, await service.writer.submit(Do(work))
+
+
+async def settle(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """End the season: what still waits gets the default reward, and balances are final."""
+
+    def work(house: House, now: int) -> MarketView:
+        market = house.market(params["market"])
+        market.settle(now)
+        return views.market(market)
+
+    return 200, await service.writer.submit(Do(work))
+
+
+async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> Answer:
+    """Open the next season for registration."""
+
+    def work(house: House, now: int) -> tuple[MarketView, bool]:
+        market = house.market(params["market"])
+        entry = market.open_season(body.season, now)
+        return views.market(market), entry is not None
+
+    view, fresh = await service.writer.submit(Do(work))
+    return 201 if fresh else 200, view
+
+
+def _single(reply: DecisionReply | RewardReply | ItemError) -> Answer:
+    return reply.status, reply
+
+
+async def decide(service: Service, caller: Caller, params: Params, body: DecisionRequest) -> Answer:
+    """Whom to serve now; the same `request_id` again gets the same decision."""
+    return _single((await service.writer.submit(Decide(params["market"], (body.request_id,))))[0])
+
+
+async def decide_batch(service: Service, caller: Caller, params: Params, body: DecisionBatch) -> Answer:
+    """Up to 1,000 decisions, a result for each."""
+    requests = [item.request_id for item in body.items]
+    return 200, Decisions(await service.writer.submit(Decide(params["market"], requests)))
+
+
+async def reward(service: Service, caller: Caller, params: Params, body: RewardItem) -> Answer:
+    """Enter a reward; durable before the reply, once and for all."""
+    return _single((await service.writer.submit(Reward(params["market"], (body,))))[0])
+
+
+async def reward_batch(service: Service, caller: Caller, params: Params, body: RewardBatch) -> Answer:
+    """Up to 1,000 rewards, a result for each."""
+    return 200, Rewards(await service.writer.submit(Reward(params["market"], body.items)))
+
+
+async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """Lines of the ledger after a number; an agent gets those that are about it."""
+    after, limit = _number(params, "after", 0, 1 << 40), _number(params, "limit", 100, 1000)
+    number = await service.writer.submit(Do(lambda house, now: house.number(params["market"])))
+    lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, max(1, limit)))
+    shown = [line for line in lines if caller.role != "agent" or owner(decode(line.line)) == caller.agent]
+    return 200, LedgerPage(
+        [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in shown], lines[-1].n if lines else None
+    )
+
+
+async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """Every agent's balance in micro-units."""
+
+    def work(house: House, now: int) -> Balances:
+        agents = house.market(params["market"]).registry.agents
+        return Balances({name: record.balance for name, record in agents.items()})
+
+    return 200, await service.writer.submit(Do(work))
+
+
+async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> Answer:
+    """Make an API key; it is shown this once."""
+    key, record = new_key(body.role, body.agent, milliseconds())
+    await service.writer.in_turn(lambda: service.writer.storage.put_key(record))
+    service.keys.records[record.id] = record
+    return 201, NewKey(key, record.id, record.role, record.agent)
+
+
+async def list_keys(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """All keys, without their secrets."""
+    return 200, Keys([_key(record) for record in service.keys.records.values()])
+
+
+async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """Make a key useless."""
+    record = service.keys.records.get(params["key"])
+    if record is None:
+        raise Refused(404, "unknown_key", "expected the id of a key; list the keys first")
+    gone = msgspec.structs.replace(record, revoked=True)
+    await service.writer.in_turn(lambda: service.writer.storage.put_key(gone))
+    service.keys.records[record.id] = gone
+    return 200, _key(gone)
+
+
+def _key(record: Any) -> KeyView:  # noqa: ANN401
+    return KeyView(record.id, record.role, record.agent, record.created, record.revoked)
+
+
+def _number(params: Params, name: str, default: int, most: int) -> int:
+    text = params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 15 or int(text) > most:
+        raise Refused(422, "invalid", f"expected {name} as a whole number from 0 to {most}, got {text[:20]!r}")
+    return int(text)

@@ -1,0 +1,52 @@
+"""API keys: `cp_ID_SECRET`. Storage has the hash of the secret; a key is shown once and never logged.
+
+The secret has 256 random bits, so one SHA-256 is enough: there is nothing to guess that a slow hash would protect.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import sha256
+from typing import NamedTuple
+
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.storage.interface import KeyRecord, Role
+
+_NOBODY = bytes(32)
+
+
+class Caller(NamedTuple):
+    """Who calls: the key's id, its role, and the agent it speaks for, if it is an agent's."""
+
+    id: str
+    role: Role
+    agent: str | None
+
+
+def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
+    """A fresh key as its owner gets it, and as it is stored."""
+    if (role == "agent") != (agent is not None):
+        raise Refused(422, "invalid", "a key of role agent names its agent, and only such a key does; mend the request")
+    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    return f"cp_{number}_{secret}", KeyRecord(number, role, agent, sha256(secret.encode()).digest(), created)
+
+
+class KeyRing:
+    """The keys in memory, and who a key belongs to."""
+
+    def __init__(self, records: list[KeyRecord]) -> None:
+        self.records = {record.id: record for record in records}
+
+    def caller(self, header: bytes | None) -> Caller:
+        """Who sent this Authorization header; the comparison takes the same time whatever is wrong with it."""
+        text = (header or b"").decode("latin-1")
+        scheme, _, key = text.partition(" ")
+        prefix, _, rest = key.strip().partition("_")
+        number, _, secret = rest.partition("_")
+        record = self.records.get(number)
+        expected = _NOBODY if record is None else record.hash
+        fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
+        if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
+            raise Refused(401, "unauthorized", "expected a valid key as 'Authorization: Bearer cp_..'; check the key")
+        return Caller(record.id, record.role, record.agent)

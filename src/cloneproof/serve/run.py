@@ -1,0 +1,64 @@
+"""Run a service: uvicorn over the application, on loopback unless told otherwise."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from cloneproof.serve.http.app import App
+from cloneproof.serve.http.keys import new_key
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.storage import open_storage
+from cloneproof.serve.storage.interface import Role
+from cloneproof.serve.writer import Writer, milliseconds
+
+
+def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
+    """Serve the storage at a place until told to stop."""
+    storage = open_storage(place)  # in this thread, so that a bad path is one sentence and not a traceback
+    listening = _listening(host, port)
+    app = App(lambda: Service.over(Writer(storage), agent_rate))
+    gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    announce(f"http://{_address(listening)}")
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def create_key(place: str, role: Role, agent: str | None) -> str:
+    """A new key in the storage at a place, which no service may hold at the moment."""
+    storage = open_storage(place)
+    try:
+        key, record = new_key(role, agent, milliseconds())
+        storage.put_key(record)
+    finally:
+        storage.close()
+    return key
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        made = socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as problem:
+        raise ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port") from None
+    return made
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

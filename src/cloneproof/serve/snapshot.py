@@ -1,0 +1,79 @@
+"""Snapshots: the whole state of a market at one entry of its ledger, so that a start need not read all of it.
+
+A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recovered` goes on from one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from cloneproof.mechanisms import Session
+from cloneproof.serve.entries import Entry, Opened, decode
+from cloneproof.serve.ledger import Chain, Head
+from cloneproof.serve.market_engine import MarketEngine
+from cloneproof.serve.protocol import MarketSpec, ServeError
+from cloneproof.serve.replay import follow
+
+VERSION: Final = 1
+
+
+def taken(market: MarketEngine) -> bytes:
+    """The state as text."""
+    body: dict[str, Any] = {
+        "version": VERSION,
+        "n": market.chain.n,
+        "hash": market.chain.hash.hex(),
+        "spec": msgspec.to_builtins(market.spec),
+        "season": market.season,
+        "state": market.state,
+        "at": market.at,
+        "before": market.before,
+        "waits": [list(wait) for wait in market.waits],
+        "oldest": market.oldest,
+        "registry": market.registry.to_dict(),
+        "session": None if market.session is None else market.session.to_json(),
+    }
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def restored(text: bytes) -> MarketEngine:
+    """The market as it was when the snapshot was taken."""
+    body = json.loads(text)
+    if body["version"] != VERSION:
+        raise ServeError(
+            f"expected a snapshot of version {VERSION}, got {body['version']!r}; rebuild it from the ledger"
+        )
+    spec = msgspec.convert(body["spec"], MarketSpec)
+    market = MarketEngine(spec, Chain(Head(body["n"], bytes.fromhex(body["hash"]))))
+    market.season, market.state, market.at, market.before = (
+        body["season"], body["state"], body["at"], body["before"],
+    )  # fmt: skip
+    market.waits.extend(list(wait) for wait in body["waits"])
+    market.oldest = body["oldest"]
+    market.registry.restore(body["registry"])
+    if body["session"] is not None:
+        market.session = Session.from_json(body["session"], market.mechanism)
+    return market
+
+
+def recovered(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
+    """The market after its last stored entry: the snapshot, if any, and the lines that follow it."""
+    rest = iter(lines)
+    if snapshot is not None:
+        market = restored(snapshot)
+    else:
+        first: Entry = decode(next(rest))
+        if not isinstance(first, Opened):
+            raise ServeError(
+                f"expected a ledger that begins with the opening of a market, got {first!r}; restore a copy"
+            )
+        market = MarketEngine.opened(first.spec, first.at)
+        market.chain.take()
+    for line in rest:
+        follow(market, decode(line))
+    market.chain.take()
+    return market

@@ -1,0 +1,75 @@
+"""What the service asks of a storage. One caller at a time, except for `lines`, which may be asked at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from cloneproof.serve.entries import Entry
+from cloneproof.serve.ledger import Appended
+
+Role = Literal["platform", "agent", "auditor"]
+Wanted = Mapping[int, Sequence[str]]
+Found = dict[int, dict[str, Entry]]
+
+
+class StoredMarket(NamedTuple):
+    """A market as it is found at a start: its last snapshot, and the lines after it."""
+
+    number: int
+    name: str
+    snapshot: bytes | None
+    lines: Iterable[bytes]
+
+
+class Line(NamedTuple):
+    """A line of a ledger, and the hash of the chain after it."""
+
+    n: int
+    line: bytes
+    hash: bytes
+
+
+class KeyRecord(msgspec.Struct, frozen=True):
+    """An API key: never the key itself, only the hash of its secret half."""
+
+    id: str
+    role: Role
+    agent: str | None
+    hash: bytes
+    created: int
+    revoked: bool = False
+
+
+class Storage(Protocol):
+    """Ledgers, found by market number; snapshots; keys."""
+
+    def markets(self) -> list[StoredMarket]:
+        """Every market, with what is needed to go on with it."""
+
+    def find(self, wanted: Wanted) -> Found:
+        """The entries that are stored under these keys, of any age."""
+
+    def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        """Store new entries of markets (number, name), all or none; durable when the call returns."""
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether so much was appended that the next start would take long without snapshots."""
+
+    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        """Store snapshots of all markets that changed since the last checkpoint, taken after the last commit."""
+
+    def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""
+
+    def keys(self) -> list[KeyRecord]:
+        """Every API key."""
+
+    def put_key(self, key: KeyRecord) -> None:
+        """Store a new key, or a changed one."""
+
+    def close(self) -> None:
+        """Let go of it; what was committed stays."""

@@ -1,0 +1,209 @@
+"""One SQLite file: write-ahead log, full synchronous commits, one writer.
+
+A commit appends the new lines of each market's ledger in blocks, one row a block; nothing else is written for an entry.
+Ids are found through `seen`; snapshots and ids are written at checkpoints.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from cloneproof.serve.entries import Entry, decode, keys
+from cloneproof.serve.ledger import Appended, chained
+from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.storage.ids import SHIFT, Ids
+from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
+from cloneproof.serve.storage.schema import Connection, migrate
+from cloneproof.serve.storage.seen import CHUNKS, ENTRIES_PER_GENERATION, Chunk, chunked
+
+_BLOCK: Final = 250  # entries a row: small enough to find one quickly
+
+
+def connected(path: str) -> Connection:
+    """A plain connection of the standard library."""
+    made: Any = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    return made  # type: ignore[no-any-return]
+
+
+class SqliteStorage:
+    """A service's whole storage in one file; a second service on the same file is refused."""
+
+    def __init__(
+        self, path: str, connect: Callable[[str], Connection] = connected, interval: int = ENTRIES_PER_GENERATION
+    ) -> None:
+        self._guard = _guarded(path)
+        self._writer = connect(path)
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
+            self._writer.execute(f"PRAGMA {setting}").fetchall()
+        migrate(self._writer)
+        self._reader = connect(path)
+        self._interval = interval
+        self._ids = Ids(self._chunk)
+        self._since = 0  # entries since the last checkpoint
+        last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
+        for generation in range(0 if last is None else last // CHUNKS + 1):
+            span = (generation * CHUNKS, (generation + 1) * CHUNKS)
+            rows = self._writer.execute("SELECT hashes FROM seen WHERE chunk >= ? AND chunk < ?", span)
+            self._ids.old.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+
+    def _chunk(self, generation: int, piece: int) -> Chunk | None:
+        row = self._writer.execute(
+            "SELECT hashes, places FROM seen WHERE chunk = ?", (generation * CHUNKS + piece,)
+        ).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def markets(self) -> list[StoredMarket]:
+        self._ids.forget_new()
+        self._since = 0
+        rows = self._writer.execute(
+            "SELECT number, name, entry, body FROM markets LEFT JOIN snapshots ON market = number ORDER BY number"
+        ).fetchall()
+        return [StoredMarket(number, name, body, self._tail(number, entry or 0)) for number, name, entry, body in rows]
+
+    def _tail(self, market: int, after: int) -> Iterator[bytes]:
+        """The lines after the last checkpoint, whose ids are taken into memory on the way."""
+        for first, lines in self._blocks(self._writer, market, after):
+            for number, line in enumerate(lines, first):
+                if number > after:
+                    self._ids.add(market, [(key, number) for key in keys(decode(line))])
+                    self._since += 1
+                    yield line
+
+    @staticmethod
+    def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, list[bytes]]]:
+        """The stored blocks of a market from the one with entry `after` + 1 on."""
+        base = market << SHIFT
+        start = connection.execute(
+            "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
+        ).fetchone()[0]
+        rows = connection.execute(
+            "SELECT place, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place",
+            (base if start is None else start, base + (1 << SHIFT)),
+        )
+        for place, lines in rows:
+            yield place - base, lines.encode().split(b"\n")
+
+    def find(self, wanted: Wanted) -> Found:
+        found: Found = {}
+        for market, names in wanted.items():
+            here = found[market] = {}
+            for name, number in self._ids.candidates(market, names):
+                entry = self._entry(market, number)
+                if name in keys(entry):
+                    here[name] = entry
+        return found
+
+    def _entry(self, market: int, number: int) -> Entry:
+        base = market << SHIFT
+        place, lines = self._writer.execute(
+            "SELECT place, lines FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (base + number,)
+        ).fetchone()
+        entry: Entry = decode(lines.split("\n")[base + number - place])
+        return entry
+
+    def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        writer = self._writer
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            for market, name, new in appended:
+                if new.first == 1:
+                    writer.execute("INSERT INTO markets VALUES (?, ?)", (market, name))
+                writer.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", self._rows(market, new))
+            writer.execute("COMMIT")
+        except BaseException:
+            writer.execute("ROLLBACK")
+            raise
+        for market, _, new in appended:
+            self._ids.add(market, new.keys)
+            self._since += len(new.lines)
+
+    def _rows(self, market: int, new: Appended) -> Iterator[tuple[int, int, bytes, bytes, str]]:
+        before = new.before
+        for start in range(0, len(new.lines), _BLOCK):
+            lines = new.lines[start : start + _BLOCK]
+            after = new.hashes[min(start + _BLOCK, len(new.lines)) - 1]
+            yield (market << SHIFT) + new.first + start, len(lines), before, after, b"\n".join(lines).decode()
+            before = after
+
+    @property
+    def checkpoint_due(self) -> bool:
+        return self._since >= self._interval
+
+    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        writer, generation = self._writer, self._ids.old.count
+        values, places = self._ids.new()
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            for market, body in snapshots.items():
+                entry = writer.execute(
+                    "SELECT max(place) FROM ledger WHERE place > ? AND place < ?",
+                    (market << SHIFT, (market + 1) << SHIFT),
+                ).fetchone()[0]
+                count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
+                last = entry - (market << SHIFT) + count - 1
+                writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
+            rows = ((generation * CHUNKS + piece, known, where) for piece, known, where in chunked(values, places))
+            writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
+            writer.execute("COMMIT")
+        except BaseException:
+            writer.execute("ROLLBACK")
+            raise
+        if len(values):
+            self._ids.old.add(values)
+        self._ids.forget_new()
+        self._since = 0
+
+    def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        base, found = market << SHIFT, list[Line]()
+        start = self._reader.execute(
+            "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
+        ).fetchone()[0]
+        if start is None:
+            return found
+        rows = self._reader.execute(
+            "SELECT place, hash_before, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
+            (start, base + (1 << SHIFT), limit + 1),
+        )
+        for place, before, text in rows:
+            block = text.encode().split(b"\n")
+            for number, (line, hash_) in enumerate(zip(block, chained(before, block), strict=True), place - base):
+                if after < number <= after + limit:
+                    found.append(Line(number, line, hash_))
+            if place - base + len(block) > after + limit:
+                break
+        return found
+
+    def keys(self) -> list[KeyRecord]:
+        rows = self._writer.execute("SELECT id, role, agent, hash, created, revoked FROM api_keys")
+        return [
+            KeyRecord(number, role, agent, hash_, created, bool(revoked))
+            for number, role, agent, hash_, created, revoked in rows
+        ]
+
+    def put_key(self, key: KeyRecord) -> None:
+        row = (key.id, key.role, key.agent, key.hash, key.created, int(key.revoked))
+        self._writer.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+        os.close(self._guard)
+
+
+def _guarded(path: str) -> int:
+    """A lock that lives as long as this process: two writers would each be right about a different market."""
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise ServeError(f"expected the path of a file in a folder that exists, got {path!r}; make the folder first")
+    handle = os.open(path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise ServeError(f"{path!r} is already served by another process; stop it, or name another file") from None
+    return handle

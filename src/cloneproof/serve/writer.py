@@ -1,0 +1,153 @@
+"""Group commit: gather what has been asked, do it, make it durable in one transaction, then reply to all.
+
+Everything that changes a market happens here, in one task, so there is nothing to lock. While storage writes in its own
+thread, the next group gathers. If storage fails, nothing of the group was acknowledged: everybody in it gets an error
+that says to try again, and the markets are read back from storage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from cloneproof.serve.commands import Command
+from cloneproof.serve.house import House, Known
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.storage.interface import Storage
+
+MOST_IN_A_GROUP: Final = 512
+MOST_WAITING: Final = 20_000
+_TICK: Final = 1.0  # seconds between looks at wait windows where nobody asks for anything
+
+log = logging.getLogger("cloneproof.serve")
+Waiting = list[tuple[Command, "asyncio.Future[Any]"]]
+
+
+def milliseconds() -> int:
+    """The time of the ledger."""
+    return time.time_ns() // 1_000_000
+
+
+class Writer:
+    """The one task that changes markets."""
+
+    def __init__(self, storage: Storage, clock: Callable[[], int] = milliseconds) -> None:
+        self.storage, self._clock = storage, clock
+        self.house = House.recovered(storage)
+        self.ready = True
+        self.groups = self.commands = 0
+        self._thread = ThreadPoolExecutor(1, "storage")
+        self._reader = ThreadPoolExecutor(1, "reader")
+        self._waiting: Waiting = []
+        self._bell = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begin to work, in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def submit(self, command: Command) -> asyncio.Future[Any]:
+        """Have a command done; its reply comes after the commit."""
+        if self._stopping or not self.ready:
+            raise Refused(503, "unavailable", "the service is starting, stopping or its storage failed; try again")
+        if len(self._waiting) >= MOST_WAITING:
+            raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((command, future))
+        self._bell.set()
+        return future
+
+    async def read(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Read from storage beside the writing."""
+        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+
+    async def in_turn(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Do something with the storage in the writing thread, between two of its steps."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _run(self) -> None:
+        while not (self._stopping and not self._waiting):
+            if not self._waiting:
+                self._bell.clear()
+                try:
+                    await asyncio.wait_for(self._bell.wait(), _TICK)
+                except TimeoutError:
+                    if not any(market.overdue(self._clock()) for market in self.house.markets.values()):
+                        continue
+            group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
+            try:
+                replies = await self._done(group)
+            except Exception as problem:
+                log.exception("storage failed; the markets are read back from it")
+                refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
+                replies = [refusal] * len(group)
+                await self._recover()
+            for (_, future), reply in zip(group, replies, strict=True):
+                if future.cancelled():
+                    continue
+                if isinstance(reply, Exception):
+                    future.set_exception(reply)
+                else:
+                    future.set_result(reply)
+
+    async def _done(self, group: Waiting) -> list[Any]:
+        """The replies to a group, after its commit."""
+        house, storage, now = self.house, self.storage, self._clock()
+        known: Known = defaultdict(dict)
+        house.expire(now, known)
+        wanted: defaultdict[int, list[str]] = defaultdict(list)
+        for command, _ in group:
+            asked = command.wanted(house)
+            if asked is not None:
+                wanted[asked[0]].extend(asked[1])
+        if wanted:
+            for number, found in (await self.in_turn(lambda: storage.find(wanted))).items():
+                known[number] |= found
+        replies = [_reply(command, house, known, now) for command, _ in group]
+        appended = house.take()
+        if appended:
+            await self.in_turn(lambda: storage.commit(appended))
+        self.groups += 1
+        self.commands += len(group)
+        if storage.checkpoint_due:
+            await self.checkpoint()
+        return replies
+
+    async def checkpoint(self) -> None:
+        """Write snapshots, so that the next start is short."""
+        snapshots = self.house.snapshots()
+        await self.in_turn(lambda: self.storage.checkpoint(snapshots))
+
+    async def _recover(self) -> None:
+        self.ready = False
+        while not self.ready:
+            try:
+                self.house = await self.in_turn(lambda: House.recovered(self.storage))
+                self.ready = True
+            except Exception:
+                log.exception("storage cannot be read; trying again")
+                await asyncio.sleep(_TICK)
+
+    async def stop(self) -> None:
+        """Finish what was asked, write snapshots, let go of storage."""
+        self._stopping = True
+        self._bell.set()
+        if self._task is not None:
+            await self._task
+        await self.checkpoint()
+        self._thread.shutdown()
+        self._reader.shutdown()
+        self.storage.close()
+
+
+def _reply(command: Command, house: House, known: Known, now: int) -> Any:  # noqa: ANN401
+    try:
+        return command.run(house, known, now)
+    except Refused as refusal:
+        return refusal

@@ -1,0 +1,195 @@
+"""One market: its decisions are those of cp.session; seasons, windows, defaults, late rewards, money."""
+
+import itertools
+from fractions import Fraction
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.mechanisms import CATALOGUE
+from cloneproof.randomness import uniform
+from cloneproof.serve.entries import Decided, Late, decode, encode
+from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.market_engine import MarketEngine
+from cloneproof.serve.protocol import Refused, completed
+from serve_support import spec
+
+PARAMETERS = {
+    "etc": {"arm_rounds": 3},
+    "uniform-etc": {"arm_rounds": 3},
+    "h-etc-r": {"agent_rounds": 8, "arm_rounds": 2},
+    "holdout-h-etc": {"arm_rounds": 2, "score_rounds": 4, "max_arms": 3},
+}
+ARMS = {"ana": 3, "bo": 1, "cy": 2}
+
+
+def market_of(arms=ARMS, **changes):
+    market = MarketEngine.opened(completed(spec(**changes)), at=1000)
+    for agent, count in arms.items():
+        market.register_agent(agent, 1000)
+        for arm in range(count):
+            market.register_arm(agent, f"{agent}-{arm}", 1000)
+    return market
+
+
+def value_of(decision: int) -> float:
+    return round(uniform(99, decision), 3)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_decisions_are_those_of_the_session(name):
+    """Also with rewards that come late and out of order: every third one waits for seven more decisions."""
+    parameters = PARAMETERS.get(name, {})
+    market = market_of(mechanism=name, parameters=parameters, horizon=400)
+    market.start(1000)
+    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=7, share=0.4)
+    held = []
+    for number in range(1, 401):
+        made, wanted = market.decide(f"r{number}", 1000), plain.decide()
+        assert (made.id, made.agent, made.arm, made.phase) == (
+            wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}", wanted.phase,
+        )  # fmt: skip
+        assert made.probability is None or 0 < made.probability <= 1
+        held.append(number)
+        for due in [n for n in held if n % 3 or n + 7 <= number]:
+            market.reward(f"e{due}", due, value_of(due), 1000, None)
+            plain.reward(due, value_of(due))
+            held.remove(due)
+    paid = {agent: sum(payment(ticks(e.reward), 400_000) for e in plain.ledger if e.agent == agent) for agent in ARMS}
+    assert {name: record.balance for name, record in market.registry.agents.items()} == paid
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("etc", "round-robin"),
+        ("etc", "block"),
+        ("etc", "index"),
+        ("uniform-etc", "round-robin"),
+        ("h-etc-r", "block"),
+        ("holdout-h-etc", "round-robin"),
+        ("h-ucb", None),
+        ("ucb1", None),
+    ],
+)
+def test_probabilities_are_frequencies(name, order):
+    """Over many seeds, each sequence of first decisions comes as often as the product of its probabilities says."""
+    parameters = PARAMETERS.get(name, {})
+    if order is not None:
+        parameters = parameters | {"arm_rounds": 2, "order": order}
+    made = cp.mechanism(name, **parameters)
+    runs, rounds = 2000, 4
+    seen, claimed = {}, {}
+    for seed in range(runs):
+        live = cp.session(made, {"ana": 2, "bo": 1}, 100, seed=seed)
+        path, chance = [], 1.0
+        for _ in range(rounds):
+            one = live.decide()
+            chance *= live.probability
+            path.append((one.agent, one.arm))
+            live.reward(one.id, 0.25 if one.agent == "ana" else 0.5)
+        key = tuple(path)
+        seen[key] = seen.get(key, 0) + 1
+        assert claimed.setdefault(key, chance) == pytest.approx(chance)
+    assert sum(claimed.values()) == pytest.approx(1.0)  # every possible path was seen
+    for key, count in seen.items():  # Hoeffding, 8 tests of at most 100 paths at 1e-6 together
+        assert abs(count / runs - claimed[key]) < (21.4 / (2 * runs)) ** 0.5
+
+
+def test_a_probability_is_unknown_where_the_dice_have_no_formula():
+    live = cp.session(cp.mechanism("thompson"), {"ana": 2, "bo": 1}, 100)
+    live.decide()
+    assert live.probability is None
+
+
+def test_registration_after_the_start_waits_for_the_next_season():
+    market = market_of({"ana": 1})
+    market.start(1000)
+    assert market.register_agent("late", 1001).season == 2
+    assert market.register_arm("late", "x", 1001).season == 2
+    assert market.register_arm("ana", "ana-1", 1001).season == 2
+    assert {market.decide(f"r{n}", 1001).arm for n in range(50)} == {"ana-0"}
+    market.settle(1002)
+    assert market.register_arm("ana", "ana-2", 1003).season == 2
+    market.open_season(2, 1004)
+    market.start(1005)
+    second = cp.session(market.mechanism, {"ana": 3, "late": 1}, 10_000, seed=market.season_seed, share=0.4)
+    for number in range(60):
+        made, wanted = market.decide(f"s{number}", 1006), second.decide()
+        assert (made.id, made.agent, made.phase) == (50 + wanted.id, wanted.agent, wanted.phase)
+        market.reward(f"e{number}", made.id, 0.5, 1006, None)
+        second.reward(wanted.id, 0.5)
+    assert market.season_seed != market.spec.seed
+
+
+def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
+    market = market_of(wait_seconds=10.0, default_reward=0.25)
+    market.start(1000)
+    first, second = market.decide("a", 1000), market.decide("b", 6000)
+    assert list(market.expire(11_000)) == []
+    (default,) = market.expire(11_010)  # a window is kept to a thousandth
+    assert (default.id, default.value, default.paid, default.because) == (first.id, 0.25, 100_000, "window")
+    assert not market.awaits(first.id)
+    assert market.awaits(second.id)
+    balance = market.registry.agents[first.agent].balance
+    late = market.reward("e", first.id, 1.0, 12_000, default)
+    assert isinstance(late, Late)
+    assert market.registry.agents[first.agent].balance == balance
+    with pytest.raises(Refused, match="already has a reward"):
+        market.reward("e2", first.id, 1.0, 12_000, None)
+
+
+def test_settlement_pays_the_default_for_what_still_waits():
+    market = market_of(default_reward=0.5)
+    market.start(1000)
+    made = [market.decide(f"r{n}", 1000) for n in range(5)]
+    market.reward("e", made[2].id, 1.0, 1000, None)
+    market.settle(1001)
+    assert sum(record.balance for record in market.registry.agents.values()) == 4 * 200_000 + 400_000
+    with pytest.raises(Refused, match="settled"):
+        market.decide("more", 1002)
+    assert market.settle(1003) is None
+
+
+def test_time_never_runs_backwards():
+    market = market_of()
+    market.start(5000)
+    assert [market.decide("a", 4000).at, market.decide("b", 6000).at] == [5000, 6000]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"share": 0.12345678}, "6 decimals"),
+        ({"mechanism": "h-etcr"}, "did you mean"),
+        ({"default_reward": 2.0}, "default reward"),
+        ({"mechanism": "thompson", "parameters": {}, "rewards": {"family": "gaussian", "sd": 0.1}}, "0, 1"),
+        ({"parameters": {}}, "needs agent_rounds"),
+        ({"rewards": "cauchy"}, "cauchy"),
+    ],
+)
+def test_bad_terms_are_refused_in_one_sentence(changes, words):
+    with pytest.raises(Refused, match=words) as caught:
+        completed(spec(**changes))
+    assert "\n" not in caught.value.message
+
+
+def test_parameters_follow_from_what_is_declared_and_never_from_registrations():
+    declared = {"max_originals": 2, "gap": 0.5, "agent_gap": 0.2, "max_agents": 3, "horizon": 100_000}
+    whole = completed(spec(mechanism="holdout-h-etc", parameters={}, **declared))
+    agents = [cp.Agent(f"{n}", 2, cp.Uniform(0, 1)) for n in range(3)]
+    by_hand = cp.Market(agents, 100_000, gap=0.5, agent_gap=0.2)
+    assert whole.parameters == dict(cp.mechanism("holdout-h-etc", market=by_hand).parameters)
+
+
+def test_money_is_exact():
+    for value, share in itertools.product((0.0, 1.0, 0.1, 1 / 3, 0.9999999, 0.0000005), (1, 400_000, 1_000_000)):
+        exact = Fraction(round(Fraction(value) * 2**60), 2**60) * share
+        assert abs(payment(ticks(value), share) - exact) <= Fraction(1, 2)
+    assert payment(ticks(-2.5), 1_000_000) == -2_500_000
+
+
+def test_a_line_is_read_back_as_it_was_written():
+    entry = Decided(3, 5, 1, "ana", "a", "trial", 1 / 3, 'quo"te\n\u2028')
+    assert decode(encode(entry)) == entry
+    assert b"\n" not in encode(entry)

@@ -1,0 +1,78 @@
+"""The OpenAPI document is true: calls made up from it are answered as it says, and never with a fault of ours."""
+
+import os
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from cloneproof.serve.http.app import App
+from cloneproof.serve.http.keys import new_key
+from cloneproof.serve.http.openapi import document
+from cloneproof.serve.http.routes import ROUTES
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.storage import MemoryStorage
+from cloneproof.serve.writer import Writer
+from serve_support import TERMS
+
+EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "8"))
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+schema = schemathesis.openapi.from_dict(document(ROUTES))
+
+
+@pytest.fixture(scope="module")
+def served():
+    """A real server in a thread; its address and a platform's key."""
+    storage = MemoryStorage()
+    key, record = new_key("platform", None, 0)
+    storage.put_key(record)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = App(lambda: Service.over(Writer(storage)))
+    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}) as api:
+        api.post("/v1/markets", json=TERMS)
+        api.post("/v1/markets/feed/agents", json={"agent": "ana"})
+        api.post("/v1/markets/feed/agents/ana/arms", json={"arm": "x"})
+        api.post("/v1/markets/feed/start")
+    yield address, key
+    server.should_exit = True
+    thread.join()
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)
+def test_the_document_is_true(case, served):
+    address, key = served
+    if "market" in (case.path_parameters or {}) and len(str(case.path_parameters["market"])) % 2:
+        case.path_parameters["market"] = "feed"  # half of the calls meet a market
+    case.call_and_validate(base_url=address, headers={"Authorization": f"Bearer {key}"}, checks=CHECKS)
+
+
+def test_the_document_names_every_route_and_role():
+    made = document(ROUTES)
+    for route in ROUTES:
+        operation = made["paths"][route.path][route.method.lower()]
+        assert operation["summary"]
+        assert operation.get("x-roles", []) == sorted(route.roles)
+        assert ("security" in operation) == bool(route.roles)

@@ -1,0 +1,305 @@
+"""The whole API against a model of a few dicts, on every storage, with restarts in between."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from msgspec.structs import replace
+
+from cloneproof.mechanisms import session
+from cloneproof.serve import commands
+from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.market_engine import MarketEngine
+from cloneproof.serve.protocol import made_mechanism
+from cloneproof.serve.registry import Registry
+from cloneproof.serve.replay import Misfit, replayed
+from cloneproof.serve.storage import MemoryStorage
+from serve_support import Clock, Desk, spec, sqlite
+
+FEED = "/v1/markets/feed"
+WINDOW = 10_000
+names = st.sampled_from(["ana", "bo", "cy"])
+ids = st.integers(0, 5)
+decisions = st.integers(1, 8)
+values = st.sampled_from([0.0, 0.25, 1.0])
+
+
+class Market(RuleBasedStateMachine):
+    """Random calls; the model says what each must answer."""
+
+    def __init__(self):
+        super().__init__()
+        self.desk = Desk(self.new_storage())
+        self.arms: dict[str, list[tuple[str, int]]] = {}  # by agent: arm and the season it plays from
+        self.state, self.season, self.before = "open", 1, 0
+        self.plain = None
+        self.requests: dict[str, dict] = {}
+        self.decided: dict[int, dict] = {}  # by decision: how it stands
+        self.events: dict[str, tuple[int, float, str]] = {}
+        self.balances: dict[str, int] = {}
+
+    def new_storage(self):
+        return MemoryStorage()
+
+    def post(self, path, body=None):
+        return self.desk.call("POST", f"{FEED}{path}", body)
+
+    @initialize(started=st.sampled_from([True, True, False]))
+    def create(self, started):
+        terms = {"wait_seconds": WINDOW / 1000, "default_reward": 0.25, "horizon": 20, "max_arms": 3}
+        self.spec = spec(**terms)
+        body = {key: getattr(self.spec, key) for key in ("market", "mechanism", "parameters", "share", "seed", *terms)}
+        assert self.desk.call("POST", "/v1/markets", body).status_code == 201
+        if started:
+            for agent, arms in (("ana", "wx"), ("bo", "w")):
+                self.register_agent(agent)
+                for arm in arms:
+                    self.register_arm(agent, arm)
+            self.start()
+
+    @rule(agent=names)
+    def register_agent(self, agent):
+        reply = self.post("/agents", {"agent": agent})
+        assert reply.status_code == (200 if agent in self.arms else 201)
+        self.arms.setdefault(agent, [])
+        self.balances.setdefault(agent, 0)
+
+    @rule(agent=names, arm=st.sampled_from("wxyz"))
+    def register_arm(self, agent, arm):
+        reply = self.post(f"/agents/{agent}/arms", {"arm": arm})
+        if agent not in self.arms:
+            assert reply.status_code == 404
+            return
+        mine = dict(self.arms[agent])
+        if arm in mine:
+            assert (reply.status_code, reply.json()["season"]) == (200, mine[arm])
+        elif len(mine) == 3:
+            assert (reply.status_code, reply.json()["error"]) == (409, "quota")
+        else:
+            season = self.season + (self.state != "open")
+            assert (reply.status_code, reply.json()["season"]) == (201, season)
+            self.arms[agent].append((arm, season))
+
+    def playing(self):
+        found = {agent: sum(since <= self.season for _, since in arms) for agent, arms in self.arms.items()}
+        return {agent: count for agent, count in found.items() if count}
+
+    @rule()
+    def start(self):
+        reply = self.post("/start")
+        if self.state == "open" and self.playing():
+            seed = (
+                self.spec.seed if self.season == 1 else self.desk.app._service.writer.house.market("feed").season_seed
+            )
+            self.plain = session(made_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
+            self.state = "running"
+        assert reply.status_code == (200 if self.state == "running" else 409)
+
+    @rule(number=ids)
+    def decide(self, number):
+        reply = self.post("/decisions", {"request_id": f"r{number}"})
+        self.check_decision(f"r{number}", reply.status_code, reply.json())
+
+    @rule(numbers=st.lists(ids, min_size=1, max_size=6))
+    def decide_batch(self, numbers):
+        reply = self.post("/decisions/batch", {"items": [{"request_id": f"b{number}"} for number in numbers]})
+        for number, one in zip(numbers, reply.json()["results"], strict=True):
+            self.check_decision(f"b{number}", one["status"], one)
+
+    def check_decision(self, request, status, reply):
+        if request in self.requests:
+            assert reply == self.requests[request] | {"duplicate": True}
+        elif self.state != "running" or self.plain.round == 20:
+            assert status == 409
+        else:
+            wanted = self.plain.decide()
+            arm = self.arms[wanted.agent][wanted.arm][0]
+            assert (status, reply["agent"], reply["arm"], reply["phase"]) == (200, wanted.agent, arm, wanted.phase)
+            assert reply["decision"] == self.before + wanted.id
+            self.requests[request] = reply
+            self.decided[reply["decision"]] = {"at": self.desk.clock.now, "agent": wanted.agent, "how": "waits"}
+
+    @rule(event=ids, decision=decisions, value=values)
+    def reward(self, event, decision, value):
+        reply = self.post("/rewards", {"event_id": f"e{event}", "decision": decision, "value": value})
+        self.check_reward(f"e{event}", decision, value, reply.status_code, reply.json())
+
+    @rule(items=st.lists(st.tuples(ids, decisions, values), min_size=1, max_size=6))
+    def reward_batch(self, items):
+        sent = [{"event_id": f"f{event}", "decision": decision, "value": value} for event, decision, value in items]
+        reply = self.post("/rewards/batch", {"items": sent})
+        for one, result in zip(sent, reply.json()["results"], strict=True):
+            self.check_reward(one["event_id"], one["decision"], one["value"], result["status"], result)
+
+    def check_reward(self, event, decision, value, status, reply):
+        known = self.decided.get(decision)
+        if event in self.events:
+            same = self.events[event][:2] == (decision, value)
+            assert status == (200 if same else 409)
+            assert reply.get("result", "conflict") == ("duplicate" if same else "conflict")
+        elif known is None:
+            assert status == 404
+        elif known["how"] == "waits":
+            assert (status, reply["result"]) == (200, "recorded")
+            assert reply["paid"] == payment(ticks(value), 400_000)
+            self.pay(decision, value, "rewarded")
+            self.events[event] = (decision, value, "recorded")
+        elif known["how"] == "default":
+            assert (status, reply["result"], reply["paid"]) == (200, "late", 0)
+            known["how"] = "late"
+            self.events[event] = (decision, value, "late")
+        else:
+            assert status == 409
+
+    def pay(self, decision, value, how):
+        known = self.decided[decision]
+        known["how"] = how
+        self.balances[known["agent"]] += payment(ticks(value), 400_000)
+        self.plain.reward(decision - self.before, value)
+
+    @rule(pause=st.sampled_from([1000, 4000, 11_000]))
+    def time_passes(self, pause):
+        """Windows are kept in steps, so the clock moves by more than a step."""
+        self.desk.clock.now += pause
+        for decision, known in self.decided.items():
+            if known["how"] == "waits" and known["at"] + WINDOW + 10 <= self.desk.clock.now:
+                self.pay(decision, 0.25, "default")
+
+    @precondition(lambda self: self.state == "running" and self.plain.round >= 5)
+    @rule()
+    def settle(self):
+        assert self.post("/settle").status_code == 200
+        for decision, known in self.decided.items():
+            if known["how"] == "waits":
+                self.pay(decision, 0.25, "default")
+        self.before += self.plain.round
+        self.state, self.plain = "settled", None
+
+    @rule(season=st.integers(2, 4))
+    def open_season(self, season):
+        reply = self.post("/seasons", {"season": season})
+        if self.state == "settled" and season == self.season + 1:
+            assert reply.status_code == 201
+            self.season, self.state = season, "open"
+        else:
+            assert reply.status_code == (200 if season == self.season else 409)
+
+    @rule()
+    def look_at_the_balances(self):
+        assert self.desk.call("GET", f"{FEED}/balances").json() == {"balances": self.balances}
+
+    def teardown(self):
+        try:
+            self.look_at_the_balances()
+            done = replayed([(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)])
+            assert {name: one.balance for name, one in done.market.registry.agents.items()} == self.balances
+        finally:
+            self.desk.close()
+
+
+class MarketOnSqlite(Market):
+    """The same on a file, with a checkpoint every few entries and restarts, orderly or not."""
+
+    def new_storage(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "market.db"
+        return sqlite(self.path, interval=7)
+
+    @rule(orderly=st.booleans())
+    def restart(self, orderly):
+        clock, key = self.desk.clock, self.desk.key
+        if orderly:
+            self.desk.close()
+        else:
+            self.desk.storage.close()  # the process is gone: no last words, no snapshot
+            self.desk.runner.close()
+        self.desk = reopened(self.path, clock, key)
+
+    def teardown(self):
+        try:
+            super().teardown()
+        finally:
+            self.folder.cleanup()
+
+
+def reopened(path: Path, clock: Clock, key: str) -> Desk:
+    made = Desk(sqlite(path, interval=7))
+    made.clock.now, made.key = clock.now, key
+    return made
+
+
+@pytest.mark.parametrize("machine", [Market, MarketOnSqlite])
+def test_the_api_is_the_model(machine):
+    examples = int(os.environ.get("CLONEPROOF_STATEFUL_EXAMPLES", "10"))
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None))
+
+
+def no_old_entries(monkeypatch):
+    monkeypatch.setattr(commands.Decide, "wanted", lambda self, house: None)
+
+
+def events_only_inside_a_decision(monkeypatch):
+    real = commands._rewarded
+
+    def broken(market, item, seen, now):
+        return real(market, replace(item, event_id=f"{item.event_id} {item.decision}"), seen, now)
+
+    monkeypatch.setattr(commands, "_rewarded", broken)
+
+
+def late_rewards_pay(monkeypatch):
+    real = MarketEngine._late
+
+    def broken(self, event, decision, value, at, defaulted):
+        entry = real(self, event, decision, value, at, defaulted)
+        self.registry.agents[entry.agent].balance += 1
+        return entry
+
+    monkeypatch.setattr(MarketEngine, "_late", broken)
+
+
+def windows_that_never_end(monkeypatch):
+    monkeypatch.setattr(MarketEngine, "expire_one", lambda self, at: None)
+
+
+def late_arms_play_at_once(monkeypatch):
+    monkeypatch.setattr(MarketEngine, "next_registration", property(lambda self: self.season))
+
+
+def snapshots_without_balances(monkeypatch):
+    real = Registry.restore
+
+    def broken(self, state):
+        real(self, state)
+        for record in self.agents.values():
+            record.balance = 0
+
+    monkeypatch.setattr(Registry, "restore", broken)
+
+
+@pytest.mark.parametrize(
+    ("machine", "plant"),
+    [
+        (Market, no_old_entries),
+        (Market, events_only_inside_a_decision),
+        (Market, late_rewards_pay),
+        (Market, windows_that_never_end),
+        (Market, late_arms_play_at_once),
+        (MarketOnSqlite, snapshots_without_balances),
+    ],
+)
+def test_a_planted_fault_is_caught(machine, plant, monkeypatch):
+    plant(monkeypatch)
+    quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])
+    with pytest.raises((AssertionError, Misfit)):
+        run_state_machine_as_test(machine, settings=quick)

@@ -1,0 +1,158 @@
+"""Storages: ids of any age, restarts with and without snapshots, one writer at a time, migrations."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from cloneproof.serve.entries import Decided, keys
+from cloneproof.serve.house import House
+from cloneproof.serve.ledger import Chain
+from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.storage import MemoryStorage, open_storage
+from cloneproof.serve.storage import seen as seen_module
+from cloneproof.serve.storage.schema import MIGRATIONS
+from cloneproof.serve.storage.seen import Generations, chunked, hashes
+from serve_support import spec, sqlite
+
+
+def played(storage, rounds, house=None, offset=0):
+    """A house that decides and rewards, and checkpoints when storage asks for it."""
+    if house is None:
+        house = House()
+        market, _ = house.create(spec(horizon=10**6), 1000)
+        for agent in ("ana", "bo"):
+            market.register_agent(agent, 1000)
+            market.register_arm(agent, "x", 1000)
+        market.start(1000)
+        storage.commit(house.take())
+    market = house.market("feed")
+    for number in range(offset, offset + rounds):
+        made = market.decide(f"r{number}", 1000 + number)
+        if number % 5:
+            market.reward(f"e{number}", made.id, 0.5, 1000 + number, None)
+        if number % 20 == 0:
+            storage.commit(house.take())
+            if storage.checkpoint_due:
+                storage.checkpoint(house.snapshots())
+    new = house.take()
+    if new:
+        storage.commit(new)
+    return house
+
+
+def state_of(house):
+    market = house.market("feed")
+    return market.chain.head, market.registry.to_dict(), market.session.to_json(), list(market.waits)
+
+
+@pytest.mark.parametrize("interval", [50, 333, 10**6])
+def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
+    storage = sqlite(tmp_path / "a.db", interval)
+    played(storage, 1000)
+    storage.close()
+    storage = sqlite(tmp_path / "a.db", interval)
+    House.recovered(storage)
+    wanted = [f"q:r{n}" for n in range(1100)] + [f"e:e{n}" for n in range(1100)] + [f"q:e{n}" for n in range(1000)]
+    found = storage.find({1: wanted, 2: ["q:r1"]})
+    assert found[2] == {}
+    assert set(found[1]) == {f"q:r{n}" for n in range(1000)} | {f"e:e{n}" for n in range(1000) if n % 5}
+    assert all(name in keys(entry) for name, entry in found[1].items())
+    storage.close()
+
+
+@pytest.mark.parametrize("interval", [50, 333, 10**6])
+def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
+    memory = MemoryStorage()
+    unbroken = played(memory, 700)
+    storage = sqlite(tmp_path / "a.db", interval)
+    house = played(storage, 400)
+    storage.close()
+    storage = sqlite(tmp_path / "a.db", interval)
+    house = played(storage, 300, House.recovered(storage), 400)
+    assert state_of(house) == state_of(unbroken) == state_of(House.recovered(memory))
+    assert [one.line for one in storage.lines(1, 0, 10**6)] == [one.line for one in memory.lines(1, 0, 10**6)]
+    assert storage.lines(1, 10, 7) == memory.lines(1, 10, 7)
+    assert storage.lines(1, 10**6, 7) == storage.lines(9, 0, 7) == []
+    storage.close()
+
+
+def test_colliding_hashes_do_not_confuse_ids(tmp_path, monkeypatch):
+    """With hashes of two bits nearly everything collides, and the entries have the last word."""
+    real = hashes
+    monkeypatch.setattr("cloneproof.serve.storage.ids.hashes", lambda market, names: real(market, names) & np.uint64(3))
+    storage = sqlite(tmp_path / "a.db", 40)
+    played(storage, 120)
+    found = storage.find({1: [f"q:r{n}" for n in range(200)]})[1]
+    assert {name: entry.request for name, entry in found.items()} == {f"q:r{n}": f"r{n}" for n in range(120)}
+    storage.close()
+
+
+def test_the_filter_never_forgets_and_rarely_errs():
+    pieces: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+    reads = []
+
+    def read(generation, piece):
+        reads.append(generation)
+        return pieces.get((generation, piece))
+
+    index = Generations(read)
+    for generation in range(70):  # more than fit side by side
+        values = hashes(1, [f"{generation}:{n}" for n in range(500)])
+        places = np.arange(500, dtype=np.int64) + 1000 * generation
+        for piece, known, where in chunked(values, places):
+            pieces[generation, piece] = (known, where)
+        index.add(values)
+    for generation in (0, 63, 64, 69):
+        values = hashes(1, [f"{generation}:{n}" for n in range(500)])
+        assert sorted(index.find(values)) == [(n, 1000 * generation + n) for n in range(500)]
+    reads.clear()
+    assert list(index.find(hashes(1, [f"new {n}" for n in range(500)]))) == []
+    assert len(reads) < 5  # 35,000 questions to sparse filters
+
+
+def test_a_full_filter_errs_as_often_as_its_size_says():
+    reads = []
+    index = Generations(lambda generation, piece: reads.append(1))
+    rng = np.random.default_rng(0)
+    index.add(rng.integers(0, 2**64, seen_module.ENTRIES_PER_GENERATION, dtype=np.uint64))
+    list(index.find(rng.integers(0, 2**64, 200_000, dtype=np.uint64)))
+    rate = (1 - np.exp(-6 / 16)) ** 6  # 9.3e-4
+    assert abs(len(reads) / 200_000 - rate) < 5 * (rate / 200_000) ** 0.5 + 0.2 * rate
+
+
+def test_two_services_cannot_share_a_file(tmp_path):
+    storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="already served"):
+        open_storage(str(tmp_path / "a.db"))
+    storage.close()
+    open_storage(str(tmp_path / "a.db")).close()
+
+
+def test_foreign_and_future_files_are_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "foreign.db") as connection:
+        connection.execute("CREATE TABLE t (x)")
+    with pytest.raises(ServeError, match="another SQLite file"):
+        open_storage(str(tmp_path / "foreign.db"))
+    sqlite(tmp_path / "future.db").close()
+    with sqlite3.connect(tmp_path / "future.db") as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(ServeError, match="open it with the cloneproof that wrote it"):
+        open_storage(str(tmp_path / "future.db"))
+    with pytest.raises(ServeError, match="folder"):
+        open_storage(str(tmp_path / "none" / "a.db"))
+
+
+def test_a_failed_commit_leaves_nothing_behind(tmp_path):
+    storage = sqlite(tmp_path / "a.db")
+    played(storage, 10)
+    before = storage.lines(1, 0, 100)
+    chain = Chain()
+    chain.append(Decided(1, 1, 1, "ana", "x", "play", 1.0, "q"))
+    new = chain.take()
+    with pytest.raises(sqlite3.IntegrityError):
+        storage.commit([(2, "other", new), (1, "feed", new)])
+    assert storage.lines(1, 0, 100) == before
+    assert storage.lines(2, 0, 100) == []
+    assert storage.find({2: ["q:q"]}) == {2: {}}
+    storage.close()
