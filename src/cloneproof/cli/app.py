@@ -7,8 +7,8 @@ import typer
 from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
-from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.replay import replay
+from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.serve import serve
 from cloneproof.cli.simulate import simulate
 from cloneproof.cli.sweep import sweep
