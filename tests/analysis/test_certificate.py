@@ -303,7 +303,7 @@ def test_hostile_certificates_are_refused_before_the_work(certificates):
     long = with_change(attack, ("mechanism", "arm", "rounds"), 19_000)
     for hostile in (
         with_change(long, ("mechanism", "agent", "rounds"), 19_999),
-        with_change(attack, ("witness", "copies", "ana"), [9_000, 9_000]),
+        with_change(attack, ("witness", "copies", "ana"), [10**6, 10**6]),
         with_change(attack, ("witness", "copies", "ana"), [10**14, 1]),
         with_change(proof, ("argument", "from_arms"), 10**15),
         with_change(proof, ("market", "agents", 0, "priors"), [[[k / 512, 1 / 512] for k in range(512)]] * 9),
