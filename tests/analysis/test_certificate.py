@@ -295,3 +295,19 @@ def test_the_checker_is_small_and_on_its_own():
     imported = [line for line in text.splitlines() if line.startswith(("from cloneproof", "import cloneproof"))]
     assert len(imported) == 1
     assert "certificate.document" in imported[0]
+
+
+def test_hostile_certificates_are_refused_before_the_work(certificates):
+    """Numbers within the format that would take hours: the work is counted before it is done."""
+    attack, proof = certificates["exploitable"], certificates["clone-proof"]
+    long = with_change(attack, ("mechanism", "arm", "rounds"), 19_000)
+    for hostile in (
+        with_change(long, ("mechanism", "agent", "rounds"), 19_999),
+        with_change(attack, ("witness", "copies", "ana"), [10**6, 10**6]),
+        with_change(attack, ("witness", "copies", "ana"), [10**14, 1]),
+        with_change(proof, ("argument", "from_arms"), 10**15),
+        with_change(proof, ("market", "agents", 0, "priors"), [[[k / 512, 1 / 512] for k in range(512)]] * 9),
+    ):
+        found = check(hostile)
+        assert not found.accepted
+        assert found.seconds < 60  # minutes below what the work would take

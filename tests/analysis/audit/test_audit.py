@@ -50,7 +50,7 @@ def samples_only(monkeypatch):
 def test_planted_weaknesses_of_1_and_10_percent_are_found_by_samples_among_harmless_ones(samples_only):
     """Of known size by the exact engine, which the sampled audit may not ask; its interval has the exact gain in it."""
     market = one_agent(HALF, 3000)
-    assert not [m for m in (60, 90, 120) if sampled_audit(market, m, 1024).verdict == "exploitable"]
+    assert not [m for m in (60, 90, 120) if sampled_audit(market, m, 128).verdict == "exploitable"]
     for m, size in ((5, 0.009), (2, 0.088)):
         found = sampled_audit(market, m, 1 << 15)
         assert (found.verdict, found.worst.gain.kind) == ("exploitable", "confidence")
@@ -118,11 +118,11 @@ def test_no_false_alarm_in_60_sampled_audits_of_the_same(samples_only):
     """
     draw, sampled = random.Random(7), 0
     for number in range(60):
-        market, mechanism = clone_proof_by_construction(draw, number, [3, 10, 40, 200])
-        found = cp.audit(market, mechanism, max_copies=2, runs=256, seed=number)
+        market, mechanism = clone_proof_by_construction(draw, number, [3, 10, 40])
+        found = cp.audit(market, mechanism, max_copies=2, runs=64, seed=number)
         sampled += len(found.samples)
         assert found.verdict != "exploitable", (market, found.scope)
-    assert sampled > 400
+    assert sampled > 300
 
 
 def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cloneproof.analysis.audit import arguments
@@ -15,6 +16,8 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import HoldOut
 
 MOST_SAMPLED_HORIZONS = 50
+MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
+FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
 def sampled_results(question: Question, runs: int | None, seed: int, clock: Clock) -> list[Searched]:
@@ -34,8 +37,26 @@ def sampled_results(question: Question, runs: int | None, seed: int, clock: Cloc
                 results.append(_argued(question, agent, horizon, argument))
             else:
                 candidates += [Candidate(agent, horizon, own) for own in _vectors(question, agent, horizon)]
+    _check_size(question, [one.horizon for one in candidates], clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
     return results + race(question, candidates, runs, seed, clock, budget)
+
+
+def _check_size(question: Question, horizons: Iterable[int], clock: Clock) -> None:
+    """Refuse what cannot come to anything: runs too long to be stepped, or of which a budget affords not one pair."""
+    for horizon in set(horizons):
+        if not any(rule.commits for rule in question.mechanisms[horizon].rules):  # a commitment costs no rounds
+            if horizon > MOST_STEPPED:
+                raise EngineError(
+                    f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {horizon}; "
+                    "ask for a shorter horizon"
+                )
+            seconds = 2 * horizon / FASTEST
+            if clock.budget is not None and seconds > clock.budget:
+                raise EngineError(
+                    f"one pair of runs of {horizon} rounds takes at least {seconds:.1g} s, more than the budget of "
+                    f"{clock.budget:g} s; give more time, or ask for a shorter horizon"
+                )
 
 
 def _argued(question: Question, agent: str, horizon: int, argument: str) -> Searched:

@@ -17,7 +17,7 @@ from typing import Any
 
 from flint import arb, arb_poly, fmpq, fmpz
 
-from cloneproof.analysis.certificate.document import LARGEST, Game, number, require, whole
+from cloneproof.analysis.certificate.document import Game, number, require, whole
 
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
 Ball = Any
@@ -48,7 +48,7 @@ def _late(game: Game, arms: int) -> Ball:
     cap, total = arms * game.m, arb(0)
     if game.trial is not None:  # not drawn round by round
         return _ball(sum((chance * max(0, rounds - cap) for chance, rounds in game.trial), Fraction(0)))
-    require(game.horizon <= 50 * LARGEST, f"a uniform choice over more than {50 * LARGEST} rounds is too long")
+    game.spend(2 * game.horizon)
     term = arb(1) / arb(game.n) ** game.horizon  # P(H = T), and on downwards
     for h in range(game.horizon, cap, -1):
         total += term * (h - cap)
@@ -60,15 +60,15 @@ def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[Types, Fra
     """Every multiset of realised means with its probability."""
     priors, found = game.priors[name], dict[Types, Fraction]()
     require(len(copies) == len(priors) and sum(copies) > 0, f"{name!r} has other originals than {copies}")
-    require(
-        math.prod(len(p) for p in priors) <= LARGEST and sum(copies) <= LARGEST // 2, "too many realisations or arms"
-    )
+    game.spend(10 * math.prod(len(p) for p in priors) + 100 * sum(copies))
     for drawn in product(*priors):
         arms = dict[Fraction, int]()
         for (value, _), copied in zip(drawn, copies, strict=True):
             arms[value] = arms.get(value, 0) + copied
         types = tuple(sorted((value, copied) for value, copied in arms.items() if copied))
         found[types] = found.get(types, Fraction(0)) + math.prod((w for _, w in drawn), start=Fraction(1))
+    commitments = sum(len(types) * (100 + game.m // 4 + sum(copies)) for types in found if len(types) > 1)
+    game.spend(game.m * commitments * game.bernoulli)
     return found
 
 
@@ -141,6 +141,7 @@ def _cut_short(game: Game, types: Types, arms: int) -> Iterator[tuple[Ball, list
         for drawn in product(*(range(min(count, draws) + 1) for count in left[:-1])):
             taken = (*drawn, draws - sum(drawn))
             if 0 <= taken[-1] <= left[-1]:
+                game.spend(game.length * len(types) * (2 + game.length // 400))
                 ways = math.prod(math.comb(c, d) for c, d in zip(left, taken, strict=True))
                 chance = Fraction(ways, math.comb(sum(left), draws)) * (Fraction(counts[begun], arms) if part else 1)
                 more = [step * d + (part if t == begun else 0) for t, d in enumerate(taken)]
@@ -149,6 +150,7 @@ def _cut_short(game: Game, types: Types, arms: int) -> Iterator[tuple[Ball, list
 
 def _jointly(game: Game, types: Types, left: int) -> list[Ball]:
     """All successes of the trial, summed over every best value s of exploration and every number of ties there."""
+    game.spend(len(types) * game.m**2 * sum(count for _, count in types) ** 3)
     laws, skipped = [_law(v, game.m) for v, _ in types], arb(0)
     below, totals = [arb(0)] * len(types), [arb_poly([0])] * len(types)
     for s in range(game.m + 1):
@@ -194,6 +196,7 @@ def _own(game: Game, name: str, copies: tuple[int, ...]) -> _Own:
         part, prize = varied if len(types) > 1 else level, _ball(weight) * _prize(game, types)
         for key, chance in _score(game, types).items() if game.contested else ():
             part[key] = part.get(key, arb(0)) + chance * prize
+    game.spend(len(realised) * game.scored if game.contested else 0)
     mean = sum((weight * _mean(types) for types, weight in realised.items()), Fraction(0))
     return _Own(sum(copies), mean, excess, varied, level)
 
@@ -234,10 +237,8 @@ def attack(data: dict[str, Any], tolerance: Fraction) -> str:
         middle, error = number(witness[key]["value"], -math.inf), number(witness[key]["error"])
         require(abs(value - _ball(middle)) <= _ball(error), f"{key!r} is not as claimed but {value.str(12)}")
     require(copied - honest > _ball(tolerance) * honest and copied > honest, "the gain is not above the tolerance")
-    gain = f"{(copied - honest).str(8, radius=False)} on {honest.str(8, radius=False)}"
-    return (
-        f"{name!r} gains {gain} with copies {copies[name]}, against the witness's opponents over {game.horizon} rounds"
-    )
+    gain = f"{(copied - honest).str(8, radius=False)} on {honest.str(8, radius=False)} with copies {copies[name]}"
+    return f"{name!r} gains {gain}, against the witness's opponents over {game.horizon} rounds"
 
 
 def _gains(game: Game, honest: _Own, own: _Own, tolerance: Ball) -> Iterator[Ball]:
@@ -294,6 +295,4 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
         fine = top <= 0 and all(gain * _ball(game.share) <= top for gain in _gains(game, honest, own, _ball(tolerance)))
         require(fine, f"the bound of {bound!r} for a vector of {own.arms} arms does not hold, or proves nothing")
     beyond = f" by more than {float(tolerance):g} of it" if tolerance else ""
-    return (
-        f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds, whatever the others are and do"
-    )
+    return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds, whatever the others do"

@@ -13,7 +13,8 @@ FORMAT, VERSION = "cloneproof certificate", 1
 KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
 
 
-LARGEST = 20_000  # rewards of one law, realisations or vectors: beyond it a certificate is refused, not checked
+LARGEST = 20_000  # rewards of one law: beyond it a certificate is refused, not checked
+MOST_WORK = 2 * 10**7  # operations on balls, about ten seconds of them
 Prior = tuple[tuple[Fraction, Fraction], ...]
 
 
@@ -84,6 +85,7 @@ class Game:
     """The priors and the mechanism that runs: trial (rounds with chances; None: each round with 1/n) and award."""
 
     def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
+        self.work = 0
         # an opponent whose priors do not matter may have none (null)
         self.priors = {str(own["name"]): [prior(p) for p in own["priors"] or ()] for own in market["agents"]}
         self.n, self.horizon, self.share = len(market["agents"]), whole(market["horizon"]), number(market["share"])
@@ -116,6 +118,13 @@ class Game:
             require(self.length >= (self.max_arms or 0) * self.m + self.scored, "the trial is too short for its score")
         self.contested = self.award > 0 and self.n > 1
         require(self.scored <= LARGEST or not self.contested, f"a score of more than {LARGEST} rewards is too large")
+
+    def spend(self, operations: int) -> None:
+        """Reject what would take too long to check, before it is done; a certificate is not to be waited for."""
+        self.work += operations
+        require(
+            self.work <= MOST_WORK, f"checking it takes more than {MOST_WORK:.0e} operations, which are not spent on it"
+        )
 
     @property
     def rounds(self) -> Fraction:

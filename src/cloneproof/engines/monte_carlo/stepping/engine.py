@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,4 +115,4 @@ def _needs_logarithms(running: Mechanism) -> bool:
 @lru_cache(maxsize=4)
 def _logarithms(horizon: int) -> Floats:
     """Ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
-    return np.array([-math.inf, *(ln(t) for t in range(1, horizon + 1))])
+    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)

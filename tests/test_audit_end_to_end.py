@@ -1,0 +1,111 @@
+"""`cloneproof audit` with all that it can write, and `cloneproof verify` on that, as a platform would call them."""
+
+import json
+import sys
+from typing import NamedTuple
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.cli import main
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=400)
+TWINS = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command line in this process: the same entry point, its exit code and what it printed."""
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cloneproof", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Done(end.value.code or 0, *capsys.readouterr())
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("market", "options", "code", "kind", "word"),
+    [
+        (MARKET, ["-m", "h-etc-r", "--set", "agent_rounds=24", "--set", "arm_rounds=12"], 1, "certificate", "accepted"),
+        (MARKET, ["-m", "holdout-h-etc", "--opponents", "any", "--agent", "ana"], 0, "certificate", "accepted"),
+        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "2048"], 1, "replay record", "replayed"),
+        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "16"], 3, "replay record", "replayed"),
+    ],
+)
+def test_everything_at_once(run, tmp_path, market, options, code, kind, word):
+    files = {name: tmp_path / name for name in ("market.toml", "report.html", "proof.json")}
+    cp.save_market(market, files["market.toml"])
+    written = ["--html", files["report.html"], "--certificate", files["proof.json"], "--json"]
+    done = run("audit", files["market.toml"], *options, "--max-copies", 2, *written)
+    assert done.returncode == code, done.stderr
+    data = json.loads(done.stdout)
+    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[code] == data["verdict"]
+    assert data["verdict"].capitalize() in files["report.html"].read_text()
+    assert json.loads(files["proof.json"].read_text())["format"] == f"cloneproof {kind}"
+    assert ("replay record" in done.stderr) == (kind == "replay record")
+    checked = run("verify", files["proof.json"])
+    assert checked.returncode == 0
+    assert checked.stdout.startswith(f"{word}: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
+    if kind == "replay record":
+        made = json.loads(files["proof.json"].read_text())
+        files["proof.json"].write_text(json.dumps(made | {"seed": 5}))
+        assert (again := run("verify", files["proof.json"], "--json")).returncode == 1
+        assert json.loads(again.stdout)["outcome"] == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--agent", "eve"], "unknown agent 'eve'"),
+        (["--max-copies", "0"], "max_copies"),
+        (["--html", "no/such/folder/x.html"], "expected a folder"),
+        (["--certificate", "."], "expected a file to write"),
+        (["-m", "thompson", "--horizons", "1000000:1000060"], "at most 50 horizons"),
+        (["-m", "thompson", "--horizons", "100000000:100000000", "--budget", "1"], "more than the budget of 1 s"),
+        (["-m", "thompson", "--horizons", "1000000000:1000000000"], "at most 100000000 rounds"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_no_file(run, tmp_path, options, words):
+    market, page = tmp_path / "market.toml", tmp_path / "report.html"
+    cp.save_market(MARKET, market)
+    given = [] if "-m" in options else ["-m", "h-etc-r"]
+    place = [] if "--html" in options else ["--html", page]
+    done = run("audit", market, *given, *options, *place)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [market]
+
+
+def test_a_verdict_that_cannot_be_certified_leaves_no_file(run, tmp_path):
+    """A gain in floats is no proof; the answer is given all the same."""
+    market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=7)
+    cp.save_market(market, tmp_path / "market.toml")
+    done = run("audit", tmp_path / "market.toml", "-m", "ucb1", "--certificate", tmp_path / "c.json", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["verdict"] == "exploitable"
+    assert "expected a gain in exact arithmetic" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["market.toml"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"format": "cloneproof certificate", "version": 7}', '{"format": "cloneproof rep']
+)
+def test_damaged_files_are_unreadable(run, tmp_path, text):
+    (tmp_path / "c.json").write_text(text)
+    done = run("verify", tmp_path / "c.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
