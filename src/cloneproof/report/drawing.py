@@ -92,7 +92,7 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
 
 
 def _places(series: Series, figure: Lines) -> list[tuple[float, float]]:
-    """Points of the curve for its label: first those where it is farthest from the others, and can be told from them."""
+    """Points of the curve for its label: first those where it is farthest from the others."""
     count = len(series.x)
     chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.2, min(count, LABEL_PLACES)))
     others = [one for one in figure.series if one is not series and one.style != "points" and len(one.x) > 1]
