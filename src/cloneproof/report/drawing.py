@@ -71,7 +71,7 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> list[Label]:
             marker="o" if points else "",
             markersize=3.5,
         )
-        labels.append(Label(series.name, _places(series), look.ink))
+        labels.append(Label(series.name, _places(series, figure), look.ink))
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
     _ticks(axes, figure, narrow)
@@ -91,11 +91,20 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
             thousands(axis)
 
 
-def _places(series: Series) -> list[tuple[float, float]]:
-    """Points spread over the later part of the curve, where curves have parted; the last ones first."""
+def _places(series: Series, figure: Lines) -> list[tuple[float, float]]:
+    """Points of the curve for its label: first those where it is farthest from the others."""
     count = len(series.x)
-    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.35, min(count, LABEL_PLACES)))
-    return [(series.x[k], series.y[k]) for k in chosen]
+    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.2, min(count, LABEL_PLACES)))
+    others = [one for one in figure.series if one is not series and one.style != "points" and len(one.x) > 1]
+
+    def apart(k: int) -> float:
+        there = [float(np.interp(series.x[k], one.x, one.y)) for one in others]
+        y, low = series.y[k], 1e-300
+        if figure.log_y:
+            return min((abs(np.log(max(y, low) / max(other, low))) for other in there), default=0.0)
+        return min((abs(y - other) for other in there), default=0.0)
+
+    return [(series.x[k], series.y[k]) for k in sorted(chosen, key=apart, reverse=True)]
 
 
 def _mark(axes: Axes, mark: Mark) -> Label:

@@ -68,16 +68,16 @@ def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
         times = sorted(gains)
         return [t for t in times if t in (times[0], times[-1]) or gains[t] != gains[t - 1]]
 
-    marks = [
-        Mark(f"T = {t} ({CONSTANTS[constant]}, {CLOCK_WORDS[clock]})", x=float(t), y=gain)
+    paying = {t: gain for way in ways.values() for t, gain in way.paying.items()}
+    told = "; ".join(
+        f"T = {', '.join(map(str, way.paying))} with {CONSTANTS[constant]} and {CLOCK_WORDS[clock]}"
         for (constant, clock), way in ways.items()
-        for t, gain in way.paying.items()
-        if constant == 1.0 or clock == "current"
-    ]
+        if way.paying
+    )
     return Lines(
         "What one copy is worth, by horizon",
         f"Ex-ante gain at every horizon up to {far:,}, played without noise, t the current round; above zero the copy "
-        "pays. With completed rounds the curves differ in a few places only; where they pay is in the table below.",
+        f"pays. With completed rounds the curves differ in a few places only. It pays at {told or 'no horizon'}.",
         "horizon T (rounds)",
         "gain (reward units)",
         tuple(
@@ -92,7 +92,7 @@ def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
             for number, ((constant, clock), way) in enumerate(ways.items())
             if clock == "current"
         ),
-        (Mark("", y=0.0), *marks),
+        (Mark("", y=0.0), *(Mark(f"T = {t}", x=float(t), y=gain) for t, gain in paying.items())),
         log_x=True,
     )
 

@@ -211,19 +211,19 @@ def _scatter(found: list[Trial]) -> Lines:
         "Each point is a random market: the smallest margin over realisations and copies, and the largest gain over "
         "copies. Theorem 2: nothing in the upper right. Proposition 1: points in the lower left are violations that "
         "other realisations offset under this prior.",
-        "smallest TRP margin (reward units; below 0: violated)",
-        "largest gain (reward units)",
+        "smallest TRP margin (reward a round)",
+        "largest gain (reward a round)",
         tuple(
             Series(
                 name,
-                tuple(one.margin.value for one in found if one.mechanism.name == name),
-                tuple(one.gain.value for one in found if one.mechanism.name == name),
+                tuple(one.margin.value / one.market.horizon for one in found if one.mechanism.name == name),
+                tuple(one.gain.value / one.market.horizon for one in found if one.mechanism.name == name),
                 mechanism=name,
                 style="points",
             )
             for name in names
         ),
-        (Mark("", x=0.0), Mark("copying pays above", y=0.0)),
+        (Mark("TRP violated | holds", x=0.0), Mark("copying pays above", y=0.0)),
     )
 
 
