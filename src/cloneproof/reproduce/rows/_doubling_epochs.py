@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cloneproof.analysis.permutations import rp_regret
@@ -13,6 +13,7 @@ from cloneproof.mechanisms.mechanism import Doubling, Mechanism
 from cloneproof.reproduce.row import Setting
 
 COPIES = (2, 2)
+SUMMED = "closed form in floats, summed over epochs"
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Epochs:
     @cached_property
     def margins(self) -> list[Estimate]:
         """The same summed up to the end of every epoch."""
-        total, found = Estimate(0.0, 0.0, "proven", "sum over epochs"), []
+        total, found = Estimate(0.0, 0.0, "proven", SUMMED), []
         for own in self.gains:
-            total = total - negated(own)
+            total = replace(total - negated(own), method=SUMMED)
             found.append(total)
         return found
 
@@ -91,17 +92,18 @@ class Epochs:
     def made_good(self) -> int | None:
         """The first power of 2 at which later epochs have made good what copies gained; None if that is not known.
 
-        A safe epoch adds at least (k - l) m D minus the honest agent's mistakes, and from the last computed epoch on
-        those only shrink: so 0.999 (k - l) m D is taken, once an epoch has been seen to add that much.
+        A safe epoch adds (k - l) m D, less the honest agent's mistakes. Once an epoch has been seen to add 95 % of that,
+        later ones are taken to add as much: m grows by 8 % and more from one to the next (up to the 50th), and the
+        chance of a mistake falls faster than epochs double.
         """
         last = self.gains[-1].low
         per_round = 2 * self.gap / 2
-        if self.first_paying == 0 or last < 0.999 * doubling(self.made).arm_rounds(self.last) * per_round:
+        if self.first_paying == 0 or last < 0.95 * doubling(self.made).arm_rounds(self.last) * per_round:
             return 0 if self.first_paying == 0 else None
         total, epoch = self.margins[-1].low, self.last
         while total < 0:
             epoch += 1
-            total += 0.999 * doubling(self.made).arm_rounds(epoch) * per_round
+            total += 0.95 * doubling(self.made).arm_rounds(epoch) * per_round
         return epoch
 
 

@@ -201,12 +201,12 @@ def _gap_figure(made: Mechanism, last: int) -> Lines:
 
     return Lines(
         "The smallest gap that an epoch covers",
-        "Two originals: above a line the epoch that ends at T is safe, by Theorem 3's condition and by fact 4's.",
+        "Two originals: above a line the epoch that ends at T is safe, by Theorem 3's condition and by ours (row 5).",
         "end of the epoch, T (rounds)",
         "gap",
         (
             Series("Theorem 3", x, tuple(_covered_by_theorem_3(made, e) for e in epochs), mechanism=NAME),
-            Series("fact 4", x, tuple(map(least_gap, epochs)), mechanism=NAME, shade=1),
+            Series("our condition", x, tuple(map(least_gap, epochs)), mechanism=NAME, shade=1),
         ),
         log_x=True,
     )
