@@ -89,22 +89,12 @@ class Epochs:
         return max(unsafe, default=0) + 1
 
     @property
-    def made_good(self) -> int | None:
-        """The first power of 2 at which later epochs have made good what copies gained; None if that is not known.
+    def last_paying(self) -> int:
+        """The last power of 2 that was computed and at which copies pay; 0: none.
 
-        A safe epoch adds (k - l) m D, less the honest agent's mistakes. Once an epoch has been seen to add 95 % of that,
-        later ones are taken to add as much: m grows by 8 % and more from one to the next (up to the 50th), and the
-        chance of a mistake falls faster than epochs double.
+        What copies gained in early epochs later ones make good slowly: by about (k - l) m D each.
         """
-        last = self.gains[-1].low
-        per_round = 2 * self.gap / 2
-        if self.first_paying == 0 or last < 0.95 * doubling(self.made).arm_rounds(self.last) * per_round:
-            return 0 if self.first_paying == 0 else None
-        total, epoch = self.margins[-1].low, self.last
-        while total < 0:
-            epoch += 1
-            total += 0.95 * doubling(self.made).arm_rounds(epoch) * per_round
-        return epoch
+        return max((number for number, own in enumerate(self.margins, 1) if own.high < 0), default=0)
 
 
 def doubling(made: Mechanism) -> Doubling:
