@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from cloneproof.report.drawing_bars import bars_in_a_group, draw_bars
 from cloneproof.report.drawing_grid import draw_map, draw_strips
 from cloneproof.report.figure_data import Bars, Figure, Lines, Map, Mark, Series, Strips
-from cloneproof.report.figures import INK, MUTED, drawn, give_room, shaded, thousands
+from cloneproof.report.figures import INK, MUTED, drawn, give_room, powers, shaded, thousands
 from cloneproof.report.labels import Label
 
 DRAWERS: dict[type[Figure], Callable[[Axes, Any, bool], list[Label]]] = {
@@ -71,7 +71,7 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> list[Label]:
             marker="o" if points else "",
             markersize=3.5,
         )
-        labels.append(Label(series.name, _places(series), look.ink))
+        labels.append(Label(series.name, _places(series, figure), look.ink))
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
     _ticks(axes, figure, narrow)
@@ -84,17 +84,27 @@ def _ticks(axes: Axes, figure: Lines, narrow: bool) -> None:
     for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if log:
             axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
+            powers(axis)
         else:
             if narrow and axis is axes.xaxis:
                 axis.set_major_locator(MaxNLocator(4))
             thousands(axis)
 
 
-def _places(series: Series) -> list[tuple[float, float]]:
-    """Points of the curve spread over it, the last ones first."""
+def _places(series: Series, figure: Lines) -> list[tuple[float, float]]:
+    """Points of the curve for its label: first those where it is farthest from the others, and can be told from them."""
     count = len(series.x)
-    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0, min(count, LABEL_PLACES)))
-    return [(series.x[k], series.y[k]) for k in chosen]
+    chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.2, min(count, LABEL_PLACES)))
+    others = [one for one in figure.series if one is not series and one.style != "points" and len(one.x) > 1]
+
+    def apart(k: int) -> float:
+        there = [float(np.interp(series.x[k], one.x, one.y)) for one in others]
+        y, low = series.y[k], 1e-300
+        if figure.log_y:
+            return min((abs(np.log(max(y, low) / max(other, low))) for other in there), default=0.0)
+        return min((abs(y - other) for other in there), default=0.0)
+
+    return [(series.x[k], series.y[k]) for k in sorted(chosen, key=apart, reverse=True)]
 
 
 def _mark(axes: Axes, mark: Mark) -> Label:

@@ -52,7 +52,7 @@ def draw_bars(axes: Axes, figure: Bars, narrow: bool) -> list[Label]:
     axes.set_xlabel(figure.value_label)
     thousands(axes.xaxis)
     if narrow:
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_locator(MaxNLocator(3))
     return []
 
 

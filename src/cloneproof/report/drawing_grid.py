@@ -30,8 +30,9 @@ def draw_map(axes: Axes, figure: Map, narrow: bool) -> list[Label]:
     bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02, aspect=28)
     bar.outline.set_visible(False)
     bar.set_label(figure.value_label)
-    bar.locator = MaxNLocator(5)
-    bar.update_ticks()
+    low, high = (_round(norm.vmin), _round(norm.vmax))
+    bar.set_ticks([low, low / 2, 0.0, high / 2, high])
+    thousands(bar.ax.yaxis)
     axes.grid(visible=False)
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
@@ -48,6 +49,13 @@ def draw_map(axes: Axes, figure: Map, narrow: bool) -> list[Label]:
             axes.axvline(mark.x, color=INK, linewidth=0.9, linestyle=(0, (2, 2)))
             labels.append(Label(mark.text, [(mark.x, figure.y[-1])], INK))
     return labels
+
+
+def _round(end: float | None) -> float:
+    """The end of a scale in two digits, towards zero, so that it is on the scale."""
+    value = abs(end or 0.0)
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(np.copysign(np.floor(value / unit + 1e-9) * unit, end or 0.0))
 
 
 def _edges(centres: tuple[float, ...]) -> np.ndarray:

@@ -16,9 +16,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from cloneproof.report.labels import Label, place_labels
+from cloneproof.report.words import SUPERSCRIPTS
 
 INK, MUTED, RULE = "#1d2433", "#5b6475", "#d5d9e2"
 Dashes = tuple[int, tuple[int, ...]]
@@ -68,22 +69,23 @@ def look(mechanism: str) -> Look:
 
 SHADES: tuple[tuple[float, Dashes], ...] = (
     (0.0, SOLID),
-    (0.3, DASHED),
+    (0.35, DASHED),
     (0.0, DOTTED),
-    (0.45, SOLID),
-    (0.2, (0, (7, 2, 1, 2))),
-    (0.5, DASHED),
+    (0.5, SOLID),
+    (0.25, (0, (7, 2, 1, 2))),
+    (0.55, DASHED),
 )
 
 
 def shaded(mechanism: str, shade: int) -> Look:
-    """The look of a further curve of the same mechanism: another lightness and other dashes, the same hue."""
+    """The look of a further curve of the same mechanism: the same hue, a dark one lighter, a light one darker."""
     base = look(mechanism)
     if shade == 0:
         return base
-    lighter, dashes = SHADES[shade % len(SHADES)]
+    part, dashes = SHADES[shade % len(SHADES)]
     channels = [int(base.colour[k : k + 2], 16) for k in (1, 3, 5)]
-    mixed = "".join(f"{round(channel + lighter * (255 - channel)):02x}" for channel in channels)
+    towards = 0 if sum(channels) > 1.5 * 255 else 255
+    mixed = "".join(f"{round(channel + part * (towards - channel)):02x}" for channel in channels)
     return Look(f"#{mixed}", dashes)
 
 
@@ -125,6 +127,7 @@ def drawn(
             figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
             axes = figure.add_subplot()
             place_labels(figure, axes, draw(axes, width == "narrow"))
+            figure.set_layout_engine("none")  # it is settled: once is enough
             found[width] = inline_svg(figure, f"{name}-{width}")
     return found
 
@@ -154,6 +157,19 @@ def thousands(axis: Any) -> None:  # noqa: ANN401
         return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "\u2212" if value else "")
 
     axis.set_major_formatter(FuncFormatter(words))
+
+
+def powers(axis: Any) -> None:  # noqa: ANN401
+    """Ticks of a logarithmic axis: 1, 10, 100, 1,000, then 10⁴ and so on."""
+
+    def words(value: float, _: object) -> str:
+        exponent = round(math.log10(value)) if value > 0 else 0
+        if value <= 0 or abs(value / 10.0**exponent - 1) > 1e-9:
+            return f"{value:g}"
+        return f"{value:,g}" if -3 <= exponent <= 3 else f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+    axis.set_major_formatter(FuncFormatter(words))
+    axis.set_minor_formatter(NullFormatter())
 
 
 FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height

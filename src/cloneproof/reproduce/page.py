@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ ROLES: dict[Role, str] = {
     "detail": "Said on the way",
     "ours": "What we say",
 }
+ROUNDING = 1e-6  # an error below that part of a number is that of its arithmetic
 ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
@@ -35,10 +36,14 @@ class Section:
     findings: Findings
 
 
-def page(sections: Sequence[Section], scale: str, seed: int, versions: dict[str, str]) -> str:
-    """The page as text: the same findings, the same text."""
+def page(
+    sections: Sequence[Section], scale: str, seed: int, versions: dict[str, str], map_: Callable[..., Any] = map
+) -> str:
+    """The page as text: the same findings, the same text; `map_` may draw the figures in several processes."""
+    figures = [(one, f"{row.name}-{k}") for row in sections for k, one in enumerate(row.findings.figures)]
+    drawings = iter(list(map_(draw_figure, *zip(*figures, strict=True)))) if figures else iter(())
     facts = {
-        "sections": [_section(section) for section in sections],
+        "sections": [_section(section, drawings) for section in sections],
         "counts": _counts(sections),
         "scale": scale,
         "seed": seed,
@@ -53,7 +58,7 @@ def _counts(sections: Sequence[Section]) -> str:
     return ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(sorted(found)))
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Section, drawings: Iterator[dict[str, str]]) -> dict[str, Any]:
     found = section.findings
     return {
         "name": section.name,
@@ -66,11 +71,8 @@ def _section(section: Section) -> dict[str, Any]:
         "checks": [_check(check) for check in found.checks],
         "figures": [
             {"title": figure.title, "caption": figure.caption}
-            | {
-                width: Markup(svg)
-                for width, svg in draw_figure(figure, f"{section.name}-{number}").items()
-            }
-            for number, figure in enumerate(found.figures)
+            | {width: Markup(svg) for width, svg in next(drawings).items()}
+            for figure in found.figures
         ],
         "methods": _methods(found),
         "tables": [_table(table) for table in found.tables],
@@ -95,7 +97,9 @@ def _sure(value: Cell) -> str:
     """What the error bound means, in a word; the methods in full stand at the end of the section."""
     if not isinstance(value, Estimate):
         return ""
-    return {"proven": "proven", "confidence": "sampled", "estimated": "exact up to rounding"}[value.kind]
+    if value.kind == "estimated":
+        return "exact up to rounding" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
+    return "proven" if value.kind == "proven" else "sampled, the bound holds at its confidence"
 
 
 def _methods(findings: Findings) -> list[str]:
@@ -121,7 +125,7 @@ def cell_words(value: Cell) -> str:
     ('0.25', '7,000')
     """
     if isinstance(value, Estimate):
-        rounding = value.error <= 1e-9 * max(1.0, abs(value.value))
+        rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
         return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
     if isinstance(value, bool):
         return "yes" if value else "no"

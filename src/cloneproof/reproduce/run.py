@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,16 @@ def reproduce(
     asked = _known(only)
     folder, setting = _folder(out), Setting(scale, seed)
     left = [name for name in asked if stored(folder / "rows", name, setting) is None]
-    _run(left, setting, folder / "rows", processes, report)
-    found = {name: data for name in rows() if (data := stored(folder / "rows", name, setting)) is not None}
-    sections = [
-        Section(name, rows()[name].number, rows()[name].title, rows()[name].claim, from_dict(data["findings"]))
-        for name, data in found.items()
-    ]
+    tell = report or (lambda done, total, what: None)
+    with _pool(processes) as pool:
+        _run(left, setting, folder / "rows", pool, tell)
+        found = {name: data for name in rows() if (data := stored(folder / "rows", name, setting)) is not None}
+        sections = [
+            Section(name, rows()[name].number, rows()[name].title, rows()[name].claim, from_dict(data["findings"]))
+            for name, data in found.items()
+        ]
+        tell(len(rows()), len(rows()), "drawing")
+        text = page(sections, scale, seed, versions(), (pool.map if pool else map))
     results = {
         "scale": scale,
         "seed": seed,
@@ -62,7 +66,7 @@ def reproduce(
     }
     _write_certificates(folder / "certificates", sections)
     _write_json(folder / "timings.json", {"seconds": {name: round(data["seconds"], 3) for name, data in found.items()}})
-    write_whole(folder / "report.html", page(sections, scale, seed, versions()))
+    write_whole(folder / "report.html", text)
     _write_json(folder / "results.json", results)  # last: where it is, all is
     return results
 
@@ -88,27 +92,27 @@ def _folder(out: str | Path) -> Path:
     return folder
 
 
-def _run(left: list[str], setting: Setting, folder: Path, processes: int, report: Report | None) -> None:
-    tell = report or (lambda done, total, what: None)
+def _run(left: list[str], setting: Setting, folder: Path, pool: ProcessPoolExecutor | None, tell: Report) -> None:
     total = len(rows())
-    if processes <= 1 or len(left) <= 1:
+    if pool is None:
         for number, name in enumerate(left):
             tell(total - len(left) + number, total, name)
             store(folder, name, setting, *timed(name, setting))
         return
-    with _pool(min(processes, len(left))) as pool:
-        futures = {pool.submit(timed, name, setting): name for name in left}
-        waiting: set[Future[tuple[Findings, float]]] = set(futures)
-        while waiting:
-            under_way = [futures[one] for one in futures if one in waiting and one.running()][:processes]
-            tell(total - len(waiting), total, ", ".join(under_way))
-            done, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-            for one in done:
-                store(folder, futures[one], setting, *one.result())
+    futures = {pool.submit(timed, name, setting): name for name in left}
+    waiting: set[Future[tuple[Findings, float]]] = set(futures)
+    while waiting:
+        under_way = [name for one, name in futures.items() if one in waiting and one.running()]
+        tell(total - len(waiting), total, ", ".join(under_way))
+        done, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
+        for one in done:
+            store(folder, futures[one], setting, *one.result())
 
 
-def _pool(processes: int) -> AbstractContextManager[ProcessPoolExecutor]:
-    """Fresh processes, which end when this one does, however it ends."""
+def _pool(processes: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
+    """Fresh processes, which end when this one does, however it ends; None for one process: this one."""
+    if processes <= 1:
+        return nullcontext()
     return ProcessPoolExecutor(processes, get_context("spawn"), initializer=end_with_parent)
 
 

@@ -1,7 +1,7 @@
 """An instance that violates TRP without making copies pay: the other realisations of the prior offset it.
 
-Three originals, means from {0, 1/2, 1}, UCB1. At (1, 1/2, 0) copying one arm lowers the regret; but whatever weights the
-prior gives the three values, (1, 1, 0), (1, 0, 0) and the others occur as well, and there the copy costs more.
+Three originals, means from {0, 1/2, 1}, UCB1. At (1, 1/2, 0) copying one arm lowers the regret; but whatever weights
+the prior gives the three values, (1, 1, 0), (1, 0, 0) and the others occur as well, and there the copy costs more.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def multiplicity(means: Means) -> int:
 
 
 def trials(setting: Setting, count: int) -> Iterator[Trial]:
-    """The paper's instance, then random ones, the same for the same seed: mechanisms in turn, priors of 2 or 3 values."""
+    """The paper's instance, then random ones, the same for the same seed; mechanisms in turn."""
     paper = Market([Agent(AGENT, 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     yield trial(setting.mechanism("ucb1"), paper)
     dice = np.random.default_rng([setting.seed, 4])
@@ -99,7 +99,7 @@ def trials(setting: Setting, count: int) -> Iterator[Trial]:
         values = np.sort(dice.choice(21, size=size, replace=False)) / 20
         weights = dice.integers(1, 6, size=size)
         prior = Discrete(values.tolist(), (weights / weights.sum()).tolist())
-        last = 400 if kind == "etc" else 10 if noisy else 24
+        last = 400 if kind == "etc" else 10 if noisy or kind == "epsilon-greedy" else 24  # what the tree can do quickly
         market = Market(
             [Agent(AGENT, originals, prior)],
             horizon=int(dice.integers(4, last + 1)),

@@ -47,13 +47,14 @@ def regrets(way: Way, rounds: int) -> Lines:
     curves = {name: tuple(way.regret[name][t].value for t in times) for name in INSTANCES}
     return Lines(
         "Regret of the three instances, bonus 2 ln t",
-        "Expected regret by horizon, exact. Honest registration is A; one copy is B or C with equal odds. The copy "
-        "pays where A is above the average of B and C: at the point marked, and nowhere else that was played.",
+        "Expected regret by horizon, exact. Honest registration is A; one copy is B (of the good arm) or C (of the bad "
+        "one) with equal odds. The copy pays where A is above the average of B and C: at the point marked, and nowhere "
+        "else that was played.",
         "horizon T (rounds)",
         "expected regret (reward units)",
         (
-            Series("C: bad arm copied", x, curves["C"], mechanism="ucb1", shade=3, style="steps"),
-            Series("B: good arm copied", x, curves["B"], mechanism="ucb1", shade=5, style="steps"),
+            Series("C", x, curves["C"], mechanism="ucb1", shade=3, style="steps"),
+            Series("B", x, curves["B"], mechanism="ucb1", shade=5, style="steps"),
             Series("average of B and C", x, tuple(average), mechanism="ucb1", shade=2, style="steps"),
             Series("A: honest", x, curves["A"], mechanism="ucb1", style="steps"),
         ),
@@ -67,26 +68,33 @@ def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
         times = sorted(gains)
         return [t for t in times if t in (times[0], times[-1]) or gains[t] != gains[t - 1]]
 
+    marks = [
+        Mark(f"T = {t} ({CONSTANTS[constant]}, {CLOCK_WORDS[clock]})", x=float(t), y=gain)
+        for (constant, clock), way in ways.items()
+        for t, gain in way.paying.items()
+        if constant == 1.0 or clock == "current"
+    ]
     return Lines(
         "What one copy is worth, by horizon",
-        f"Ex-ante gain at every horizon up to {far:,}, played without noise; above zero the copy pays. In the long run "
-        "it costs about one more round on the bad arm each time.",
+        f"Ex-ante gain at every horizon up to {far:,}, played without noise, t the current round; above zero the copy "
+        "pays. With completed rounds the curves differ in a few places only; where they pay is in the table below.",
         "horizon T (rounds)",
         "gain (reward units)",
         tuple(
             Series(
-                f"{CONSTANTS[constant]}, {CLOCK_WORDS[clock]}",
+                f"bonus {CONSTANTS[constant]}",
                 tuple(float(t) for t in thinned(way.played)),
                 tuple(way.played[t] for t in thinned(way.played)),
                 mechanism="ucb1",
-                shade=number,
+                shade=2 * number - number // 2,
                 style="steps",
             )
             for number, ((constant, clock), way) in enumerate(ways.items())
+            if clock == "current"
         ),
-        (Mark("nothing gained", y=0.0),),
+        (Mark("", y=0.0), *marks),
         log_x=True,
-    )  # fmt: skip
+    )
 
 
 def gain_map(setting: Setting, clock: Clock) -> Map:

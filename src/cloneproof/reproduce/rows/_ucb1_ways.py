@@ -53,7 +53,7 @@ class Tried:
         mechanism = setting.mechanism("ucb1", bonus=bonus, clock=clock)
         self.played = played_gains(mechanism, far, setting.seed)
         self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
-        self.agrees, self.compared = _compared(exact_gains(mechanism, range(1, min(near, 60) + 1)), self.played)
+        self.agrees, self.compared = _compared(exact_gains(mechanism, range(1, near + 1)), self.played)
         at = 4.0 if clock == "current" else 3.0
         self.good = min(1.0, bonus(at, 1.0) - bonus(at, 2.0)) / 2
         self.elsewhere = exact_gains(mechanism, [4], self.good)[4]

@@ -1,0 +1,260 @@
+"""Shin, Lee and Ok (2022): their five experiments with fully informed agents; then agents who know only priors."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from scipy import stats
+
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.figure_data import Bars, Lines, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, Table, above, agrees, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.rows._h_ucb_ways import Against
+from cloneproof.reproduce.shin_2022 import (
+    NAMES,
+    SAMPLE_FACTORS,
+    Experiment,
+    Floats,
+    bayesian_market,
+    experiments,
+    played,
+)
+
+HORIZON = 100_000
+CONFIDENCE = 0.99
+FLAT = 0.005 * HORIZON  # a change of a payoff that nobody would see in the figures
+READ_TO = 0.05  # how exactly a figure can be read, relative
+COPIES_A, COPIES_B = (1, 10, 100, 500), (1, 10, 100, 500)
+# Read from the 2022 paper's figures: UCB1, H-UCB, RH-UCB, S-UCB.
+PUBLISHED = {
+    "payoff of .5 at N = 1": (64, 70, 3_800, 64),
+    "payoff of .5 at N = 100": (6_600, 70, 3_800, 10_000),
+    "payoff of .5 at N = 500": (31_900, 70, 3_800, 39_000),
+    "payoff of .9 at N = 1": (87_500, 87_700, 38_700, 87_600),
+    "payoff of .9 at N = 500": (89_700, 87_700, 38_700, 89_900),
+    "regret, .5 × 1000": (38_600, 400, 11_600, 38_700),
+    "regret, all but .9 × 1000": (22_400, 400, 11_600, 12_900),
+    "regret, items of .2 and .1 too": (53_000, 41_000, 16_000, 26_000),
+}
+MORE = 2  # times as many runs of figure e, whose samples of arms differ much from run to run
+LAST = list(PUBLISHED)[-1]
+GAMED, HIERARCHICAL = ("ucb1", "s-ucb"), ("h-ucb", "rh-ucb")
+
+
+def run(setting: Setting) -> Findings:
+    """All five experiments; then copies of one original among two with unknown means, long and short."""
+    runs = setting.pick(quick=10, full=100)
+    found = _Sampled(setting, runs)
+    bayes = _Bayesian(setting, setting.pick(quick=5_000, full=HORIZON), runs=200)
+    gains = {(who, name): found.gain(who, name) for who in ("a", "b") for name in NAMES}
+    regret = {(figure, name): found.shown(figure, name)[0] for figure in "cde" for name in NAMES}
+    cells = {(label, name): found.by_label[label, name] for label in PUBLISHED for name in NAMES}
+    near = {
+        key: agrees(own, PUBLISHED[key[0]][NAMES.index(key[1])], READ_TO * PUBLISHED[key[0]][NAMES.index(key[1])])
+        for key, own in cells.items()
+    }
+    return Findings(
+        computed=(
+            f"The five experiments as published: five Bernoulli agents of means .9 to .5, T = {HORIZON:,}, {runs} "
+            f"runs ({MORE * runs} of figure e), Student's t at {CONFIDENCE:.0%}; gains of copies in pairs of runs that "
+            "share their rewards. Then the same five agents with two originals each, whose means are any of .5 to .9 "
+            f"with equal odds and unknown to them: T = {bayes.horizon:,}, {bayes.runs} pairs of runs; and, exactly, "
+            "two agents over short horizons."
+        ),
+        checks=(
+            Check(
+                "Figures a and b: under UCB1 and S-UCB both the worst and the best agent earn more with 500 copies.",
+                "claim",
+                all_of([above(gains[who, name]) for who in "ab" for name in GAMED]),
+                tuple((f"gain of {_who(who)}, {name}", gains[who, name]) for who in "ab" for name in GAMED),
+            ),
+            Check(
+                "Figures a and b: under H-UCB and RH-UCB copies do not help a fully informed agent.",
+                "claim",
+                all_of([at_most(gains[who, name], FLAT) for who in "ab" for name in HIERARCHICAL]),
+                tuple((f"gain of {_who(who)}, {name}", gains[who, name]) for who in "ab" for name in HIERARCHICAL),
+            ),
+            Check(
+                "Figures c and d: copies of bad items ruin UCB1 and S-UCB, and neither H-UCB nor RH-UCB.",
+                "claim",
+                all_of([above(regret[f, bad] - regret[f, own]) for f in "cd" for bad in GAMED for own in HIERARCHICAL]),
+                tuple((f"regret {figure}, {name}", regret[figure, name]) for figure in "cd" for name in NAMES),
+            ),
+            Check(
+                "Figure e: where agents register bad items too, only RH-UCB stays low.",
+                "claim",
+                all_of([above(found.regret_over("rh-ucb", "e", other)) for other in NAMES if other != "rh-ucb"]),
+                tuple((f"regret e, {name}", regret["e", name]) for name in NAMES),
+            ),
+            Check(
+                f"The published numbers come out again, to {READ_TO:.0%} (read from figures) and the sampling error.",
+                "detail",
+                all(near.values()),
+                (("numbers compared", len(near)), ("that agree", sum(near.values()))),
+            ),
+            Check(
+                "S-UCB's number in figure e comes out with a sample twice as large, L = 30 instead of 15.",
+                "ours",
+                agrees(found.larger_sample, PUBLISHED[LAST][3], READ_TO * PUBLISHED[LAST][3]),
+                (
+                    ("published", PUBLISHED[LAST][3]),
+                    ("ours, L = 15", cells[LAST, "s-ucb"]),
+                    ("ours, L = 30", found.larger_sample),
+                ),
+            ),
+            Check(
+                "Agents who do not know their means: copies of one of two originals pay under UCB1 and S-UCB.",
+                "ours",
+                all_of([above(bayes.gain[name, bayes.most]) for name in GAMED]),
+                tuple((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in GAMED),
+            ),
+            Check(
+                "They cost under H-UCB and RH-UCB at this length.",
+                "ours",
+                all_of([at_most(bayes.gain[name, bayes.most]) for name in HIERARCHICAL]),
+                tuple((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in HIERARCHICAL),
+            ),
+            Check(
+                "But at short horizons one copy pays under both, as Theorem 1 has it for H-UCB: prior 0 or 1, one "
+                "opponent of mean ½, without noise.",
+                "ours",
+                all_of([above(one.gain, 1e-6) for one in bayes.short.values()]),
+                tuple((f"{name}, T = {one.horizon}: gain", one.gain) for name, one in bayes.short.items()),
+            ),
+        ),
+        figures=(found.figure("a"), found.figure("b"), _regrets(regret), bayes.figure()),
+        tables=(_table(cells),),
+    )  # fmt: skip
+
+
+def _who(figure: str) -> str:
+    return {"a": ".5", "b": ".9"}[figure]
+
+
+def estimated(values: Floats) -> Estimate:
+    """The mean of independent runs with Student's interval: an estimate of the error, as runs are not normal."""
+    count = len(values)
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
+    error = quantile * float(np.std(values, ddof=1)) / sqrt(count)
+    return Estimate(float(np.mean(values)), error, "estimated", f"Student's t over independent runs, {CONFIDENCE:.0%}")
+
+
+class _Sampled:
+    """Every experiment under every mechanism, by runs."""
+
+    def __init__(self, setting: Setting, runs: int) -> None:
+        self.experiments = experiments(HORIZON, COPIES_A, COPIES_B)
+        self.values = {
+            (one.label, name): one.runs(
+                name, MORE * runs if one.figure == "e" else runs, setting.seed, setting.mechanism
+            )
+            for one in self.experiments
+            for name in NAMES
+        }
+        (last,) = self.of("e")
+        twice = setting.mechanism("s-ucb", sample_factor=2 * SAMPLE_FACTORS["s-ucb", "e"])
+        self.larger_sample = estimated(played(last.market, twice, last.copies, None, runs, setting.seed))
+        self.by_label = {key: estimated(values) for key, values in self.values.items()}
+
+    def of(self, figure: str) -> list[Experiment]:
+        """Those of one figure, fewest copies first."""
+        return [one for one in self.experiments if one.figure == figure]
+
+    def shown(self, figure: str, name: str) -> list[Estimate]:
+        """The estimates of one figure."""
+        return [self.by_label[one.label, name] for one in self.of(figure)]
+
+    def gain(self, figure: str, name: str) -> Estimate:
+        """What the most copies gain over one, in pairs of runs."""
+        first, *_, last = self.of(figure)
+        return estimated(self.values[last.label, name] - self.values[first.label, name])
+
+    def regret_over(self, name: str, figure: str, other: str) -> Estimate:
+        """By how much the regret of the other is larger, in pairs of runs."""
+        (one,) = self.of(figure)
+        return estimated(self.values[one.label, other] - self.values[one.label, name])
+
+    def figure(self, figure: str) -> Lines:
+        """Payoff against copies."""
+        copies = COPIES_A if figure == "a" else COPIES_B
+        return Lines(
+            f"Figure {figure}: what the agent of {_who(figure)} earns by registering N copies",
+            f"Means over runs of {HORIZON:,} rounds; bands: Student's t at {CONFIDENCE:.0%}. All others register once.",
+            "copies N of the agent's one item",
+            "payoff (reward units)",
+            tuple(Series.of(name, copies, self.shown(figure, name), mechanism=name) for name in NAMES),
+            log_x=True,
+        )
+
+
+class _Bayesian:
+    """Agents who do not know their means: the gain of copying one of two originals, and one copy at short horizons."""
+
+    COPIES = (2, 10, 100)
+    SHORT = 30
+
+    def __init__(self, setting: Setting, horizon: int, runs: int) -> None:
+        self.horizon, self.runs, self.most = horizon, runs, self.COPIES[-1]
+        world = bayesian_market(horizon)
+        agent = world.agents[0].name
+        self.gain = {}
+        for name in NAMES:
+            mechanism = setting.mechanism(name)
+            honest = played(world, mechanism, {}, agent, runs, setting.seed)
+            for count in self.COPIES:
+                copied = played(world, mechanism, {agent: (count, 1)}, agent, runs, setting.seed)
+                self.gain[name, count] = estimated(copied - honest)
+        self.short = {name: Against(setting.mechanism(name), 2, 0.5, self.SHORT) for name in HIERARCHICAL}
+
+    def figure(self) -> Lines:
+        """The gain against the copies."""
+        return Lines(
+            f"Agents who do not know their means: the gain of copies, T = {self.horizon:,}",
+            "Ex-ante gain of registering the first of two originals N times; five agents, each mean one of .5 to .9 "
+            f"with equal odds. Means over {self.runs} pairs of runs; bands: Student's t at {CONFIDENCE:.0%}.",
+            "copies N of the first original",
+            "gain (reward units)",
+            tuple(
+                Series.of(name, self.COPIES, [self.gain[name, count] for count in self.COPIES], mechanism=name)
+                for name in NAMES
+            ),
+            (Mark("nothing gained", y=0.0),),
+            log_x=True,
+        )
+
+
+def _regrets(regret: dict[tuple[str, str], Estimate]) -> Bars:
+    groups = ("c: .5 × 1000", "d: all but .9 × 1000", "e: bad items too")
+    return Bars(
+        "Figures c, d and e: the regret when agents register many copies",
+        f"Means over runs of {HORIZON:,} rounds; whiskers: Student's t at {CONFIDENCE:.0%}.",
+        groups,
+        "regret (reward units)",
+        tuple(Series.of(name, range(3), [regret[figure, name] for figure in "cde"], mechanism=name) for name in NAMES),
+    )
+
+
+def _table(cells: dict[tuple[str, str], Estimate]) -> Table:
+    return Table(
+        "Ours, and the published number",
+        ("experiment", *(part for name in NAMES for part in (name, "published"))),
+        tuple(
+            (
+                label,
+                *(part for k, name in enumerate(NAMES) for part in (cells[label, name], PUBLISHED[label][k])),
+            )
+            for label in PUBLISHED
+        ),
+    )
+
+
+ROW = Row(
+    12,
+    "Shin, Lee and Ok 2022",
+    "Multi-armed bandit algorithm against strategic replication (AISTATS 2022), experiments: with fully informed "
+    "agents UCB1 and S-UCB are gamed by copies, H-UCB and RH-UCB are not; where agents register bad items too, only "
+    "RH-UCB keeps the regret low.",
+    run,
+)

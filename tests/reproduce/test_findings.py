@@ -1,0 +1,80 @@
+"""Verdicts follow from checks, and findings survive being stored."""
+
+import itertools
+import json
+
+import pytest
+
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.figure_data import Bars, Lines, Map, Mark, Series, Strips
+from cloneproof.reproduce.findings import (
+    Check,
+    Findings,
+    Table,
+    above,
+    agrees,
+    at_most,
+    from_dict,
+    to_dict,
+    verdict,
+)
+
+HALF = Estimate(0.5, 0.1, "confidence", "by hand")
+
+
+def checks(claims, details, ours):
+    return [
+        Check("s", role, holds)
+        for role, answers in (("claim", claims), ("detail", details), ("ours", ours))
+        for holds in answers
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claims", "details", "ours", "expected"),
+    [
+        ([True, True], [True], [True], "confirmed"),
+        ([True], [True, False], [True], "confirmed with corrections"),
+        ([True, False], [True], [True], "refuted as stated"),
+        ([False, None], [None], [False], "refuted as stated"),
+        ([True, None], [True], [True], "undecided"),
+        ([True], [None], [True], "undecided"),
+        ([True], [False], [False], "undecided"),
+        ([True], [], [None], "undecided"),
+        ([], [True], [True], "undecided"),
+    ],
+)
+def test_the_verdict(claims, details, ours, expected):
+    assert verdict(checks(claims, details, ours)) == expected
+
+
+def test_no_better_answer_makes_a_worse_verdict():
+    """Turning a claim from failed to open to holding never lowers the verdict."""
+    order = ["refuted as stated", "undecided", "confirmed with corrections", "confirmed"]
+    answers = [False, None, True]
+    for details, ours in itertools.product(itertools.product(answers, repeat=2), answers):
+        ranks = [order.index(verdict(checks([claim], details, [ours]))) for claim in answers]
+        assert ranks == sorted(ranks)
+
+
+def test_answers_follow_the_interval():
+    assert (above(HALF, 0.3), above(HALF, 0.7), above(HALF, 0.45)) == (True, False, None)
+    assert (at_most(HALF, 0.7), at_most(HALF, 0.3), at_most(HALF, 0.55)) == (True, False, None)
+    assert at_most(HALF, 0.55, rounding=0.06) is True
+    assert agrees(HALF, 0.45)
+    assert agrees(HALF, 0.65, slack=0.06)
+    assert not agrees(HALF, 0.65)
+
+
+def test_findings_survive_being_stored():
+    series = Series.of("s", [1, 2], [HALF, HALF], mechanism="ucb1", shade=2, style="steps")
+    figures = (
+        Lines("t", "c", "x", "y", (series,), (Mark("m", x=1.0),), log_x=True),
+        Bars("t", "c", ("a", "b"), "v", (series,)),
+        Map("t", "c", "x", "y", "v", (1.0, 2.0), (3.0,), ((0.1, -0.2),), (Mark("m", x=1.0, y=3.0),)),
+        Strips("t", "c", "x", ("u", "v"), (("r", (0, 1, 1)),)),
+    )
+    table = Table("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
+    found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), figures, (table,), {"k": {"v": [1]}})
+    assert from_dict(json.loads(json.dumps(to_dict(found), allow_nan=False))) == found
+    assert to_dict(found)["verdict"] == found.verdict == "undecided"

@@ -1,0 +1,103 @@
+"""The whole reproduction at quick scale, as a user runs it: killed, continued, opened in a browser, printed.
+
+One test, since all of it looks at the same run, which takes most of a minute.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from browser import printed, shown, sticking_out, visit
+from cloneproof.reproduce.findings import to_dict
+from cloneproof.reproduce.row import Setting, rows
+
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "reproduce", "--quick", "--out"]
+PATIENCE = 600  # seconds: a slow machine is no failure
+
+
+def start(out):
+    return subprocess.Popen(
+        [*COMMAND, str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def alive(group):
+    """Whether a process of the group is left (one that is no more than a line in a table does not count)."""
+    found = subprocess.run(["ps", "-o", "stat=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return any(not state.startswith("Z") for state in found.stdout.split())
+
+
+def test_the_whole_page(tmp_path, browser):
+    process = start(tmp_path)
+    wait_until(lambda: list((tmp_path / "rows").glob("[a-z]*.json")) or process.poll() is not None)
+    time.sleep(random.Random(12).uniform(0, 2))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not alive(process.pid))  # the workers end with it
+    finished = {path: path.read_bytes() for path in (tmp_path / "rows").glob("[a-z]*.json")}
+
+    again = start(tmp_path)
+    told, complaints = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, complaints) == (0, "")
+    assert all(path.read_bytes() == bytes_ for path, bytes_ in finished.items())
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results["rows"]) == list(rows())
+    for name, row in results["rows"].items():
+        assert row["verdict"] in ("confirmed", "confirmed with corrections", "refuted as stated"), name
+        assert row["verdict"] in told
+        assert name in told
+        assert row["figures"], name
+        assert row["checks"], name
+    assert "seconds" not in (tmp_path / "results.json").read_text()
+    the_facts(results["rows"])
+
+    again = to_dict(rows()["theorem-1-h-ucb"].run(Setting("quick")))
+    assert json.loads(json.dumps(again)).items() <= results["rows"]["theorem-1-h-ucb"].items()
+    the_page(browser, tmp_path, results)
+
+
+def the_facts(found):
+    """Facts 1, 2 and 7 of the reading."""
+    evidence = {
+        name: {one["what"]: one["value"] for check in row["checks"] for one in check["evidence"]}
+        for name, row in found.items()
+    }
+    ucb1, h_ucb = evidence["theorem-1-ucb1"], evidence["theorem-1-h-ucb"]
+    assert ucb1["the best of them, T"] == 7
+    assert ucb1["paying horizons up to the longest played"] == 1
+    assert abs(ucb1["gain there, share 1"]["value"] - 0.25) < 1e-9
+    assert [row[2] for row in found["theorem-1-ucb1"]["tables"][0]["rows"]] == ["7", "7", "none", "11"]
+    assert abs(h_ucb["largest"]["value"] - 0.75) < 1e-9
+    assert found["theorem-1-ucb1"]["verdict"] == found["theorem-1-h-ucb"]["verdict"] == "confirmed with corrections"
+    assert abs(evidence["shin-2022"]["regret c, ucb1"]["value"] - 38_600) < 500
+
+
+def the_page(browser, folder, results):
+    address = (folder / "report.html").as_uri()
+    figures = sum(len(row["figures"]) for row in results["rows"].values())
+    for width in (400, 1200):
+        with visit(browser, address, width) as seen:
+            assert (seen.complaints, seen.foreign_requests) == ([], [])
+            assert sticking_out(seen.page) == []
+            assert shown(seen.page, "figure svg") == figures  # one of the two drawings of each
+            for svg in seen.page.locator("figure svg:visible").all():
+                box = svg.bounding_box()
+                assert box["width"] > 0.8 * min(width, 720) - 60
+                assert box["height"] > 90
+            for name, row in results["rows"].items():
+                assert row["verdict"] in seen.page.locator(f'tr:has(a[href="#{name}"])').inner_text()
+    with visit(browser, address) as seen:
+        paper = printed(seen.page, folder / "page.pdf")
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= len(results["rows"])

@@ -1,0 +1,47 @@
+"""Each verdict is computed: with a broken mechanism in the good one's place it changes."""
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.reproduce.row import Setting, rows
+from cloneproof.reproduce.rows import theorem_2
+
+
+def always_commits(name, **options):
+    """ETC in every mechanism's place: no copy pays."""
+    return cp.mechanism("etc", arm_rounds=1)
+
+
+def first_registered(name, **options):
+    """A mechanism that goes by the order of registration: it is not permutation invariant."""
+    return cp.mechanism("etc", arm_rounds=50, order="index")
+
+
+def failed(findings):
+    return {check.statement for check in findings.checks if check.role == "claim" and check.holds is False}
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "statement"),
+    [
+        ("introduction", first_registered, "The gain is that of the average"),
+        ("theorem-1-ucb1", always_commits, "There is a horizon at which copying pays"),
+        ("theorem-1-h-ucb", always_commits, "there is an instance in which copying pays"),
+    ],
+)
+def test_a_broken_mechanism_changes_the_verdict(name, broken, statement):
+    found = rows()[name].run(Setting("quick", make=broken))
+    assert found.verdict == "refuted as stated"
+    assert any(statement in one for one in failed(found))
+
+
+def test_theorem_2_an_arm_rule_that_can_be_gamed_is_noticed():
+    good, bad = Setting("quick"), Setting("quick", make=lambda name, **options: cp.mechanism("ucb1"))
+    assert theorem_2.Favouring(good).works is True
+    assert theorem_2.Favouring(bad).works is False
+
+
+def test_theorem_2_a_fully_informed_agent_is_not_believed_without_a_look():
+    assert theorem_2.Informed(cp.mechanism("ucb1")).best_alone is True
+    assert theorem_2.Informed(cp.mechanism("ucb1")).honest_is_best is False
+    assert theorem_2.Informed(cp.mechanism("etc", arm_rounds=4)).honest_is_best is False  # still exploring at T = 7
