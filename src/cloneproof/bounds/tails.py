@@ -69,8 +69,10 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
 def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_lower`: P(honest score >= y) >= psi (1 - 2 sum exp(-delta_a^2 m / 2)), Bernoulli rewards.
 
-    As its proof has it, with `psi`. The "positive correlation" it rests on is not argued in the paper; the tests find
-    no exception. As printed (with M rewards of the best arm in psi's place) it is false: means (1, 0), y = 1.
+    As its proof has it, with `psi`. The "positive correlation" it rests on is not argued in the paper, and fails where
+    the best arm ties with a worse one at the highest scores (means (1, 1/2), y = 1: q is half of psi), by amounts too
+    small to matter; the tests find no other exception. As printed (with M rewards of the best arm in psi's place) it
+    is false: means (1, 0), y = 1.
     """
     best = max(means)
     wrong = sum(mistake_paper(best - mean, arm_rounds) for mean in means if mean < best)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cloneproof.analysis.permutations import rp_regret
@@ -13,6 +13,7 @@ from cloneproof.mechanisms.mechanism import Doubling, Mechanism
 from cloneproof.reproduce.row import Setting
 
 COPIES = (2, 2)
+SUMMED = "closed form in floats, summed over epochs"
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Epochs:
     @cached_property
     def margins(self) -> list[Estimate]:
         """The same summed up to the end of every epoch."""
-        total, found = Estimate(0.0, 0.0, "proven", "sum over epochs"), []
+        total, found = Estimate(0.0, 0.0, "proven", SUMMED), []
         for own in self.gains:
-            total = total - negated(own)
+            total = replace(total - negated(own), method=SUMMED)
             found.append(total)
         return found
 
@@ -88,21 +89,12 @@ class Epochs:
         return max(unsafe, default=0) + 1
 
     @property
-    def made_good(self) -> int | None:
-        """The first power of 2 at which later epochs have made good what copies gained; None if that is not known.
+    def last_paying(self) -> int:
+        """The last power of 2 that was computed and at which copies pay; 0: none.
 
-        A safe epoch adds at least (k - l) m D minus the honest agent's mistakes, and from the last computed epoch on
-        those only shrink: so 0.999 (k - l) m D is taken, once an epoch has been seen to add that much.
+        What copies gained in early epochs later ones make good slowly: by about (k - l) m D each.
         """
-        last = self.gains[-1].low
-        per_round = 2 * self.gap / 2
-        if self.first_paying == 0 or last < 0.999 * doubling(self.made).arm_rounds(self.last) * per_round:
-            return 0 if self.first_paying == 0 else None
-        total, epoch = self.margins[-1].low, self.last
-        while total < 0:
-            epoch += 1
-            total += 0.999 * doubling(self.made).arm_rounds(epoch) * per_round
-        return epoch
+        return max((number for number, own in enumerate(self.margins, 1) if own.high < 0), default=0)
 
 
 def doubling(made: Mechanism) -> Doubling:

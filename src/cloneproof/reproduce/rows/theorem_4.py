@@ -147,7 +147,8 @@ def _holds(found: Sequence[Worst]) -> bool:
 
 
 def _evidence(what: str, found: Sequence[Worst]) -> tuple[tuple[str, Estimate], ...]:
-    worst = max(found, key=lambda one: one.excess / max(one.q, 1e-300))
+    plain = max(found, key=lambda one: one.excess)
+    worst = plain if plain.excess > 0.01 else max(found, key=lambda one: one.excess / max(one.q, 1e-300))
     other = "ψ" if what == "q" else "q"
     return (
         (f"{what} at y = {worst.y:.3g}", _float(worst.q)),
@@ -179,7 +180,9 @@ def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains
     fitting: list[ThresholdGains] = []
     beyond: list[ThresholdGains] = []
     reach: Reach = {}
-    for name, horizon in (("long-trial-quarters", 10**5), ("long-trial", setting.pick(quick=10**5, full=10**6))):
+    for name, horizon in (
+        (name, setting.pick(quick=10**5, full=10**6)) for name in ("long-trial-quarters", "long-trial")
+    ):
         own = attacks(horizon)[name]
         made, fit = own.papers(setting), own.agent_rounds // own.arm_rounds
         step = setting.pick(quick=5, full=2) if fit > 10 else 1
