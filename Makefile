@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines bench clean
+.PHONY: venv demo test lint types layers check-engines test-cluster bench clean
 
 venv: $(INSTALLED)
 
@@ -32,10 +32,15 @@ layers: $(INSTALLED)
 check-engines: $(INSTALLED)
 	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/test_engines_agree.py
 
+test-cluster: $(INSTALLED)
+	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweep/test_cluster.py
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/monte_carlo.py
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/cost.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
