@@ -28,7 +28,7 @@ GRID = {
     "runs": 200 * SIZE,
 }
 MARKET = """
-horizon = 30000
+horizon = 10000
 agents = [{ name = "ana", originals = 1, prior = { uniform = [0.0, 1.0] } },
           { name = "bo", originals = 1, prior = { point = 0.6 } }]
 """
