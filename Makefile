@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines reproduce bench figures certify study test-serve-long clean
+.PHONY: venv demo test lint types layers check-engines reproduce certify study figures \
+        test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
 
@@ -46,11 +47,16 @@ certify: $(INSTALLED)
 study: $(INSTALLED)
 	$(BIN)/python examples/which_mechanism.py build/study
 
+test-cluster: $(INSTALLED)
+	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweep/test_cluster.py
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/cost.py
 
 figures: $(INSTALLED)
 	$(BIN)/python examples/hold_out_figures.py docs/textbook/figures

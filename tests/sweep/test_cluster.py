@@ -21,14 +21,14 @@ pytest.importorskip("distributed")
 
 SIZE = int(os.environ.get("CLONEPROOF_CLUSTER_SIZE", "1"))
 GRID = {
-    "mechanism": ["ucb1", "h-ucb", "thompson"],
+    "mechanism": ["ucb1", "h-ucb", "rh-ucb"],
     "copies": [{}, {"ana": [3]}],
     "seed": [1, 2],
     "engine": "monte-carlo",
     "runs": 200 * SIZE,
 }
 MARKET = """
-horizon = 300
+horizon = 10000
 agents = [{ name = "ana", originals = 1, prior = { uniform = [0.0, 1.0] } },
           { name = "bo", originals = 1, prior = { point = 0.6 } }]
 """

@@ -55,6 +55,18 @@ def test_a_file_names_markets_from_its_own_folder(tmp_path):
     assert points[0].market.horizon == 9
 
 
+def test_a_pattern_names_a_folder_of_markets(tmp_path):
+    (tmp_path / "shops").mkdir()
+    for horizon in (7, 9, 8):
+        market = cp.Market([cp.Agent("bo", 1, cp.Point(0.5))], horizon=horizon)
+        cp.save_market(market, tmp_path / "shops" / f"shop{horizon}.toml")
+    points = points_of({"market": "shops/*.toml", "mechanism": ["ucb1"]}, tmp_path)
+    assert [point.label for point in points] == [f"shops/shop{horizon}.toml" for horizon in (7, 8, 9)]
+    for pattern in ("shops/*.txt", "/*.toml"):
+        with pytest.raises(SweepError, match="expected market files like"):
+            points_of({"market": pattern, "mechanism": "ucb1"}, tmp_path)
+
+
 def test_an_error_in_point_733_is_found_beforehand_and_names_the_point():
     copies = [{"ana": [1 + number, 1]} for number in range(1000)]
     copies[732] = {"ana": [1, 1, 1]}

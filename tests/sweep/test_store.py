@@ -34,12 +34,12 @@ def test_damage_is_found(tmp_path, kind):
     good, bad = Chunk(KEY, 0, 10), Chunk(KEY, 10, 10)
     for chunk in (good, bad):
         store.write(chunk, bytes(range(80)))
-    path = store.path(bad)
+    path = Path(store.path(bad))
     data = bytearray(path.read_bytes())
     if kind == "flipped":
         data[-7] ^= 1
     damaged = {"cut": data[:-1], "empty": b"", "longer": data + b"x"}.get(kind, data)
-    path.write_bytes(store.path(good).read_bytes() if kind == "renamed" else damaged)
+    path.write_bytes(Path(store.path(good)).read_bytes() if kind == "renamed" else damaged)
     with pytest.raises(DamagedChunk, match=bad.name):
         store.read(bad)
     index, found = read_index(store, {KEY})
@@ -93,7 +93,7 @@ except SweepError as problem:
 def test_old_temporary_files_are_removed_and_young_ones_kept(tmp_path):
     store = open_store(tmp_path, "v")
     store.write(Chunk(KEY, 0, 1), b"")
-    old, young = (store.path(Chunk(KEY, 0, 1)).with_name(f".partial-{name}") for name in ("old", "young"))
+    old, young = (Path(store.path(Chunk(KEY, 0, 1))).with_name(f".partial-{name}") for name in ("old", "young"))
     old.touch()
     young.touch()
     os.utime(old, (0, 0))

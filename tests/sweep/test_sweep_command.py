@@ -13,6 +13,7 @@ import pytest
 from dask_processes import eventually
 
 import cloneproof as cp
+from cloneproof.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grids" / "copies.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "sweep"]
@@ -28,7 +29,21 @@ def sweep(*arguments):
     return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_example_runs_resumes_and_reports(tmp_path):
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cloneproof", "sweep", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return left.value.code, said.out, said.err
+
+    return run
+
+
+def test_the_example_runs_resumes_and_reports(tmp_path, here):
     store, output = tmp_path / "store", tmp_path / "table.csv"
     small = tmp_path / "small.toml"
     text = EXAMPLE.read_text(encoding="utf-8").replace("runs = 400", "runs = 16")
@@ -37,22 +52,20 @@ def test_the_example_runs_resumes_and_reports(tmp_path):
     assert done.returncode == 0, done.stderr
     assert max(len(line) for line in done.stdout.splitlines() if str(tmp_path) not in line) <= 100
     assert "further rows are not shown" in done.stdout
-    rows = list(csv.DictReader(output.open(encoding="utf-8")))
+    rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
     assert len({row["point"] for row in rows}) == 28
     verdicts = {(row["mechanism"], row["horizon"]): row["verdict"] for row in rows if row["question"] == "audit"}
     assert verdicts["h-etc-r", "4000"] == "exploitable"
     assert verdicts["holdout-h-etc", "4000"] == "clone-proof"
-    again = sweep(small, "--store", store, "--json")
-    data = json.loads(again.stdout)
+    data = json.loads(here(small, "--store", store, "--json")[1])
     assert data["summary"]["computed"] == 0
     assert [row["value"] for row in data["rows"]] == [float(row["value"]) for row in rows]
-    status = sweep("--status", store)
-    assert status.returncode == 0
-    assert "Everything is there." in status.stdout
+    code, said, _ = here("--status", store)
+    assert code == 0
+    assert "Everything is there." in said
     victim = next(store.glob("chunks/*/*"))
     victim.write_bytes(b"")
-    status = sweep("--status", store, "--json")
-    data = json.loads(status.stdout)
+    data = json.loads(here("--status", store, "--json")[1])
     assert (data["complete"], data["damaged"]) == (False, [str(victim)])
     told = data["sweeps"][0]
     assert told["points"] == 28
@@ -60,7 +73,7 @@ def test_the_example_runs_resumes_and_reports(tmp_path):
     assert told["missing_results"] + told["missing_runs"] > 0
 
 
-def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path):
+def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
     grid, store = tmp_path / "grid.toml", tmp_path / "store"
     grid.write_text(GRID, encoding="utf-8")
     leader, terminal = pty.openpty()
@@ -87,7 +100,7 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path):
     words = " ".join(said.decode().split())
     assert "runs/s on 2 workers" in words
     assert "the same command goes on from there" in words
-    assert json.loads(sweep("--status", store, "--json").stdout)["runs"] > 0
+    assert json.loads(here("--status", store, "--json")[1])["runs"] > 0
 
 
 @pytest.mark.parametrize(
@@ -99,28 +112,23 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path):
         (("grid.toml", "--store", "store", "--output", "table.xls"), "ends in .csv or .parquet"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words, tmp_path, monkeypatch, capsys):
-    from cloneproof.cli import main
-
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words, tmp_path, monkeypatch, here):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["cloneproof", "sweep", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    said = capsys.readouterr().err
+    code, _, said = here(*arguments)
+    assert code == 2
     assert said.startswith("error: ")
     assert words in said
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_status_of_another_versions_store_is_told(tmp_path):
+def test_the_status_of_another_versions_store_is_told(tmp_path, here):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=10)
     cp.sweep({"market": market, "mechanism": "ucb1", "runs": 5, "engine": "monte-carlo"}, tmp_path, workers=1)
     header = tmp_path / "store.json"
     header.write_text(
         header.read_text(encoding="utf-8").replace("cloneproof 0.1.0", "cloneproof 0.0.1"), encoding="utf-8"
     )
-    status = sweep("--status", tmp_path)
-    assert status.returncode == 0
-    assert "written by another version (cloneproof 0.0.1" in status.stderr
+    code, _, said = here("--status", tmp_path)
+    assert code == 0
+    assert "written by another version (cloneproof 0.0.1" in said

@@ -71,6 +71,11 @@ class Agenda:
     def _ready(self, aim: float) -> list[Piece]:
         """Ranges of that many seconds together; one at least, and not more than memory likes."""
         pieces, seconds, size = list[Piece](), 0.0, 0
+        key, first, runs = self.ready[0]
+        enough = max(1, int(aim / self.costs[key]))
+        if runs >= 2 * enough:  # cut when more was left: a part of it will do now
+            self.ready[0] = Piece(key, first + enough, runs - enough)
+            self.ready.appendleft(Piece(key, first, enough))
         while self.ready:
             piece = self.ready[0]
             seconds += self.costs[piece.key] * piece.runs

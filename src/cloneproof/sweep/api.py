@@ -67,7 +67,7 @@ def sweep(
     _record(shelf, name, needs)
     log = Log(shelf.folder / "sweep.log")
     index, damaged = read_index(shelf, set(parts))
-    names = [str(shelf.path(chunk)) for chunk in damaged]
+    names = [shelf.path(chunk) for chunk in damaged]
     for chunk in damaged:
         shelf.discard(chunk)
         log.say(f"damaged, computed again: {shelf.path(chunk)}")

@@ -23,6 +23,7 @@ from cloneproof.sweep.configuration import mechanism_text
 from cloneproof.sweep.point import COMMON, DEFAULTS, OWN, Point
 
 T = TypeVar("T")
+_SIMPLE = (str, int, float, bool, type(None))
 
 
 class Builder:
@@ -69,8 +70,8 @@ class Builder:
 
     def _mark(self, value: Any) -> Hashable:  # noqa: ANN401
         """What a value is remembered by: its type and itself, or where it lives if it cannot be hashed."""
-        if isinstance(value, str | int | float | bool | None):
-            return type(value).__name__, value
+        if isinstance(value, _SIMPLE):
+            return type(value), value
         self._kept[id(value)] = value
         return "at", id(value)
 

@@ -44,7 +44,9 @@ class Part:
 
     def key(self, version: str) -> str:
         """The hash of the configuration and of the code version."""
-        return blake2b(f"{version}\n{self.text}".encode(), digest_size=16).hexdigest()
+        texts = (version, self.kind, self.market, self.mechanism, self.rest)
+        lengths = ",".join(str(len(text)) for text in texts)  # so that no two ways of cutting look the same
+        return blake2b("".join([lengths, *texts]).encode(), digest_size=16).hexdigest()
 
 
 def runs_part(

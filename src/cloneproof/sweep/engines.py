@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from cloneproof.checks import whole
-from cloneproof.engines.monte_carlo.driver import available_threads
+from cloneproof.engines.monte_carlo.driver import Inline, available_threads
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweep.work import Done, Failed, attempt
 
@@ -71,11 +71,13 @@ class Local:
 
 
 def local_engine(workers: int | None, sampled_only: bool) -> Local:
-    """Threads if only runs are asked for (or one worker), else processes; as many as there are cores."""
+    """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread."""
     count = available_threads() if workers is None else whole(workers)
     if count is None or count < 1:
         raise SweepError(f"expected a whole number of workers from 1, got {brief(workers)}; use e.g. 2")
-    if sampled_only or count == 1:
+    if count == 1:
+        return Local(Inline(1), 1, stoppable=False)  # Ctrl-C ends the computation itself
+    if sampled_only:
         return Local(ThreadPoolExecutor(count), count, stoppable=True)
     pool = ProcessPoolExecutor(count, mp_context=mp.get_context("spawn"), initializer=_quiet_interrupt)
     return Local(pool, count, stoppable=False)

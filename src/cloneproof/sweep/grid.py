@@ -4,7 +4,7 @@
     seed = [0, 1, 2]
 
     [[grid]]                             # a block is the product of its lists; blocks come one after the other
-    market = ["creators.toml", "ads.toml"]           # files, from the folder of this one; or tables like them
+    market = ["creators.toml", "shops/*.toml"]       # files, from the folder of this one; or tables like them
     mechanism = ["ucb1", { name = "h-etc-r", agent_rounds = 80, arm_rounds = 40 }]
     copies = [{}, { ana = [2, 1] }]
     horizon = [1_000, 10_000]
@@ -53,7 +53,7 @@ def points_of(grid: Grid, folder: str | Path = ".", source: str = "the grid") ->
     (6, 5, 'thompson', 1)
     """
     builder, points = Builder(Path(folder)), []
-    for number, settings in enumerate(_settings(grid, source), start=1):
+    for number, settings in enumerate(_settings(grid, Path(folder), source), start=1):
         try:
             points.append(builder.point(number, settings))
         except CloneproofError as problem:
@@ -61,7 +61,7 @@ def points_of(grid: Grid, folder: str | Path = ".", source: str = "the grid") ->
     return points
 
 
-def _settings(grid: Grid, source: str) -> Iterator[dict[str, Any]]:
+def _settings(grid: Grid, folder: Path, source: str) -> Iterator[dict[str, Any]]:
     """The settings of each point, in order: blocks as they stand, the last key of a block changing fastest."""
     if not isinstance(grid, Mapping):
         raise SweepError(f"expected a grid as keys and values, got {brief(grid)}; see docs/sweeps.md")
@@ -71,7 +71,7 @@ def _settings(grid: Grid, source: str) -> Iterator[dict[str, Any]]:
         blocks = [blocks]
     if not isinstance(blocks, list) or not blocks or not all(isinstance(block, Mapping) for block in blocks):
         raise SweepError(f"expected [[grid]] tables in {source}, got {brief(blocks)}; write [[grid]] above each block")
-    axes = [_axes(defaults | dict(block), source, number) for number, block in enumerate(blocks, start=1)]
+    axes = [_axes(defaults | dict(block), folder, source, number) for number, block in enumerate(blocks, start=1)]
     total = sum(_product(block) for block in axes)
     if total > MOST_POINTS:
         raise SweepError(f"expected at most {MOST_POINTS} points, got {total} in {source}; cut it into several grids")
@@ -80,7 +80,7 @@ def _settings(grid: Grid, source: str) -> Iterator[dict[str, Any]]:
             yield dict(zip(block, values, strict=True))
 
 
-def _axes(block: dict[str, Any], source: str, number: int) -> dict[str, list[Any]]:
+def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict[str, list[Any]]:
     for key, value in block.items():
         if key not in AXES:
             raise SweepError(
@@ -92,7 +92,21 @@ def _axes(block: dict[str, Any], source: str, number: int) -> dict[str, list[Any
     for key in ("market", "mechanism"):
         if key not in block:
             raise SweepError(f"missing key {key!r} in block {number} of {source}; add a line {key} = ..")
-    return {key: _listed(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
+    listed = {key: _listed(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
+    return listed | {"market": [found for given in listed["market"] for found in _files(given, folder)]}
+
+
+def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
+    """A market as it is given; of a pattern such as `markets/*.toml`, every file, by name."""
+    if not isinstance(market, str) or "*" not in market:
+        return [market]
+    try:
+        found = sorted(path.relative_to(folder).as_posix() for path in folder.glob(market))
+    except (ValueError, NotImplementedError):
+        found = []
+    if not found:
+        raise SweepError(f"expected market files like {market!r} in {folder}, got none; check pattern and folder")
+    return found
 
 
 def _listed(value: Any) -> list[Any]:  # noqa: ANN401

@@ -108,6 +108,8 @@ class _Driver:
                 texts = {piece.key: self.parts[piece.key].text for piece in pieces}
                 future = self.engine.submit(self.index.store.version, texts, pieces, each, self.agenda.sizes.most)
                 self.flying[future] = pieces
+                if future.done():  # computed here and now: to be stored before anything else is begun
+                    break
             finished, _ = wait(self.flying, timeout=TICK, return_when=FIRST_COMPLETED)
             for future in finished:
                 pieces = self.flying.pop(future)
@@ -117,12 +119,12 @@ class _Driver:
             self._tell(workers)
 
     def collect_stopped(self) -> None:
-        """After Ctrl-C: what running tasks come back with is stored as well, where they can be asked to."""
-        if self.engine.stop():
-            finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=PATIENCE)
-            for future in finished:
-                if future.exception() is None and not isinstance(future.result(), Failed):
-                    self._keep(self._result(future))
+        """After Ctrl-C: what is there is stored as well, and what running tasks come back with if they can be asked."""
+        patience = PATIENCE if self.engine.stop() else 0.0
+        finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=patience)
+        for future in finished:
+            if not future.cancelled() and future.exception() is None and not isinstance(future.result(), Failed):
+                self._keep(self._result(future))
         self._tell(self.state.workers)
 
     def _result(self, future: Result) -> list[Done]:

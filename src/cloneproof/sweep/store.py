@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is computed again)
     """A chunk whose contents are not what was written."""
 
-    def __init__(self, chunk: Chunk, path: Path) -> None:
+    def __init__(self, chunk: Chunk, path: str) -> None:
         super().__init__(f"expected an undamaged chunk, got {path}, whose checksum fails; run the sweep again")
         self.chunk = chunk
 
@@ -71,26 +71,30 @@ class Store:
     def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
         self.version = version
+        self._chunks = str(folder / "chunks")
         self._token, self._numbers = secrets.token_hex(8), count()  # several drivers may write to one store
 
-    def path(self, chunk: Chunk) -> Path:
-        """Where a chunk is."""
-        return self.folder / "chunks" / chunk.key[:2] / chunk.name
+    def path(self, chunk: Chunk) -> str:
+        """Where a chunk is (a string: there may be very many)."""
+        return f"{self._chunks}/{chunk.key[:2]}/{chunk.name}"
 
     def write(self, chunk: Chunk, payload: bytes) -> None:
         """Store a chunk; a full disk is one sentence, and leaves nothing behind."""
-        path = str(self.path(chunk))
-        temporary = os.path.join(os.path.dirname(path), f"{_PARTIAL}{self._token}-{next(self._numbers)}")
+        path = self.path(chunk)
+        folder = f"{self._chunks}/{chunk.key[:2]}"
+        temporary = f"{folder}/{_PARTIAL}{self._token}-{next(self._numbers)}"
         data = b"".join([_MAGIC, _digest(chunk, payload), b"\n", payload])
         try:
             try:
                 handle = os.open(temporary, _NEW, 0o666)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+                os.makedirs(folder, exist_ok=True)
                 handle = os.open(temporary, _NEW, 0o666)
             try:
-                with open(handle, "wb", buffering=0):
+                try:
                     _write_all(handle, data)
+                finally:
+                    os.close(handle)
                 os.replace(temporary, path)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -106,7 +110,8 @@ class Store:
         """The contents of a chunk; `DamagedChunk` where they are not what was written."""
         path = self.path(chunk)
         try:
-            data = path.read_bytes()
+            with open(path, "rb", buffering=0) as file:
+                data = file.read()
         except OSError:
             raise DamagedChunk(chunk, path) from None
         start = len(_MAGIC) + _DIGEST + 1
@@ -117,13 +122,12 @@ class Store:
 
     def discard(self, chunk: Chunk) -> None:
         """Remove a damaged chunk."""
-        self.path(chunk).unlink(missing_ok=True)
+        Path(self.path(chunk)).unlink(missing_ok=True)
 
     def chunks(self) -> Iterator[Chunk]:
         """Every chunk, by the names of the files alone."""
-        folders = self.folder / "chunks"
-        for folder in sorted(os.listdir(folders)) if folders.is_dir() else ():
-            for name in os.listdir(folders / folder):
+        for folder in sorted(os.listdir(self._chunks)) if os.path.isdir(self._chunks) else ():
+            for name in os.listdir(f"{self._chunks}/{folder}"):
                 match = _NAME.fullmatch(name)
                 if match is not None:
                     yield Chunk(match[1], int(match[2]), int(match[3]))

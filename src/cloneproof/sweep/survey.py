@@ -49,7 +49,7 @@ def store_status(folder: str | Path) -> StoreStatus:
     sweeps = tuple(_sweep(file, index) for file in sorted(path.glob("sweeps/*.json")))
     every = [chunk for chunks in index.chunks.values() for chunk in chunks]
     runs = sum(chunk.runs for chunk in every)
-    files = tuple(str(store.path(chunk)) for chunk in damaged)
+    files = tuple(store.path(chunk) for chunk in damaged)
     return StoreStatus(str(folder), version, len(every) + len(damaged), runs, files, sweeps)
 
 

@@ -21,7 +21,7 @@ from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.sweep.configuration import Configuration, configuration
 from cloneproof.sweep.version import code_version
 
-STEP_SECONDS = 0.25  # between two looks at the clock
+STEP_SECONDS = 0.5  # between two looks at the clock
 LARGEST_STEP = 1 << 14  # runs
 COMPILING = 60.0  # seconds; a first step that takes longer is not compiling, but slow
 EXACT_ENGINES = {"auto": ("closed-form", "tree"), "closed-form": ("closed-form",), "tree": ("tree",)}
@@ -102,7 +102,7 @@ def _piece(config: Configuration, piece: Piece, seconds: float, stop: Callable[[
 def _runs(config: Configuration, piece: Piece, seconds: float, stop: Callable[[], bool]) -> tuple[Any, float]:
     """The rows (every payoff, then the regret) of as many runs as the time allows, and the seconds of the last ones.
 
-    Steps grow to a quarter of a second. The time of the first does not count, since it may compile a kernel.
+    Steps grow to half a second. The time of the first does not count, since it may compile a kernel.
     """
     job, rows, done = config.job(), [], 0
     step, spent, cost = 1, 0.0, 0.0

@@ -1,0 +1,121 @@
+"""Sweeps against a plain loop, two workers against one, and the store at 100,000 chunks, all in this run.
+
+Run with `make bench`. Other work on the machine makes wall-clock times unfair, so processor time stands beside them:
+`busy` is the part of the workers' time in which they computed, which is what the driver and Dask are to blame for.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import cloneproof as cp
+from cloneproof.cli.output import new_table, print_table
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.market import full_copies
+from cloneproof.sweep.agenda import Sizes
+from cloneproof.sweep.api import keyed
+from cloneproof.sweep.grid import points_of
+from cloneproof.sweep.needs import read_index
+from cloneproof.sweep.store import Chunk, open_store
+from cloneproof.sweep.survey import store_status
+from cloneproof.sweep.version import code_version
+
+MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
+CHUNK_SECONDS, CHUNKS = 5.0, 4
+POINTS = 200
+
+
+def per_run(job: Job) -> float:
+    """Processor seconds of a run, after a first one that compiles."""
+    outcomes(job, 0, 1)
+    begun = time.process_time()
+    outcomes(job, 0, 50)
+    return (time.process_time() - begun) / 50
+
+
+def overhead(folder: Path) -> tuple[float, float]:
+    """A sweep in chunks of 5 s over a plain loop over the same runs: by the clock and by the processor."""
+    mechanism = cp.mechanism("ucb1")
+    job = Job(MARKET, mechanism, full_copies(MARKET.agents, None))
+    size = int(CHUNK_SECONDS / per_run(job))
+    runs = CHUNKS * size
+    clocks = []
+    for work in (
+        lambda: [outcomes(job, number * size, size) for number in range(CHUNKS)],
+        lambda: cp.sweep(
+            {"market": MARKET, "mechanism": mechanism, "engine": "monte-carlo", "runs": runs},
+            folder,
+            workers=1,
+            sizes=Sizes(probe=CHUNK_SECONDS, usual=CHUNK_SECONDS, least=CHUNK_SECONDS),
+        ),
+    ):
+        wall, processor = time.perf_counter(), time.process_time()
+        work()
+        clocks.append((time.perf_counter() - wall, time.process_time() - processor))
+    return clocks[1][0] / clocks[0][0], clocks[1][1] / clocks[0][1]
+
+
+def workers(folder: Path, count: int) -> tuple[float, float]:
+    """200 points on so many Dask workers, each a process: seconds, and the part of them that was busy."""
+    from distributed import Client, LocalCluster
+
+    grid = {"market": MARKET, "mechanism": "h-ucb", "engine": "monte-carlo", "runs": 120}
+    with LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            job = Job(MARKET, cp.mechanism("h-ucb"), full_copies(MARKET.agents, None))
+            client.run(per_run, job)  # compiles what there is to compile
+        address = cluster.scheduler_address
+        done = cp.sweep(grid | {"seed": range(POINTS)}, folder / str(count), cluster=address).summary
+    return done.seconds, done.busy_seconds / done.seconds / count
+
+
+def many_chunks(folder: Path, count: int = 100_000) -> tuple[float, float, float]:
+    """Planned, stored and listed with every checksum: seconds, processor seconds, and MB of memory in all."""
+    wall, processor = time.perf_counter(), time.process_time()
+    grid = {
+        "market": MARKET,
+        "mechanism": ["ucb1", "h-ucb", "rh-ucb", "s-ucb"],
+        "copies": [{"0.5": (number,)} for number in range(1, 26)],
+        "horizon": [10_000 * number for number in range(1, 11)],
+        "seed": range(count // 1000),
+        "runs": 100,
+        "engine": "monte-carlo",
+    }
+    parts, needs = keyed(points_of(grid), code_version())
+    store = open_store(folder, code_version())
+    index, _ = read_index(store, set(parts))
+    payload = np.random.default_rng(0).random((100, 6)).tobytes()
+    for key, _ in index.missing(needs):
+        store.write(Chunk(key, 0, 100), payload)
+    assert store_status(folder).chunks == count
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return time.perf_counter() - wall, time.process_time() - processor, memory
+
+
+def main() -> None:
+    """Print the table."""
+    table = new_table("Sweeps", "what", "by the clock", "by the processor", "bar")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wall, processor, memory = many_chunks(folder / "many")
+        table.add_row("100,000 chunks planned, stored, listed", f"{wall:.0f} s", f"{processor:.0f} s", "60 s")
+        table.add_row("memory for that", f"{memory:.0f} MB", "", "1000 MB")
+        wall, processor = overhead(folder / "overhead")
+        table.add_row("sweep / plain loop, chunks of 5 s", f"{wall:.3f}", f"{processor:.3f}", "1.03")
+        one, busy_one = workers(folder, 1)
+        two, busy_two = workers(folder, 2)
+        table.add_row("200 points: two workers, one", f"{one / two:.2f}", "", "1.8")
+        table.add_row("busy, one and two workers", f"{busy_one:.1%}", f"{busy_two:.1%}", "90 %")
+    table.caption = f"load of the machine meanwhile: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    print_table(table)
+
+
+if __name__ == "__main__":
+    main()
