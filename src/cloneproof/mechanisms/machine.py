@@ -248,6 +248,10 @@ class InEpochs:
         self.mechanism, self.registration, self.horizon, self.stream = mechanism, registration, horizon, stream
         self._start(1)
 
+    @property
+    def chance(self) -> float | None:
+        return self.running.chance
+
     def _start(self, epoch: int) -> None:
         self.epoch = epoch
         running = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))

@@ -14,7 +14,7 @@ KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
 
 
 LARGEST = 20_000  # rewards of one law: beyond it a certificate is refused, not checked
-MOST_WORK = 2 * 10**7  # operations on balls, about ten seconds of them
+MOST_WORK = 5 * 10**8  # operations on balls, about half a minute of them
 Prior = tuple[tuple[Fraction, Fraction], ...]
 
 
