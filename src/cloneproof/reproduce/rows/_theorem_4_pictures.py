@@ -69,14 +69,13 @@ def tail_figure(setting: Setting) -> Lines:
 
     return Lines(
         "Which step of the proof breaks",
-        "Means (3/4, 1/4), m = 144, M = 2m; copies of the better arm. The proof needs honest ≥ ψ, nearly, and copied ≤ "
-        "ψ: the first holds for the ψ of the text (but for the highest scores), the second for the ψ that is printed; "
+        "Means (3/4, 1/4), m = 144, M = 2m; copies of the better arm; honest and ψ as described coincide. The proof "
+        "needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for the ψ of the text (but for the highest scores), the second for the ψ that is printed; "
         "no ψ does both.",
         "score to be reached, y",
         "probability to reach it",
         (
-            series("ψ as described", psi_tail(made, MEANS), "", 1),
-            series("honest", honest, NAME),
+            series("honest, ψ as described", honest, NAME),
             series("3 copies", copied, NAME, 1),
             series("ψ as printed", psi_tail(made, MEANS, "best arm"), "", 2),
         ),
