@@ -32,6 +32,7 @@ def taken(market: MarketEngine) -> bytes:
         "state": market.state,
         "at": market.at,
         "before": market.before,
+        "ends": market.ends,
         "waits": [list(wait) for wait in market.waits],
         "oldest": market.oldest,
         "registry": market.registry.to_dict(),
@@ -52,6 +53,7 @@ def restored(text: bytes) -> MarketEngine:
     market.season, market.state, market.at, market.before = (
         body["season"], body["state"], body["at"], body["before"],
     )  # fmt: skip
+    market.ends = body["ends"]
     market.waits.extend(list(wait) for wait in body["waits"])
     market.oldest = body["oldest"]
     market.registry.restore(body["registry"])
