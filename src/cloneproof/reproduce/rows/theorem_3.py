@@ -170,8 +170,8 @@ def _rounds_figure(cases: list[EtcCase], horizons: tuple[int, ...]) -> Lines:
 
     return Lines(
         "How much exploration is enough",
-        "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; the "
-        "lowest curve is the largest m at which copies pay.",
+        "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
+        "the lowest curve is the largest m at which copies pay.",
         "horizon T (rounds)",
         "exploration per arm, m (rounds)",
         (
