@@ -70,7 +70,8 @@ def tail_figure(setting: Setting) -> Lines:
     return Lines(
         "Which step of the proof breaks",
         "Means (3/4, 1/4), m = 144, M = 2m; copies of the better arm; honest and ψ as described coincide. The proof "
-        "needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for the ψ of the text (but for the highest scores), the second for the ψ that is printed; "
+        "needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for the ψ of the text (but for the highest "
+        "scores), the second for the ψ that is printed; "
         "no ψ does both.",
         "score to be reached, y",
         "probability to reach it",

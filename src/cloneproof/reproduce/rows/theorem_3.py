@@ -171,14 +171,13 @@ def _rounds_figure(cases: list[EtcCase], horizons: tuple[int, ...]) -> Lines:
     return Lines(
         "How much exploration is enough",
         "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
-        "a few rounds below that, copies pay.",
+        "the lowest curve is the largest m at which copies pay.",
         "horizon T (rounds)",
         "exploration per arm, m (rounds)",
         (
             series("copies pay", [one.first_failure[0] if one.first_failure else 0 for one in own], 3),
             series("Theorem 3", [one.paper for one in own], 0),
             series("our condition", [one.enough for one in own], 1),
-            series("no copies pay", [one.safe_from for one in own], 2),
         ),
         log_x=True,
         log_y=True,
