@@ -28,7 +28,7 @@ from cloneproof.sweep.survey import store_status
 from cloneproof.sweep.version import code_version
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
-CHUNK_SECONDS, CHUNKS = 5.0, 4
+CHUNK_SECONDS, CHUNKS = 5.0, 3
 POINTS = 200
 
 

@@ -99,6 +99,28 @@ def test_a_second_call_computes_nothing_and_overlaps_are_shared(tmp_path):
     assert fewer.to_csv() == alone.to_csv()
 
 
+def test_two_sweeps_at_the_same_time_share_a_store(tmp_path):
+    done = []
+    both = [
+        threading.Thread(target=lambda: done.append(cp.sweep(SAMPLED, tmp_path / "both", workers=1, sizes=TINY)))
+        for _ in range(2)
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    alone = cp.sweep(SAMPLED, tmp_path / "alone", workers=1)
+    assert [table.to_csv() for table in done] == [alone.to_csv()] * 2
+    assert store_status(tmp_path / "both").complete
+
+
+def test_gains_and_evaluations_share_runs_where_nothing_is_stratified(tmp_path):
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.4))], horizon=100)
+    grid = {"market": market, "mechanism": "ucb1", "copies": {"ana": (2,)}, "runs": 100}
+    assert cp.sweep(grid | {"engine": "monte-carlo"}, tmp_path, workers=1).summary.runs == 100
+    assert cp.sweep(grid | {"question": "gain", "agent": "ana"}, tmp_path, workers=1).summary.runs == 100
+
+
 def test_points_that_ask_the_same_are_computed_once(tmp_path):
     exact = {"market": MARKET, "mechanism": "h-etc-r", "confidence": [0.9, 0.99]}
     assert cp.sweep(exact, tmp_path / "exact", workers=1).summary.computed == 1

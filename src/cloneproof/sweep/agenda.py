@@ -39,8 +39,8 @@ class Agenda:
         self.columns = columns
         self.costs: dict[str, float] = {}  # seconds of a run, by key
         self.unprobed: deque[tuple[str, list[tuple[int, int]]]] = deque()
-        self.ready: deque[Piece] = deque()
-        self.seconds = 0.0  # of what is ready, as far as is known
+        self.ready: deque[tuple[Piece, float]] = deque()  # each with the seconds that it should take
+        self.seconds = 0.0  # of what is ready, all together
         self.probed, self.probe_seconds, self.part_seconds = 0, 0.0, 0.0  # probes, and the parts as they foretell
         self.waiting: dict[str, list[tuple[int, int]]] = {}  # ranges of a part whose probe is on its way
         for key, ranges in missing:
@@ -71,19 +71,21 @@ class Agenda:
     def _ready(self, aim: float) -> list[Piece]:
         """Ranges of that many seconds together; one at least, and not more than memory likes."""
         pieces, seconds, size = list[Piece](), 0.0, 0
-        key, first, runs = self.ready[0]
+        (key, first, runs), whole = self.ready[0]
         enough = max(1, int(aim / self.costs[key]))
         if runs >= 2 * enough:  # cut when more was left: a part of it will do now
-            self.ready[0] = Piece(key, first + enough, runs - enough)
-            self.ready.appendleft(Piece(key, first, enough))
+            part = whole * enough / runs
+            self.ready[0] = Piece(key, first + enough, runs - enough), whole - part
+            self.ready.appendleft((Piece(key, first, enough), part))
         while self.ready:
-            piece = self.ready[0]
-            seconds += self.costs[piece.key] * piece.runs
+            piece, own = self.ready[0]
+            seconds += own
             size += 8 * self.columns[piece.key] * piece.runs
             if pieces and (seconds > aim or size > TASK_CHUNKS * self.sizes.chunk_bytes or len(pieces) == MOST_PIECES):
                 break
-            pieces.append(self.ready.popleft())
-            self.seconds -= self.costs[piece.key] * piece.runs
+            self.ready.popleft()
+            pieces.append(piece)
+            self.seconds -= own
         return pieces
 
     def _probe(self, key: str, ranges: list[tuple[int, int]]) -> Piece:
@@ -131,7 +133,7 @@ class Agenda:
         for first, stop in ranges:
             count = -(-(stop - first) // size)  # pieces, as equal as can be
             cuts = [first + (stop - first) * number // count for number in range(count + 1)]
-            self.ready.extend(Piece(key, a, b - a) for a, b in pairwise(cuts))
+            self.ready.extend((Piece(key, a, b - a), cost * (b - a)) for a, b in pairwise(cuts))
 
     def _aim(self, workers: int) -> float:
         """Seconds of a task: the usual, or less near the end, so that the last ones end together."""

@@ -13,7 +13,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from cloneproof.engines.monte_carlo.strata import strata_of
 from cloneproof.errors import SweepError, brief
 from cloneproof.files import write_whole
 from cloneproof.sweep.agenda import Sizes
@@ -86,9 +85,10 @@ def sweep(
         raise SweepError(
             f"{found} (it went bad while the sweep ran: {shelf.path(found.chunk)} is computed again then)"
         ) from None
-    except Interrupted as stopped:
-        log.say(str(stopped))
-        raise
+    except KeyboardInterrupt as stopped:
+        words = str(stopped) or f"interrupted: what is stored in {shelf.folder} is kept; the same command goes on"
+        log.say(words)
+        raise Interrupted(words) from None
     log.say(f"done in {duration(state.seconds)}" + (f": {line(state)}" if state.chunks else ", nothing was missing"))
     done = Summary(len(points), state.reused, state.chunks, state.runs, tuple(names), state.seconds, state.busy_seconds)
     return SweepTable(table, done)
@@ -104,11 +104,7 @@ def keyed(points: list[Point], version: str) -> tuple[dict[str, Part], list[Need
         if whole is not None:
             parts[key] = whole
         parts |= sampled
-        runs = point.runs
-        if point.question == "gain":
-            strata = len(strata_of(point.market).weights)
-            runs = -(-runs // strata) * strata  # whole passes, as `gain` takes them
-        needs.append(Need(key, tuple(sampled), runs))
+        needs.append(Need(key, tuple(sampled), point.runs_needed))
     return parts, needs
 
 

@@ -12,6 +12,7 @@ from cloneproof.analysis.audit.api import Opponents
 from cloneproof.analysis.audit.question import checked_question
 from cloneproof.analysis.evaluate import Arithmetic, Engine
 from cloneproof.engines.monte_carlo.sampler import check_sampling
+from cloneproof.engines.monte_carlo.strata import strata_of
 from cloneproof.errors import MechanismError, SweepError, brief, did_you_mean
 from cloneproof.market.copies import full_copies
 from cloneproof.market.market import Market
@@ -60,7 +61,10 @@ class Builder:
         checked_seed(options["seed"])
         checks = (question, *(self._mark(value) for key, value in options.items() if key != "seed"), *mechanism_key)
         self._once(("options", *checks), lambda: _check(question, market, mechanism, options))
-        return Point(number, question, label, market, mechanism, texts, copies, options)
+        strata = 1
+        if question == "gain":  # as `cp.gain` samples
+            strata = self._once(("strata", *market_key), lambda: len(strata_of(market).weights))
+        return Point(number, question, label, market, mechanism, texts, copies, options, strata)
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._made:

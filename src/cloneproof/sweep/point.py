@@ -42,11 +42,17 @@ class Point:
     texts: tuple[str, str]
     copies: Mapping[str, tuple[int, ...]]
     options: Mapping[str, Any]
+    strata: int = 1  # runs of a pass over them; 1 where means are drawn
 
     @property
     def runs(self) -> int:
-        """The most runs (of a gain: pairs) that it may take."""
+        """The runs that it asks for."""
         return int(self.options["runs"])
+
+    @property
+    def runs_needed(self) -> int:
+        """The runs that it takes: whole passes over the strata."""
+        return -(-self.runs // self.strata) * self.strata
 
     @property
     def seed(self) -> int:
@@ -68,7 +74,8 @@ class Point:
         """What is sampled: the runs of the market; of a gain, those without and with the deviation."""
         if self.question == "gain":
             worlds = (self.honest, self.copies)
-            return tuple(runs_part(self.market, self.texts, world, self.seed, stratified=True) for world in worlds)
+            stratified = self.strata > 1
+            return tuple(runs_part(self.market, self.texts, world, self.seed, stratified) for world in worlds)
         if self.question == "audit":
             return ()
         if self.options["engine"] not in ("auto", "monte-carlo") or self.options["arithmetic"] == "ball":

@@ -93,7 +93,7 @@ class _Driver:
         self.agenda = Agenda(missing, columns, sizes)
         self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing}
         self.total = dict(self.left)
-        state.missing = len(missing)
+        state.missing = state.finished + len(missing)
         self.after: dict[str, list[Need]] = {}  # what a refusal of a whole part makes necessary
         for need in needs:
             if need.whole and need.sampled and need.whole in self.left:

@@ -162,7 +162,8 @@ def stored_version(folder: Path) -> str | None:
     """The code version that wrote the store; None for a folder that is missing or empty."""
     header = folder / "store.json"
     if not header.exists():
-        if folder.is_dir() and any(folder.iterdir()):
+        others = [path for path in folder.iterdir() if path.name[0] != "."] if folder.is_dir() else []
+        if others and not header.exists():  # another driver may be making the store right now
             raise SweepError(
                 f"expected a store or an empty folder, got {folder} with other files in it; choose a new one"
             )
