@@ -98,7 +98,7 @@ def _sure(value: Cell) -> str:
     if not isinstance(value, Estimate):
         return ""
     if value.kind == "estimated":
-        return "exact up to rounding" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
+        return "computed in floats" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
     return "proven" if value.kind == "proven" else "sampled, the bound holds at its confidence"
 
 
