@@ -34,7 +34,7 @@ check-engines: $(INSTALLED)
 
 certify: $(INSTALLED)
 	$(BIN)/python examples/certify_holdout.py build/certify
-	$(BIN)/python examples/random_deviations.py
+	$(BIN)/python examples/random_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python examples/which_mechanism.py build/study

@@ -67,10 +67,11 @@ def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
 
 def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     own = example("random_deviations")
-    found = own["search"](300, 1, small=False)
-    assert {sign for _, sign in found} <= {"negative", "zero"}
-    assert {phase for phase, _ in found} == {"award", "fallback"}
-    assert sum(number for (_, sign), number in own["search"](160, 1, small=True).items() if sign == "positive") > 5
+    block = own["search"](False, 0, seed=1, games=50)
+    for phase in ("award", "fallback"):
+        assert block.signs(phase)[0] > 0
+        assert block.signs(phase)[2:] == [0, 0]
+    assert own["search"](True, 0, seed=1, games=25).award_positive > 5
 
 
 def test_gains_that_are_called_zero_vanish_at_every_threshold():
@@ -86,7 +87,7 @@ def test_gains_that_are_called_zero_vanish_at_every_threshold():
         most = own["most_against_anybody"](game, game.deviations[0])
         assert most < 0 if sign == "negative" else most == 0
         zeros += sign == "zero" and abs(gain.value) <= gain.error
-    assert zeros > 5
+    assert zeros > 3
 
 
 def test_the_study_lies_under_its_bounds_and_says_so(study):
@@ -97,9 +98,9 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     assert all(row.honest.low <= row.bound for row in bounded)
     assert all(not row.responses for row in rows if row.mechanism == "holdout-h-etc")
     for name in {row.market for row in rows}:
-        _, explained, power = own["growth"](rows, "holdout-h-etc", name)
+        _, explained, power = own["growth"](rows, "holdout-h-etc", name, 10**4)
         assert explained > 0.99
-        assert power < 0.15 < 0.4 < own["growth"](rows, "h-etc-r", name)[2]
+        assert power < 0.15 < 0.35 < own["growth"](rows, "h-etc-r", name, 10**7)[2]
     last = {row.mechanism: row.regret for row in rows if (row.market, row.horizon) == (own["FIVE"], 10**9)}
     assert last["h-etc-r"] > 10 * last["holdout-h-etc"]
     page = (ROOT / "docs" / "which_mechanism.md").read_text()
