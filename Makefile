@@ -42,7 +42,7 @@ reproduce: $(INSTALLED)
 
 certify: $(INSTALLED)
 	$(BIN)/python examples/certify_holdout.py build/certify
-	$(BIN)/python examples/random_deviations.py
+	$(BIN)/python examples/random_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python examples/which_mechanism.py build/study

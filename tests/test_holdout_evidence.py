@@ -10,6 +10,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.responses import best_responses, up_to
 from cloneproof.errors import EngineError
+from cloneproof.mechanisms import CATALOGUE
 from cloneproof.report.study import as_csv, read_csv, resumed
 
 ROOT = Path(__file__).parents[1]
@@ -67,10 +68,11 @@ def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
 
 def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     own = example("random_deviations")
-    found = own["search"](300, 1, small=False)
-    assert {sign for _, sign in found} <= {"negative", "zero"}
-    assert {phase for phase, _ in found} == {"award", "fallback"}
-    assert sum(number for (_, sign), number in own["search"](160, 1, small=True).items() if sign == "positive") > 5
+    block = own["search"](False, 0, seed=1, games=50)
+    for phase in ("award", "fallback"):
+        assert block.signs(phase)[0] > 0
+        assert block.signs(phase)[2:] == [0, 0]
+    assert own["search"](True, 0, seed=1, games=25).award_positive > 5
 
 
 def test_gains_that_are_called_zero_vanish_at_every_threshold():
@@ -86,7 +88,7 @@ def test_gains_that_are_called_zero_vanish_at_every_threshold():
         most = own["most_against_anybody"](game, game.deviations[0])
         assert most < 0 if sign == "negative" else most == 0
         zeros += sign == "zero" and abs(gain.value) <= gain.error
-    assert zeros > 5
+    assert zeros > 3
 
 
 def test_the_study_lies_under_its_bounds_and_says_so(study):
@@ -97,9 +99,9 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     assert all(row.honest.low <= row.bound for row in bounded)
     assert all(not row.responses for row in rows if row.mechanism == "holdout-h-etc")
     for name in {row.market for row in rows}:
-        _, explained, power = own["growth"](rows, "holdout-h-etc", name)
+        _, explained, power = own["growth"](rows, "holdout-h-etc", name, 10**4)
         assert explained > 0.99
-        assert power < 0.15 < 0.4 < own["growth"](rows, "h-etc-r", name)[2]
+        assert power < 0.15 < 0.35 < own["growth"](rows, "h-etc-r", name, 10**7)[2]
     last = {row.mechanism: row.regret for row in rows if (row.market, row.horizon) == (own["FIVE"], 10**9)}
     assert last["h-etc-r"] > 10 * last["holdout-h-etc"]
     page = (ROOT / "docs" / "which_mechanism.md").read_text()
@@ -109,7 +111,7 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
 @pytest.mark.parametrize("mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r"])
 def test_points_of_the_study_come_out_again(study, mechanism):
     own, rows = study
-    name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**7)
+    name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**6)
     written = next(row for row in rows if (row.market, row.mechanism, row.horizon) == (name, mechanism, horizon))
     again = own["evaluated"](name, mechanism, horizon)
     for key in ("regret", "response_regret", "bound"):
@@ -117,13 +119,13 @@ def test_points_of_the_study_come_out_again(study, mechanism):
     assert again.responses == written.responses
 
 
-def test_the_study_draws_and_tells_at_a_small_size(study, capsys, tmp_path):
+def test_the_study_draws_and_tells_at_a_small_size(study, capsys):
     own, rows = study
     few = [row for row in rows if row.market == own["TWO"]]
-    figure = example("which_mechanism")["regret_figure"](own["panels"](few))
-    figure.savefig(tmp_path / "figure.svg")
-    drawn = (tmp_path / "figure.svg").read_text()
-    assert all(f">{name}<" in drawn for name in ("h-etc-r", "holdout-h-etc", "ucb1", "bound of holdout-h-etc"))
+    honest, at_best, price = own["regret_figure"](own["panels"](few)).axes
+    assert {"bound of h-etc-r", "bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in honest.texts}
+    assert {"bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in at_best.texts}
+    assert {*CATALOGUE} == {text.get_text() for text in price.texts}
     own["main"]("quick")
     printed = capsys.readouterr().out
     assert "bounded points lie under their bound" in printed

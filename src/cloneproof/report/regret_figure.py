@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator
 
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures import MUTED, STYLE, look
@@ -16,6 +16,7 @@ from cloneproof.report.labels import Label, place_labels
 
 Points = Sequence[tuple[int, Estimate]]
 WIDTH, HEIGHT = 5.2, 4.2  # inches of a panel
+ROOM = 25  # so much of the horizon's axis, as a factor, is left free for the labels of curves that end early
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
             for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True))
             for panel, axes in zip(panels, axes_of_row, strict=True)
         ]
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # settled once; labels do not take part in it
         for axes, own in labels:
             place_labels(figure, axes, own)
     return figure
@@ -58,6 +61,8 @@ def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
         x, values = [at for at, _ in points], [max(one.value, panel.lowest) for _, one in points]
         low, high = [max(one.low, panel.lowest) for _, one in points], [one.high for _, one in points]
         axes.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
+        if len(x) == 1:  # no band: a bar
+            axes.vlines(x, low, high, color=style.colour, alpha=0.4, linewidth=1.5)
         axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3)
     _framed(axes, panel, last)
     lowest_first = sorted((own for own in panel.curves.items() if own[1]), key=lambda own: own[1][-1][1].value)
@@ -72,11 +77,13 @@ def _framed(axes: Axes, panel: Panel, last: bool) -> None:
     if last:
         axes.set_xlabel("horizon T (rounds)")
     axes.xaxis.set_major_locator(LogLocator(10, numticks=12))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.minorticks_off()  # there are hundreds on these axes, and drawing them takes most of the time
     tops = [one.value for points in panel.curves.values() for _, one in points]
     tops += [value for bound in panel.bounds.values() for _, value in bound]
     bottom = min(max(one.value, panel.lowest) for points in panel.curves.values() for _, one in points)
     axes.set_ylim(bottom / 4, 2 * max(tops))
+    first = min(at for points in panel.curves.values() for at, _ in points)
+    axes.set_xlim(left=first / ROOM)
 
 
 def _places(points: Points, panel: Panel) -> list[tuple[float, float]]:
