@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test test-serve-long lint types layers check-engines bench clean
+.PHONY: venv demo serve-demo test test-serve-long lint types layers check-engines bench clean
 
 venv: $(INSTALLED)
 
@@ -15,6 +15,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: $(INSTALLED)
 	@$(BIN)/python examples/creators.py
+
+serve-demo: $(INSTALLED)
+	@$(BIN)/python -m cloneproof.serve.demo
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md

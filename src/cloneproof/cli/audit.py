@@ -11,8 +11,9 @@ import typer
 
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.cli.arguments import AsJson, MarketFile, MechanismName, Settings, chosen_mechanism
+from cloneproof.cli.arguments import AsJson, Settings, chosen_mechanism
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
@@ -20,8 +21,10 @@ MOST_ROWS = 12
 
 
 def audit(
-    market_file: MarketFile,
-    mechanism: MechanismName,
+    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")
+    ] = None,
     settings: Settings = None,
     agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
     max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
@@ -38,12 +41,37 @@ def audit(
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
     certificate: Annotated[str | None, typer.Option(metavar="FILE", help="Write what `verify` can check.")] = None,
+    from_ledger: Annotated[
+        str | None, typer.Option(metavar="DB", help="Instead of a market file: a season of a service, priors fitted.")
+    ] = None,
+    market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
+    season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
+    copy_odds: Annotated[float, typer.Option(help="Prior odds that two arms of an agent are copies.")] = 0.1,
+    atoms: Annotated[int, typer.Option(help="Atoms of each fitted prior in the audit.")] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
+    if from_ledger is not None:
+        if (
+            not (market_file is mechanism is settings is horizons is html is certificate is None)
+            or opponents != "market"
+        ):
+            raise CloneproofError(
+                "expected --from-ledger with none of MARKET.toml, --mechanism, --set, --horizons, --opponents, --html, "
+                "--certificate, since the ledger has the market; leave them out"
+            )
+        from cloneproof.cli.audit_ledger import audit_ledger
+
+        limits = {"withhold": withhold, "tolerance": tolerance, "split": split, "copy_cost": copy_cost}
+        limits |= {"budget_seconds": budget, "runs": runs, "seed": seed}
+        raise typer.Exit(
+            EXIT[audit_ledger(from_ledger, market_name, season, agent, max_copies, copy_odds, atoms, as_json, limits)]
+        )
+    if market_file is None or mechanism is None:
+        raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
     writers = [_writer(kind, path) for kind, path in (("html", html), ("certificate", certificate)) if path is not None]
     market = load_market(market_file)
     with progress_bar() as bar:
@@ -67,7 +95,7 @@ def audit(
     if as_json:
         print_json(as_data(found))
     else:
-        _show(found, f"{mechanism} on {market_file}")
+        show(found, f"{mechanism} on {market_file}")
     for write, path in writers:
         write(found, path)
     raise typer.Exit(EXIT[found.verdict])
@@ -84,7 +112,7 @@ def _writer(kind: str, path: str) -> tuple[Callable[[Audit, str], None], str]:
     return write_certificate, path
 
 
-def _show(found: Audit, title: str) -> None:
+def show(found: Audit, title: str) -> None:
     worst = found.worst
     table = new_table(
         f"{title}: {found.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"
