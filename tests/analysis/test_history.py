@@ -132,7 +132,7 @@ def posteriors(counts, pulls, prior, odds):
 
 
 def worst_z(copies, posterior, bins=8):
-    """The largest standardised difference between what was said and what was so, in bins of the posterior and overall."""
+    """The largest standardised difference between what was said and what was so: in bins, and overall."""
     found = []
     for low in [*np.linspace(0, 1, bins + 1)[:-1], None]:
         chosen = np.full(len(copies), True) if low is None else (low <= posterior) & (posterior < low + 1 / bins)
@@ -167,7 +167,7 @@ def test_calibration_catches_equal_means_taken_for_proof():
 
 
 def test_fitted_priors_are_nearly_calibrated():
-    """With the prior fitted to the same season: 200 agents of 2 arms, a fifth of them copies; within 3 points of 100."""
+    """With the prior fitted to the same season: 200 agents of 2 arms, a fifth of them copies."""
     rng = np.random.default_rng(6)
     copies, posterior = [], []
     for _ in range(2):

@@ -113,6 +113,7 @@ def _writer(kind: str, path: str) -> tuple[Callable[[Audit, str], None], str]:
 
 
 def show(found: Audit, title: str) -> None:
+    """Print the witness, the best other deviations, and the scope."""
     worst = found.worst
     table = new_table(
         f"{title}: {found.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"

@@ -10,8 +10,8 @@ import msgspec
 
 from cloneproof.serve import messages as m
 from cloneproof.serve.protocol import MarketSpec
-from cloneproof.serve.storage.interface import Role
 from cloneproof.serve.questions import WhatIf, WhatIfView
+from cloneproof.serve.storage.interface import Role
 
 T = TypeVar("T")
 

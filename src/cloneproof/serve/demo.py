@@ -30,7 +30,7 @@ TERMS: Final = MarketSpec(
     market=MARKET,
     mechanism="h-etc-r",
     horizon=20_000,
-    parameters={"agent_rounds": 600, "arm_rounds": 100},
+    parameters={"agent_rounds": 300, "arm_rounds": 60},
     share=0.4,
     rewards="bernoulli",
 )

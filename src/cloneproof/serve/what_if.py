@@ -19,7 +19,7 @@ from cloneproof.analysis.history import ArmRewards, audit_past
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.serve.protocol import MarketSpec, made_mechanism
-from cloneproof.serve.questions import Belief, Deviation, Failed, PairView, PriorView, Task, WhatIf, WhatIfView
+from cloneproof.serve.questions import Belief, Deviation, Failed, PairView, PriorView, Task, WhatIfView
 
 _MOST_SHOWN = 200
 

@@ -65,7 +65,7 @@ def audit_past(
     atoms: int = ATOMS,
     agent: str | None = None,
     max_copies: int = 4,
-    **search: Any,
+    **search: Any,  # noqa: ANN401 (typed where it goes)
 ) -> PastAudit:
     """Audit a season from its rewards; `search` goes to `cloneproof.audit` (tolerance, budget_seconds, runs, seed).
 

@@ -11,8 +11,8 @@ from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.what_if import what_if
 from cloneproof.serve.protocol import MarketSpec
-from cloneproof.serve.storage.interface import Role
 from cloneproof.serve.questions import WhatIf, WhatIfView
+from cloneproof.serve.storage.interface import Role
 
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
 

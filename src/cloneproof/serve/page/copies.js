@@ -47,7 +47,7 @@ function question() {
 }
 
 const made = (tag, text, name) => Object.assign(document.createElement(tag), { textContent: text, className: name ?? "" });
-const shown = (number) => Number(number.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 });
+const shown = (number) => number !== 0 && Math.abs(number) < 1e-4 ? number.toExponential(0) : Number(number.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 });
 const signed = (number) => (number > 0 ? "+" : number < 0 ? "−" : "") + shown(Math.abs(number));
 
 function table(columns, rows) {

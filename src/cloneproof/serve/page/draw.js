@@ -32,7 +32,7 @@ function named(svg, x, y, text, room, quiet = false) {
 
 function ticks(low, high) {
   const rough = (high - low) / 4, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((part) => part * size).find((one) => one >= rough * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((part) => part * size).find((one) => one >= rough * 0.999);
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + 1e-9 * step; at++) found.push(at * step);
   return found;

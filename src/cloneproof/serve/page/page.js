@@ -88,7 +88,7 @@ function tell(view, progress, lines) {
   const last = lines.map((line) => line.entry).filter((entry) => entry.kind === "decision").pop();
   const phase = progress.state === "running" ? last?.phase ?? "start" : progress.state;
   at("name").textContent = progress.market;
-  at("mechanism").replaceChildren(document.createTextNode("run by "), Object.assign(document.createElement("b"), { textContent: view.mechanism }));
+  at("mechanism").replaceChildren(document.createTextNode("run by "), Object.assign(document.createElement("b"), { textContent: terms.mechanism }), document.createTextNode(`: ${view.mechanism}`));
   const state = { open: "is open for registration", running: "is running", settled: "is settled" }[progress.state];
   at("sentence").textContent = `Season ${progress.season} ${state}: ${count.format(progress.agents.length)} agents, horizon ${count.format(progress.horizon)} rounds, agents get ${100 * terms.share} % of a reward.`;
   at("phase").textContent = phase;
