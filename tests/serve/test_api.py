@@ -71,6 +71,30 @@ def test_everything_else_may_be_said_twice_too(desk):
     assert desk.call("POST", f"{FEED}/seasons", {"season": 4}).status_code == 409
 
 
+def test_windows_end_also_where_nobody_calls(desk):
+    open_market(desk, {"ana": 1}, wait_seconds=1.0, default_reward=1.0)
+    desk.call("POST", f"{FEED}/decisions", {"request_id": "a"})
+    desk.clock.now += 2000
+    desk.runner.run(asyncio.sleep(1.2))
+    (line,) = desk.storage.lines(1, 5, 1)
+    assert line.line.startswith(b'{"kind":"default"')
+
+
+def test_seasons_and_their_decisions(tmp_path):
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1})
+        desk.call("POST", f"{FEED}/decisions/batch", {"items": [{"request_id": f"{n}"} for n in range(3)]})
+        desk.call("POST", f"{FEED}/settle")
+        desk.call("POST", f"{FEED}/seasons", {"season": 2})
+        desk.call("POST", f"{FEED}/start")
+    with Desk(sqlite(tmp_path / "a.db")) as desk:  # from its snapshot
+        desk.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+        assert desk.call("GET", f"{FEED}/seasons").json()["seasons"] == [
+            {"season": 1, "state": "settled", "first": 1, "last": 3},
+            {"season": 2, "state": "running", "first": 4, "last": 4},
+        ]
+
+
 def test_the_seed_is_told_to_nobody_but_the_ledgers_readers(desk):
     open_market(desk, {"ana": 1})
     agent = desk.make_key("agent", "ana")
@@ -265,6 +289,7 @@ def test_every_call_of_the_client_is_a_route():
     made = [
         calls.markets(), calls.market("m"), calls.progress("m"), calls.register_agent("m", "a"), calls.settle("m"),
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
+        calls.seasons("m"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", 1, 1.0), calls.balances("m"),
         calls.reward_batch("m", [("e", 1, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),

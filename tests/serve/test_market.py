@@ -70,6 +70,7 @@ def test_decisions_are_those_of_the_session(name):
         ("holdout-h-etc", "round-robin"),
         ("h-ucb", None),
         ("ucb1", None),
+        ("epsilon-greedy", None),
     ],
 )
 def test_probabilities_are_frequencies(name, order):
@@ -92,7 +93,7 @@ def test_probabilities_are_frequencies(name, order):
         seen[key] = seen.get(key, 0) + 1
         assert claimed.setdefault(key, chance) == pytest.approx(chance)
     assert sum(claimed.values()) == pytest.approx(1.0)  # every possible path was seen
-    for key, count in seen.items():  # Hoeffding, 8 tests of at most 100 paths at 1e-6 together
+    for key, count in seen.items():  # Hoeffding, 9 tests of at most 100 paths at 1e-6 together
         assert abs(count / runs - claimed[key]) < (21.4 / (2 * runs)) ** 0.5
 
 

@@ -183,11 +183,25 @@ class Level:
         if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
-        return self._one_of(ties, _TIE, self.rounds)
+        picked = self._one_of(ties, _TIE, self.rounds)
+        if rule.randomised:
+            self.chance = self._chance_of(picked, clock)
+        return picked
+
+    def _chance_of(self, picked: int, clock: int) -> float | None:
+        """How likely the pick of a randomised rule was, where the rule can tell."""
+        if self.rule.chance is None:
+            return None
+        means = [total / (n << TICK_BITS) if n else 0.0 for total, n in zip(self.total, self.arrived, strict=True)]
+        outstanding = [
+            judged - arrived if self.rule.spreads else 0
+            for judged, arrived in zip(self.judged, self.arrived, strict=True)
+        ]
+        return self.rule.chance(clock, self.arrived, means, outstanding, *self.rule.parameters)[picked]
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
         """One of them uniformly at random, in an order that travels with the keys."""
-        self.chance = None if purpose == _TIE and self.rule.randomised else 1.0 / len(ties)
+        self.chance = 1.0 / len(ties)
         if len(ties) == 1:
             return ties[0]
         ties.sort(key=self.keys.__getitem__)

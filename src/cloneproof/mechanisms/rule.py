@@ -32,6 +32,7 @@ Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Priority = Callable[..., float]
+Chance = Callable[..., list[float]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class Rule:
     clock       whether `clock` counts the current round (t) or only the completed ones (t - 1)
     randomised  whether the priority looks at `coin` or `draw`
     binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
+    chance      how likely each candidate is to be picked, given everything before and before the dice of this round:
+                chance(clock, pulls, means, outstanding, *parameters) -> list; only a randomised rule needs it, and one
+                without it leaves the probability of its picks unknown
     spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
                 is to be uniform whatever is late says no
     """
@@ -58,6 +62,7 @@ class Rule:
     clock: Clock = "current"
     randomised: bool = False
     binarise: bool = False
+    chance: Chance | None = field(default=None, repr=False)
     spreads: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -79,6 +79,11 @@ def open_season(name: str, season: int) -> Call[m.MarketView]:
     return Call("POST", _market(name, "seasons"), m.MarketView, m.SeasonRequest(season))
 
 
+def seasons(name: str) -> Call[m.Seasons]:
+    """All seasons of a market."""
+    return Call("GET", _market(name, "seasons"), m.Seasons)
+
+
 def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
     """Whom to serve."""
     return Call("POST", _market(name, "decisions"), m.DecisionReply, m.DecisionRequest(request_id))

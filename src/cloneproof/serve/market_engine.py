@@ -43,6 +43,7 @@ class MarketEngine:
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
         self.session: Session | None = None
+        self.ends: list[int] = []  # the last decision of each settled season
         self.before = 0  # decisions of earlier seasons
         self.settling = False
         self._share_micro = spec.share_micro
@@ -250,6 +251,7 @@ class MarketEngine:
             pass
         entry = Settled(self.chain.n + 1, self._now(at), self.season)
         self.before += self.session.round
+        self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
         self.waits.clear()
         self.oldest = 1

@@ -163,6 +163,21 @@ class Progress(msgspec.Struct):
     agents: list[AgentView]
 
 
+class SeasonView(msgspec.Struct):
+    """A season: its state and its decisions, from `first` to `last` (which is before `first` where there are none)."""
+
+    season: int
+    state: State
+    first: int
+    last: int
+
+
+class Seasons(msgspec.Struct):
+    """All seasons of a market so far."""
+
+    seasons: list[SeasonView]
+
+
 class Balances(msgspec.Struct):
     """Balances in micro-units, over all seasons."""
 

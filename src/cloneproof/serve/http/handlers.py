@@ -165,6 +165,11 @@ async def open_season(service: Service, caller: Caller, params: Params, body: Se
     return 201 if fresh else 200, view
 
 
+async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+    """All seasons of a market, with the decisions that belong to each."""
+    return 200, await service.writer.submit(Do(lambda house, now: views.seasons(house.market(params["market"]))))
+
+
 def _single(reply: DecisionReply | RewardReply | ItemError) -> Answer:
     return reply.status, reply
 

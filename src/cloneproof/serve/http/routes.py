@@ -57,6 +57,7 @@ ROUTES: Final = (
     Route("POST", f"{MARKET}/start", h.start, PLATFORM, None, m.MarketView),
     Route("POST", f"{MARKET}/settle", h.settle, PLATFORM, None, m.MarketView),
     Route("POST", f"{MARKET}/seasons", h.open_season, PLATFORM, m.SeasonRequest, m.MarketView, (200, 201)),
+    Route("GET", f"{MARKET}/seasons", h.list_seasons, READERS, None, m.Seasons),
     Route("POST", f"{MARKET}/decisions", h.decide, PLATFORM, m.DecisionRequest, m.DecisionReply),
     Route("POST", f"{MARKET}/decisions/batch", h.decide_batch, PLATFORM, m.DecisionBatch, m.Decisions),
     Route("POST", f"{MARKET}/rewards", h.reward, PLATFORM, m.RewardItem, m.RewardReply),

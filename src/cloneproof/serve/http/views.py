@@ -6,7 +6,7 @@ import msgspec
 
 from cloneproof.mechanisms.level import TICK_BITS
 from cloneproof.serve.market_engine import MarketEngine
-from cloneproof.serve.messages import AgentView, ArmView, MarketView, Progress
+from cloneproof.serve.messages import AgentView, ArmView, MarketView, Progress, Seasons, SeasonView
 from cloneproof.serve.registry import AgentRecord
 
 
@@ -26,6 +26,18 @@ def agent(record: AgentRecord) -> AgentView:
 
 def _mean(total: int, rewards: int) -> float | None:
     return total / (rewards << TICK_BITS) if rewards else None
+
+
+def seasons(one: MarketEngine) -> Seasons:
+    """All seasons, the present one last."""
+    found = []
+    first = 1
+    for number, last in enumerate(one.ends, 1):
+        found.append(SeasonView(number, "settled", first, last))
+        first = last + 1
+    if one.season > len(one.ends):
+        found.append(SeasonView(one.season, one.state, first, one.decisions))
+    return Seasons(found)
 
 
 def progress(one: MarketEngine) -> Progress:
