@@ -10,7 +10,7 @@ from cloneproof.analysis.history import PastAudit, audit_past
 from cloneproof.analysis.history.pairs import Pair
 from cloneproof.cli.audit import MOST_ROWS, as_data, show, witness_data
 from cloneproof.cli.output import new_table, print_json, print_table
-from cloneproof.cli.serve import _service
+from cloneproof.cli.serve import service_package
 
 
 def audit_ledger(
@@ -25,7 +25,7 @@ def audit_ledger(
     search: dict[str, Any],
 ) -> Verdict:
     """Read a season, fit its priors, audit it, show it; the verdict on the fitted market."""
-    _service()
+    service_package()
     from cloneproof.serve.history import read_season
     from cloneproof.serve.protocol import made_mechanism
 

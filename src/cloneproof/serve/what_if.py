@@ -22,6 +22,7 @@ from cloneproof.serve.protocol import MarketSpec, made_mechanism
 from cloneproof.serve.questions import Belief, Deviation, Failed, PairView, PriorView, Task, WhatIfView
 
 _MOST_SHOWN = 200
+_ATOMS = 2  # of a fitted prior: somebody is waiting
 
 
 def answer(task: Task) -> WhatIfView:
@@ -45,6 +46,7 @@ def answer(task: Task) -> WhatIfView:
             spec.share,
             spec.family,
             asked.copy_odds,
+            atoms=_ATOMS,
             agent=asked.agent,
             max_copies=asked.max_copies,
             **limits,

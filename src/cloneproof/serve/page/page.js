@@ -3,7 +3,7 @@
 import { bars, dots } from "/draw.js";
 import { prepare } from "/copies.js";
 
-const EVERY = 2000, TAIL = 12, MOST_ROWS = 40;
+const EVERY = 2000, TAIL = 12, MOST_ROWS = 40, LOOK_BACK = 5;
 const at = (id) => document.getElementById(id);
 const count = new Intl.NumberFormat("en");
 let key = null; // in this variable and nowhere else
@@ -84,9 +84,21 @@ function drawLedger(lines) {
 
 const PHASES = { trial: "agents are tried in turn", award: "the best agent is served", waiting: "rewards are awaited before a choice" };
 
-function tell(view, progress, lines) {
-  const last = lines.map((line) => line.entry).filter((entry) => entry.kind === "decision").pop();
-  const phase = progress.state === "running" ? last?.phase ?? "start" : progress.state;
+// The phase of the last decision; many rewards may have come since, so it is kept, and at first looked for.
+let known = {};
+
+async function phaseOf(progress, lines) {
+  if (progress.state !== "running") return progress.state;
+  for (let back = 1; ; back++) {
+    const last = lines.map((line) => line.entry).filter((entry) => entry.kind === "decision").pop();
+    if (last) known = { market: progress.market, season: progress.season, phase: last.phase };
+    if (known.market === progress.market && known.season === progress.season) return known.phase;
+    if (progress.round === 0 || back > LOOK_BACK) return "started";
+    lines = (await ask(here(`/ledger?after=${Math.max(0, progress.entries - 1000 * back)}&limit=1000`))).lines;
+  }
+}
+
+function tell(view, progress, phase) {
   at("name").textContent = progress.market;
   at("mechanism").replaceChildren(document.createTextNode("run by "), Object.assign(document.createElement("b"), { textContent: terms.mechanism }), document.createTextNode(`: ${view.mechanism}`));
   const state = { open: "is open for registration", running: "is running", settled: "is settled" }[progress.state];
@@ -108,7 +120,7 @@ async function refresh() {
   const page = await ask(here(`/ledger?after=${Math.max(0, progress.entries - TAIL)}&limit=${TAIL}`));
   terms = { share: 1, ...view.terms };
   at("shown").hidden = false;
-  tell(view, progress, page.lines);
+  tell(view, progress, await phaseOf(progress, page.lines));
   if (stamp !== progress.entries + at("scores").clientWidth * 1e9) {
     stamp = progress.entries + at("scores").clientWidth * 1e9;
     drawScores(progress.agents);
