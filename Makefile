@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo test lint types layers check-engines reproduce certify study figures \
+.PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures \
         test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
@@ -16,6 +16,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: $(INSTALLED)
 	@$(BIN)/python examples/creators.py
+
+serve-demo: $(INSTALLED)
+	@$(BIN)/python -m cloneproof.serve.demo
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md

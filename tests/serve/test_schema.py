@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -38,7 +39,7 @@ def served():
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service.over(Writer(storage)))
+    app = App(lambda: replace(Service.over(Writer(storage)), audit_seconds=0.01))  # audits have tests of their own
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -10,8 +10,9 @@ import typer
 
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.cli.arguments import AsJson, MarketFile, MechanismName, Settings, chosen_mechanism
+from cloneproof.cli.arguments import AsJson, Settings, chosen_mechanism
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.errors import CloneproofError
 from cloneproof.files import check_place
 from cloneproof.market.toml import load_market
 
@@ -20,8 +21,10 @@ MOST_ROWS = 12
 
 
 def audit(
-    market_file: MarketFile,
-    mechanism: MechanismName,
+    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")
+    ] = None,
     settings: Settings = None,
     agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
     max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
@@ -40,12 +43,37 @@ def audit(
     certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
     ] = None,
+    from_ledger: Annotated[
+        str | None, typer.Option(metavar="DB", help="Instead of a market file: a season of a service, priors fitted.")
+    ] = None,
+    market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
+    season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
+    copy_odds: Annotated[float, typer.Option(help="Prior odds that two arms of an agent are copies.")] = 0.1,
+    atoms: Annotated[int, typer.Option(help="Atoms of each fitted prior in the audit.")] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
+    if from_ledger is not None:
+        if (
+            not (market_file is mechanism is settings is horizons is html is certificate is None)
+            or opponents != "market"
+        ):
+            raise CloneproofError(
+                "expected --from-ledger with none of MARKET.toml, --mechanism, --set, --horizons, --opponents, --html, "
+                "--certificate, since the ledger has the market; leave them out"
+            )
+        from cloneproof.cli.audit_ledger import audit_ledger
+
+        limits = {"withhold": withhold, "tolerance": tolerance, "split": split, "copy_cost": copy_cost}
+        limits |= {"budget_seconds": budget, "runs": runs, "seed": seed}
+        raise typer.Exit(
+            EXIT[audit_ledger(from_ledger, market_name, season, agent, max_copies, copy_odds, atoms, as_json, limits)]
+        )
+    if market_file is None or mechanism is None:
+        raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
     for path in (html, certificate):
         if path is not None:
             check_place(path)  # before the work, not after it
@@ -71,7 +99,7 @@ def audit(
     if as_json:
         print_json(as_data(found))
     else:
-        _show(found, f"{mechanism} on {market_file}")
+        show(found, f"{mechanism} on {market_file}")
     if certificate is not None:
         _write_certificate(found, certificate)
     if html is not None:
@@ -96,7 +124,8 @@ def _write_certificate(found: Audit, path: str) -> None:
         write_certificate(found, path)
 
 
-def _show(found: Audit, title: str) -> None:
+def show(found: Audit, title: str) -> None:
+    """Print the witness, the best other deviations, and the scope."""
     worst = found.worst
     table = new_table(
         f"{title}: {found.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"

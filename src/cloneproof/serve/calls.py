@@ -10,6 +10,7 @@ import msgspec
 
 from cloneproof.serve import messages as m
 from cloneproof.serve.protocol import MarketSpec
+from cloneproof.serve.questions import WhatIf, WhatIfView
 from cloneproof.serve.storage.interface import Role
 
 T = TypeVar("T")
@@ -113,6 +114,11 @@ def ledger(name: str, after: int = 0, limit: int = 1000) -> Call[m.LedgerPage]:
 def balances(name: str) -> Call[m.Balances]:
     """Every balance."""
     return Call("GET", _market(name, "balances"), m.Balances)
+
+
+def what_if(name: str, question: WhatIf) -> Call[WhatIfView]:
+    """What would a copy earn? Takes seconds."""
+    return Call("POST", _market(name, "what-if"), WhatIfView, question)
 
 
 def create_key(role: Role, agent_name: str | None = None) -> Call[m.NewKey]:

@@ -16,6 +16,7 @@ import msgspec
 from cloneproof.serve.http.keys import Caller
 from cloneproof.serve.http.limits import MOST_BYTES
 from cloneproof.serve.http.openapi import document
+from cloneproof.serve.http.page import Header, is_page, page_file
 from cloneproof.serve.http.routes import READERS, ROUTES, Resolved, Router
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.messages import ItemError
@@ -79,18 +80,18 @@ class App:
             if found is not None:
                 name = found[0].route.name
                 status, reply = await self._answered(service, found[0], found[1], scope, receive)
-                text, kind = _encode(reply), _JSON
+                text, kind = _encode(reply), (_JSON,)
             else:
                 status, text, kind = self._fixed(service, method, path, scope)
         except Refused as refusal:
-            status, kind = refusal.status, _JSON
+            status, kind = refusal.status, (_JSON,)
             text = _encode(ItemError(status, refusal.code, refusal.message))
         except Exception:
             log.exception("a call to %s failed", name)
-            status, kind = 500, _JSON
+            status, kind = 500, (_JSON,)
             text = _encode(ItemError(500, "internal", "this is a fault of the service; see its log"))
         service.metrics.count(name, status, time.perf_counter() - begun)
-        headers = [kind, (b"content-length", b"%d" % len(text))]
+        headers = [*kind, (b"content-length", b"%d" % len(text))]
         if status in (429, 503):
             headers.append((b"retry-after", b"1"))
         elif status == 401:
@@ -121,16 +122,18 @@ class App:
             params |= _query(scope["query_string"], route.query)
         return await route.handler(service, caller, params, body)
 
-    def _fixed(self, service: Service, method: str, path: str, scope: Scope) -> tuple[int, bytes, tuple[bytes, bytes]]:
-        """The document, the metrics, or nothing of the kind."""
+    def _fixed(self, service: Service, method: str, path: str, scope: Scope) -> tuple[int, bytes, tuple[Header, ...]]:
+        """The page, the document, the metrics, or nothing of the kind."""
+        if is_page(path) and method == "GET":
+            return 200, *page_file(path)
         if path == "/v1/openapi.json" and method == "GET":
-            return 200, self._document, _JSON
+            return 200, self._document, (_JSON,)
         if path == "/metrics" and method == "GET":
             caller = service.keys.caller(_header(scope, b"authorization"))
             if caller.role not in READERS:
                 raise Refused(403, "forbidden", "this key may not read the metrics")
-            return 200, service.metrics.text(service.writer).encode(), _TEXT
-        if path in ("/v1/openapi.json", "/metrics") or self._router.methods(path):
+            return 200, service.metrics.text(service.writer).encode(), (_TEXT,)
+        if is_page(path) or path in ("/v1/openapi.json", "/metrics") or self._router.methods(path):
             raise Refused(405, "method_not_allowed", f"{method} is no method of this path")
         raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all of them")
 

@@ -9,7 +9,9 @@ import msgspec
 
 from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
+from cloneproof.serve.http.what_if import what_if
 from cloneproof.serve.protocol import MarketSpec
+from cloneproof.serve.questions import WhatIf, WhatIfView
 from cloneproof.serve.storage.interface import Role
 
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
@@ -62,6 +64,7 @@ ROUTES: Final = (
     Route("POST", f"{MARKET}/rewards/batch", h.reward_batch, PLATFORM, m.RewardBatch, m.Rewards),
     Route("GET", f"{MARKET}/ledger", h.show_ledger, ALL, None, m.LedgerPage, query=("after", "limit")),
     Route("GET", f"{MARKET}/balances", h.show_balances, READERS, None, m.Balances),
+    Route("POST", f"{MARKET}/what-if", what_if, READERS, WhatIf, WhatIfView),
     Route("POST", "/v1/keys", h.create_key, PLATFORM, m.KeyRequest, m.NewKey, (201,)),
     Route("GET", "/v1/keys", h.list_keys, PLATFORM, None, m.Keys),
     Route("DELETE", "/v1/keys/{key}", h.revoke_key, PLATFORM, None, m.KeyView),

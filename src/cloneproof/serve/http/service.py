@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from cloneproof.serve.http.keys import KeyRing
@@ -18,6 +19,8 @@ class Service:
     keys: KeyRing
     agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
     metrics: Metrics = field(default_factory=Metrics)
+    auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    audit_seconds: float = 30.0  # the longest that "what would a copy earn?" may take
 
     @classmethod
     def over(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:

@@ -1,0 +1,12 @@
+"""What a season's rewards say: priors fitted to them, what copying would have earned, and which arms may be copies.
+
+evidence   what the rewards of one arm say about its mean, on a grid
+fit        empirical Bayes: the priors by EM
+pairs      for two arms of one agent, the posterior probability of being copies
+past       the three together, and the audit of the fitted market
+"""
+
+from cloneproof.analysis.history.evidence import ArmRewards
+from cloneproof.analysis.history.past import PastAudit, audit_past
+
+__all__ = ["ArmRewards", "PastAudit", "audit_past"]

@@ -1,0 +1,110 @@
+"""A live market to look at: `make serve-demo`. The service on a temporary SQLite file, and simulated agents.
+
+Five agents with items of fixed quality; one, mallory, registers one item four times. Seasons follow one another until
+Ctrl-C. Only a loopback port is opened, and everything is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Final
+
+from cloneproof.serve import calls
+from cloneproof.serve.client import Client
+from cloneproof.serve.messages import DecisionReply
+from cloneproof.serve.protocol import MarketSpec
+from cloneproof.serve.run import create_key
+
+COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+MARKET: Final = "feed"
+TERMS: Final = MarketSpec(
+    market=MARKET,
+    mechanism="h-etc-r",
+    horizon=20_000,
+    parameters={"agent_rounds": 300, "arm_rounds": 60},
+    share=0.4,
+    rewards="bernoulli",
+)
+QUALITY: Final[dict[str, dict[str, float]]] = {
+    "ana": {"ana-news": 0.62, "ana-sports": 0.48},
+    "bo": {"bo-music": 0.55, "bo-talks": 0.35, "bo-clips": 0.2},
+    "cleo": {"cleo-film": 0.58},
+    "dan": {"dan-maps": 0.3, "dan-games": 0.44},
+    "mallory": {"mallory-hit": 0.6, "mallory-hit-2": 0.6, "mallory-hit-3": 0.6, "mallory-hit-4": 0.6},
+}
+AT_ONCE: Final = 50
+PAUSE: Final = 0.1
+
+
+def main() -> None:
+    """Serve and simulate until Ctrl-C."""
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    try:
+        with TemporaryDirectory(prefix="cloneproof-demo-") as folder:
+            place = str(Path(folder) / "market.db")
+            keys = create_key(place, "platform", None), create_key(place, "auditor", None)
+            with _served(place) as address, Client(address, keys[0]) as api:
+                print(f"page:         {address}/\nviewer's key: {keys[1]}\nCtrl-C ends it.", flush=True)
+                _play(api)
+    except KeyboardInterrupt:
+        print("ended; nothing is kept.", flush=True)
+
+
+def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _served(place: str) -> Iterator[str]:
+    """The service in a process of its own, which Ctrl-C does not reach: it ends when the simulation has."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", place, "--port", "0"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise SystemExit("the service did not start; its message is above")
+        yield line.split()[-1]
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _play(api: Client) -> None:
+    """Season after season: register, decide, reward a little later, settle."""
+    dice = random.Random(2024)
+    api.send(calls.create_market(TERMS))
+    for agent, arms in QUALITY.items():
+        api.send(calls.register_agent(MARKET, agent))
+        for arm in arms:
+            api.send(calls.register_arm(MARKET, agent, arm))
+    season = 1
+    while True:
+        api.send(calls.start(MARKET))
+        for group in range(TERMS.horizon // AT_ONCE):
+            names = [f"view-{season}-{group}-{number}" for number in range(AT_ONCE)]
+            served = api.send(calls.decide_batch(MARKET, names)).results
+            time.sleep(PAUSE)
+            seen = [
+                (f"click-{season}-{one.decision}", one.decision, float(dice.random() < QUALITY[one.agent][one.arm]))
+                for one in served
+                if isinstance(one, DecisionReply)
+            ]
+            api.send(calls.reward_batch(MARKET, seen))
+        api.send(calls.settle(MARKET))
+        season += 1
+        api.send(calls.open_season(MARKET, season))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A season's rewards, read from a ledger: for audits of history.
+
+Rewards count whether they came in time or late: a late one pays nothing, but it was drawn from its arm. A default is no
+reward of the arm and is left out; that is fair where whether a reward comes does not depend on what it is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+import msgspec
+
+from cloneproof.analysis.history import ArmRewards
+from cloneproof.errors import did_you_mean
+from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.serve.entries import (
+    ArmRegistered,
+    Decided,
+    Defaulted,
+    Entry,
+    Late,
+    Opened,
+    Rewarded,
+    SeasonOpened,
+    Settled,
+    Started,
+    decode,
+)
+from cloneproof.serve.ledger import GENESIS, ticks
+from cloneproof.serve.protocol import MarketSpec, ServeError
+from cloneproof.serve.reading import open_for_reading, stored_lines
+
+
+@dataclass(frozen=True)
+class Season:
+    """A season as the ledger tells it: the terms, every arm that took part, and how many rewards never came."""
+
+    spec: MarketSpec
+    season: int
+    state: str
+    arms: tuple[ArmRewards, ...]
+    decisions: int
+    missing: int
+
+
+def read_season(place: str, market: str | None = None, season: int | None = None) -> Season:
+    """One season of one market of a service's file; the only market and the last started season if not named."""
+    connection = open_for_reading(place)
+    try:
+        connection.execute("BEGIN")  # one state of the file, also while it is served
+        numbers = {name: number for number, name in connection.execute("SELECT number, name FROM markets")}
+        if market is None and len(numbers) != 1:
+            raise ServeError(f"expected --market, since {place!r} has {sorted(numbers) or 'none yet'}; name one")
+        name = market if market is not None else next(iter(numbers))
+        if name not in numbers:
+            raise ServeError(f"no market {name!r} in {place!r}; {did_you_mean(name, numbers)}it has {sorted(numbers)}")
+        return season_of(checked(stored_lines(connection, numbers[name])), season)
+    except sqlite3.DatabaseError as problem:
+        raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
+    finally:
+        connection.close()
+
+
+def checked(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterable[Entry]:
+    """The entries of a ledger whose hash chain holds (`cloneproof replay` also does every decision again)."""
+    now = GENESIS
+    for number, (line, stored) in enumerate(lines, 1):
+        now = sha256(now + line).digest()
+        try:
+            entry: Entry = decode(line)
+        except msgspec.MsgspecError as problem:
+            raise ServeError(f"entry {number}: not an entry of a ledger ({problem}); restore the file") from None
+        if stored is not None and stored != now:
+            raise ServeError(f"entry {number}: the hash chain is broken here; run `cloneproof replay` on the file")
+        yield entry
+
+
+def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:
+    """What happened in one season; in the last one that was started, if it is not named."""
+    spec: MarketSpec | None = None
+    registered: list[ArmRegistered] = []
+    firsts: list[int] = []  # the first decision of each started season
+    states: dict[int, str] = {}
+    last = 0
+    sums: defaultdict[tuple[int, str, str], list[int]] = defaultdict(lambda: [0, 0])  # rewards, and their total
+    missing: defaultdict[int, int] = defaultdict(int)
+    for entry in entries:
+        if isinstance(entry, Opened):
+            spec = entry.spec
+        elif isinstance(entry, ArmRegistered):
+            registered.append(entry)
+        elif isinstance(entry, Started):
+            firsts.append(last + 1)
+            states[entry.season] = "running"
+        elif isinstance(entry, Decided):
+            last = entry.id
+        elif isinstance(entry, Rewarded | Late):
+            played = bisect_right(firsts, entry.id)
+            found = sums[played, entry.agent, entry.arm]
+            found[0] += 1
+            found[1] += ticks(entry.value)
+            missing[played] -= isinstance(entry, Late)
+        elif isinstance(entry, Defaulted):
+            missing[len(firsts)] += 1
+        elif isinstance(entry, Settled | SeasonOpened):
+            states[entry.season] = "settled" if isinstance(entry, Settled) else "open"
+    if spec is None:
+        raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
+    which = len(firsts) if season is None else season
+    if not 1 <= which <= len(firsts):
+        raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {which}; start it first")
+    arms = [
+        ArmRewards(one.agent, one.arm, count, total / (max(1, count) << TICK_BITS))
+        for one in registered
+        if one.season <= which
+        for count, total in [sums[which, one.agent, one.arm]]
+    ]
+    ends = [*(first - 1 for first in firsts[1:]), last]
+    return Season(spec, which, states[which], tuple(arms), ends[which - 1] - firsts[which - 1] + 1, missing[which])

@@ -1,0 +1,69 @@
+"""The route "what would a copy earn?": one audit at a time, in a process of its own, with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.serve.commands import Do
+from cloneproof.serve.house import House
+from cloneproof.serve.http.keys import Caller
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.questions import Failed, Task, WhatIf, WhatIfView
+
+_FOR_THE_SEARCH = 0.5  # of the time limit; the rest is for the start of the process and the search's last step
+
+
+async def what_if(service: Service, caller: Caller, params: dict[str, str], body: WhatIf) -> tuple[int, Any]:
+    """What would a copy earn? The audit of this market's mechanism, under a given belief or fitted priors."""
+
+    def work(house: House, now: int) -> Task:
+        market = house.market(params["market"])
+        playing = market.registry.playing(market.season)
+        arms = [
+            (name, arm.arm, arm.rewards, arm.total / (max(1, arm.rewards) << TICK_BITS))
+            for name, count in playing.items()
+            for arm in market.registry.agents[name].arms[:count]
+        ]
+        return Task(market.spec, body, arms, _FOR_THE_SEARCH * service.audit_seconds)
+
+    if service.auditing.locked():
+        raise Refused(429, "busy", "another audit is running; try again in a moment")
+    async with service.auditing:
+        task = await service.writer.submit(Do(work))
+        text = await _asked(msgspec.json.encode(task), service.audit_seconds)
+    reply = msgspec.json.decode(text, type=dict)
+    if reply.get("kind") == "failed":
+        raise Refused(422, "no_answer", msgspec.convert(reply, Failed).message)
+    return 200, msgspec.convert(reply, WhatIfView)
+
+
+async def _asked(task: bytes, seconds: float) -> bytes:
+    """The answer of a process that is stopped when its time is over, or when the caller's is."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cloneproof.serve.what_if",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        text, _ = await asyncio.wait_for(process.communicate(task), seconds)
+    except TimeoutError:
+        raise Refused(
+            422, "too_hard", f"the audit takes more than {seconds:g} s; ask for fewer copies or a shorter horizon"
+        ) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise RuntimeError(f"the audit's process ended with {process.returncode}")
+    return text

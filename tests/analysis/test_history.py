@@ -1,0 +1,242 @@
+"""Priors from a season's rewards, and copies among its arms: planted, counted, calibrated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import cloneproof as cp
+from cloneproof.analysis.history import ArmRewards, audit_past
+from cloneproof.analysis.history.evidence import GRID, log_likelihood
+from cloneproof.analysis.history.fit import climbed, condensed, fit_priors
+from cloneproof.analysis.history.pairs import bayes_factor, copy_probability, judge_pairs
+from cloneproof.errors import CloneproofError
+from cloneproof.market.family import BOUNDED, reward_family
+
+Z = norm.isf(1e-6 / 20)  # two-sided, over the ten comparisons of a test: 1e-6 for all of them together
+
+
+def arm(agent: str, name: str, rewards: int, mean: float) -> ArmRewards:
+    return ArmRewards(agent, name, rewards, mean)
+
+
+def on_grid(values, weights):
+    prior = np.zeros(len(GRID))
+    prior[[round(v * (len(GRID) - 1)) for v in values]] = weights
+    return prior
+
+
+def drawn(rng, means, pulls):
+    return rng.binomial(pulls, means) / pulls
+
+
+# ---- evidence
+
+
+@pytest.mark.parametrize(("rewards", "mean"), [(1, 0.0), (7, 3 / 7), (250, 0.5), (40, 1.0)])
+def test_binary_evidence_is_binomial(rewards, mean):
+    want = binom.logpmf(round(rewards * mean), rewards, GRID)
+    assert np.allclose(np.exp(log_likelihood(arm("a", "x", rewards, mean), BOUNDED)), np.exp(want - want.max()))
+
+
+def test_gaussian_evidence_is_normal():
+    got = np.exp(log_likelihood(arm("a", "x", 25, 0.4), reward_family({"family": "gaussian", "sd": 0.5})))
+    want = norm.pdf(GRID, 0.4, 0.1)
+    assert np.allclose(got / got.sum(), want / want.sum())
+
+
+@pytest.mark.parametrize("mean", [0.50025, 0.00037, 0.99991, 1e-5])
+def test_no_number_of_rewards_outruns_the_grid(mean):
+    """Two arms of one mean between the grid's points, pulled a hundred million times, still look like copies."""
+    evidence = np.exp(log_likelihood(arm("a", "x", 10**8, mean), BOUNDED))
+    assert bayes_factor(evidence, evidence, np.full(len(GRID), 1 / len(GRID))) > 100
+    step = GRID[1]
+    far = np.exp(log_likelihood(arm("a", "y", 10**8, mean + 20 * step if mean < 0.5 else mean - 20 * step), BOUNDED))
+    assert bayes_factor(evidence, far, np.full(len(GRID), 1 / len(GRID))) < 1e-3
+
+
+def test_a_family_of_unknown_noise_is_refused():
+    odd = cp.market.family.RewardFamily("odd", lambda mean, u: mean)
+    with pytest.raises(CloneproofError, match="declare the market without a family"):
+        log_likelihood(arm("a", "x", 3, 0.5), odd)
+
+
+# ---- fit
+
+
+def test_em_climbs_to_the_maximum():
+    """At the maximum of the concave objective the gradient is the same wherever there is weight, and less elsewhere."""
+    rng = np.random.default_rng(1)
+    table = np.exp([log_likelihood(arm("a", f"{k}", 60, m), BOUNDED) for k, m in enumerate(drawn(rng, [0.3] * 8, 60))])
+    pseudo = np.full(len(GRID), 1 / len(GRID))
+    prior = climbed(table, pseudo)
+
+    def objective(weights):
+        return np.log(table @ weights).sum() + pseudo @ np.log(weights)
+
+    best = objective(prior)
+    for _ in range(20):
+        other = rng.dirichlet(np.full(len(GRID), 0.5)) + 1e-12
+        for part in (0.01, 0.3):
+            assert objective((1 - part) * prior + part * other / other.sum()) < best
+
+
+def test_the_fit_finds_a_planted_prior():
+    """Deconvolution: 60 noisy rewards an arm spread two atoms over +-0.12, and the fit gathers them again."""
+    rng = np.random.default_rng(2)
+    means = rng.choice([0.3, 0.7], p=[0.25, 0.75], size=300)
+    seen = [arm(f"agent{k % 30}", f"{k}", 60, m) for k, m in enumerate(drawn(rng, means, 60))]
+    prior = fit_priors(seen, BOUNDED).market
+    share = np.mean(means == 0.3)
+    assert prior[GRID < 0.5].sum() == pytest.approx(share, abs=0.03)
+    for low, high, at in ((0.0, 0.5, 0.3), (0.5, 1.0, 0.7)):
+        inside = (low <= GRID) & (high > GRID)
+        spread = np.sqrt(prior[inside] @ (GRID[inside] - at) ** 2 / prior[inside].sum())
+        assert spread < 0.055, "the noise of the rewards, 0.06, was not taken out"
+
+
+def test_pooling_lends_what_an_agent_lacks():
+    seen = [arm("many", f"{k}", 200, 0.3) for k in range(20)] + [arm("one", "x", 1, 1.0)]
+    priors = fit_priors(seen, BOUNDED)
+    assert priors.agents["one"] @ GRID == pytest.approx(0.3, abs=0.12)
+
+
+def test_condensed_keeps_the_mean():
+    rng = np.random.default_rng(3)
+    prior = rng.dirichlet(np.full(len(GRID), 0.05))
+    for atoms in (1, 2, 3, 7):
+        small = condensed(prior, atoms)
+        assert small.mean == pytest.approx(prior @ GRID, abs=2e-4)
+        assert len(small.atoms) <= atoms
+
+
+# ---- pairs
+
+
+def simulated(rng, prior, odds, pairs, pulls):
+    """Pairs that are copies with the probability of the odds, and the posterior of each under the true prior."""
+    copies = rng.random(pairs) < odds / (1 + odds)
+    first, apart = rng.choice(GRID, p=prior, size=(2, pairs))
+    second = np.where(copies, first, apart)
+    counts = rng.binomial(pulls, np.stack([first, second]))
+    return copies, posteriors(counts, pulls, prior, odds)
+
+
+def posteriors(counts, pulls, prior, odds):
+    table = [np.exp(log_likelihood(arm("a", "x", pulls, m / pulls), BOUNDED)) for m in range(pulls + 1)]
+    known = {
+        (a, b): copy_probability(bayes_factor(table[a], table[b], prior), odds) for a, b in {*map(tuple, counts.T)}
+    }
+    return np.array([known[a, b] for a, b in counts.T])
+
+
+def worst_z(copies, posterior, bins=8):
+    """The largest standardised difference between what was said and what was so: in bins, and overall."""
+    found = []
+    for low in [*np.linspace(0, 1, bins + 1)[:-1], None]:
+        chosen = np.full(len(copies), True) if low is None else (low <= posterior) & (posterior < low + 1 / bins)
+        said = posterior[chosen]
+        if chosen.sum() >= 30:
+            found.append(abs((copies[chosen] - said).sum()) / max(np.sqrt((said * (1 - said)).sum()), 1e-9))
+    return max(found)
+
+
+@pytest.mark.parametrize(("odds", "kind"), [(1.0, "three values"), (0.1, "spread out")])
+def test_posteriors_are_calibrated(odds, kind):
+    """Of the pairs that are said to be copies with probability p, a share p are: honest equal means included."""
+    rng = np.random.default_rng(4)
+    even = np.full(len(GRID), 1 / len(GRID))
+    prior = on_grid([0.2, 0.5, 0.8], [0.5, 0.3, 0.2]) if kind == "three values" else even
+    copies, posterior = simulated(rng, prior, odds, 3000, 40)
+    assert worst_z(copies, posterior) < Z
+    assert np.ptp(posterior) > 0.3
+
+
+def test_calibration_catches_equal_means_taken_for_proof():
+    """Planted fault: judge by a prior that gives equal honest means no chance."""
+    rng = np.random.default_rng(5)
+    truth, even = on_grid([0.2, 0.8], [0.5, 0.5]), np.full(len(GRID), 1 / len(GRID))
+    copies, posterior = simulated(rng, truth, 1.0, 3000, 40)
+    assert worst_z(copies, posterior) < Z
+    rng = np.random.default_rng(5)
+    copies = rng.random(3000) < 0.5
+    first, apart = rng.choice([0.2, 0.8], size=(2, 3000))
+    counts = rng.binomial(40, np.stack([first, np.where(copies, first, apart)]))
+    assert worst_z(copies, posteriors(counts, 40, even, 1.0)) > Z
+
+
+def test_fitted_priors_are_nearly_calibrated():
+    """With the prior fitted to the same season: 200 agents of 2 arms, a fifth of them copies."""
+    rng = np.random.default_rng(6)
+    copies, posterior = [], []
+    for _ in range(2):
+        is_copy = rng.random(200) < 0.2
+        means = rng.choice([0.2, 0.4, 0.6, 0.8], size=(200, 2))
+        means[is_copy, 1] = means[is_copy, 0]
+        seen = [
+            arm(f"{k}", name, 150, m)
+            for k, row in enumerate(drawn(rng, means, 150))
+            for name, m in zip("xy", row, strict=True)
+        ]
+        pairs = {pair.agent: pair.probability for pair in judge_pairs(seen, fit_priors(seen, BOUNDED), odds=0.25)}
+        copies += list(is_copy)
+        posterior += [pairs[f"{k}"] for k in range(200)]
+    said, so = np.array(posterior), np.array(copies)
+    noise = Z * np.sqrt((said * (1 - said)).sum()) / len(said)
+    assert abs(said.mean() - so.mean()) < 0.03 + noise
+    assert said[so].mean() > 2 * said[~so].mean()
+
+
+def test_planted_copies_and_planted_honest_equals():
+    """The same two arms: copies where means vary, and no sign of copies where half of all arms have that mean."""
+    rng = np.random.default_rng(7)
+    pair = [arm("ana", "a", 2000, 0.403), arm("ana", "b", 2000, 0.398)]
+    varied = [arm(f"o{k}", "x", 2000, m) for k, m in enumerate(rng.uniform(0, 1, 60))]
+    common = [arm(f"o{k}", "x", 2000, 0.4 if k % 2 else m) for k, m in enumerate(rng.uniform(0, 1, 60))]
+    in_varied = judge_pairs(pair + varied, fit_priors(pair + varied, BOUNDED), odds=0.25)[0]
+    in_common = judge_pairs(pair + common, fit_priors(pair + common, BOUNDED), odds=0.25)[0]
+    assert in_varied.probability > 0.8
+    assert in_common.probability < 0.5
+    assert in_varied.bayes_factor > 5 * in_common.bayes_factor
+
+
+def test_arms_without_rewards_say_nothing():
+    seen = [arm("ana", "a", 0, 0.0), arm("ana", "b", 50, 0.5), arm("bo", "c", 50, 0.2)]
+    (pair,) = judge_pairs(seen, fit_priors(seen, BOUNDED), odds=0.3)
+    assert pair.bayes_factor == pytest.approx(1.0)
+    assert pair.probability == pytest.approx(0.3 / 1.3)
+
+
+# ---- together
+
+
+def test_a_past_audit_says_what_the_copies_were_worth():
+    rng = np.random.default_rng(8)
+    means = {"ana": [0.2, 0.2, 0.2, 0.7], "bo": [0.5], "cy": [0.35], "di": [0.9], "ed": [0.05]}
+    seen = [
+        arm(name, f"{name}{k}", 4000, m)
+        for name, own in means.items()
+        for k, m in enumerate(drawn(rng, np.array(own), 4000))
+    ]
+    past = audit_past(seen, cp.mechanism("h-ucb"), horizon=6, odds=1.0, atoms=2, agent="ana", max_copies=2)
+    assert past.originals["ana"] == (("ana0", "ana1", "ana2"), ("ana3",))
+    assert past.originals["bo"] == (("bo0",),)
+    witness = past.registered["ana"]
+    assert sorted(witness.copies) == [1, 3]
+    again = cp.evaluate(past.audit.market, cp.mechanism("h-ucb"), copies={"ana": witness.copies}).payoff["ana"]
+    assert abs(again.value - witness.copied.value) <= again.error + witness.copied.error + 1e-12
+    assert past.best["ana"].gain.value >= witness.gain.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"), [({"odds": 0}, "prior odds"), ({"atoms": 0}, "atoms"), ({"odds": float("nan")}, "prior odds")]
+)
+def test_bad_input_is_one_sentence(changes, words):
+    with pytest.raises(CloneproofError, match=words):
+        audit_past([arm("ana", "a", 3, 0.5)], cp.mechanism("ucb1"), 10, **changes)
+
+
+def test_a_season_without_rewards_is_refused():
+    with pytest.raises(CloneproofError, match="got none"):
+        audit_past([arm("ana", "a", 0, 0.0)], cp.mechanism("ucb1"), 10)

@@ -1,0 +1,127 @@
+"""A season read from its ledger, and `cloneproof audit --from-ledger` over it."""
+
+import json
+import sqlite3
+import subprocess
+
+import pytest
+
+from cloneproof.errors import CloneproofError
+from cloneproof.serve.history import read_season
+from serve_support import COMMAND, Desk, open_market, sqlite
+
+MARKET = "/v1/markets/feed"
+
+
+def served(desk, name):
+    return desk.call("POST", f"{MARKET}/decisions", {"request_id": name}).json()
+
+
+def rewarded(desk, name, decision, value):
+    body = {"event_id": name, "decision": decision, "value": value}
+    reply = desk.call("POST", f"{MARKET}/rewards", body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()["result"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Two seasons: the first with a default, a late reward and one that never came; ana-1 copies ana-0."""
+    path = tmp_path_factory.mktemp("ledger") / "market.db"
+    means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
+    with Desk(sqlite(path)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, horizon=60, wait_seconds=10, default_reward=1.0)
+        late, never = served(desk, "late")["decision"], served(desk, "never")["decision"]
+        desk.clock.now += 60_000
+        model = {}
+        for number in range(20):
+            got = served(desk, f"one-{number}")
+            value = float(means[got["arm"]][number % len(means[got["arm"]])])
+            assert rewarded(desk, f"one-{number}", got["decision"], value) == "recorded"
+            model.setdefault((1, got["arm"]), []).append(value)
+        for agent, arms in (("cy", 2),):
+            desk.call("POST", f"{MARKET}/agents", {"agent": agent})
+            for arm in range(arms):
+                desk.call("POST", f"{MARKET}/agents/{agent}/arms", {"arm": f"{agent}-{arm}"})
+        desk.call("POST", f"{MARKET}/settle")
+        assert desk.call("POST", f"{MARKET}/seasons", {"season": 2}).status_code == 201
+        desk.call("POST", f"{MARKET}/start")
+        for number in range(30):
+            got = served(desk, f"two-{number}")
+            value = float(means[got["arm"]][number % len(means[got["arm"]])])
+            rewarded(desk, f"two-{number}", got["decision"], value)
+            model.setdefault((2, got["arm"]), []).append(value)
+        lines = desk.call("GET", f"{MARKET}/ledger?limit=10").json()["lines"]
+        arm = next(one["entry"]["arm"] for one in lines if one["entry"].get("id") == late)
+        assert rewarded(desk, "late", late, 0.0) == "late"  # in season 2, of season 1
+        model[1, arm].append(0.0)
+        assert never == late + 1
+    return str(path), model
+
+
+@pytest.mark.parametrize("season", [1, 2])
+def test_a_season_is_what_was_sent(place, season):
+    path, model = place
+    read = read_season(path, "feed", season)
+    assert (read.season, read.state) == (season, "settled" if season == 1 else "running")
+    assert (read.decisions, read.missing) == ((22, 1) if season == 1 else (30, 0))
+    arms = {"ana-0", "ana-1", "bo-0"} | ({"cy-0", "cy-1"} if season == 2 else set())
+    assert {arm.arm for arm in read.arms} == arms
+    for arm in read.arms:
+        values = model.get((season, arm.arm), [])
+        assert arm.rewards == len(values)
+        assert arm.mean == pytest.approx(sum(values) / max(1, len(values)), abs=1e-15)
+
+
+def test_the_last_season_and_the_only_market_need_no_name(place):
+    assert read_season(place[0]) == read_season(place[0], "feed", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("fed",), "did you mean 'feed'"), (("feed", 3), "season from 1 to 2"), (("feed", 0), "season from 1 to 2")],
+)
+def test_what_is_not_there_is_one_sentence(place, arguments, words):
+    with pytest.raises(CloneproofError, match=words):
+        read_season(place[0], *arguments)
+
+
+def test_a_tampered_ledger_is_not_audited(place, tmp_path):
+    path = tmp_path / "tampered.db"
+    with sqlite3.connect(place[0]) as old, sqlite3.connect(path) as new:
+        old.backup(new)
+        text = '"value":1.0'
+        changed = new.execute("UPDATE ledger SET lines = replace(lines, ?, ?)", (text, '"value":0.5')).rowcount
+        assert changed > 0
+    with pytest.raises(CloneproofError, match="hash chain is broken"):
+        read_season(str(path))
+
+
+def test_the_command_line(place):
+    command = [*COMMAND, "audit", "--from-ledger", place[0], "--season", "2", "--max-copies", "2", "--json"]
+    done = subprocess.run([*command, "--copy-odds", "0.5"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode in (0, 1, 3), done.stderr
+    data = json.loads(done.stdout)
+    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[done.returncode] == data["audit"]["verdict"]
+    assert (data["market"], data["season"], data["rewards"], data["copy_odds"]) == ("feed", 2, 30, 0.5)
+    assert {tuple(pair["arms"]) for pair in data["pairs"]} == {("ana-0", "ana-1"), ("cy-0", "cy-1")}
+    assert set(data["best"]) == set(data["priors"]) == {"ana", "bo", "cy"}
+    assert "independent" in data["assumed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--from-ledger", "DB", "-m", "ucb1"], "the ledger has the market"),
+        (["--from-ledger", "none.db"], "is no file"),
+        ([], "or --from-ledger DB"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(place, arguments, words, capsys, monkeypatch):
+    from cloneproof.cli import main
+
+    monkeypatch.setattr("sys.argv", ["cloneproof", "audit", *[place[0] if one == "DB" else one for one in arguments]])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert words in capsys.readouterr().err
