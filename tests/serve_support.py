@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 
 from cloneproof.serve.client import Client
 from cloneproof.serve.http.app import App
@@ -95,6 +100,26 @@ def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
             path = f"/v1/markets/feed/agents/{agent}/arms"
             assert desk.call("POST", path, {"arm": f"{agent}-{arm}"}).status_code == 201
     assert desk.call("POST", "/v1/markets/feed/start").status_code == 200
+
+
+@contextmanager
+def in_thread() -> Iterator[tuple[str, str]]:
+    """A service of this process on a socket, as browsers need one; its address and a platform's key."""
+    storage = MemoryStorage()
+    key, record = new_key("platform", None, 0)
+    storage.put_key(record)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = App(lambda: Service.over(Writer(storage)))
+    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", key
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Process:

@@ -1,24 +1,33 @@
 """The page in a real browser: by keyboard, on a desk and on a phone; what it shows is what the API says."""
 
 import math
+from typing import NamedTuple
 
 import httpx
 import pytest
 
 from browser import shown, sticking_out, visit
 from cloneproof.serve import calls
-from serve_support import Process, spec
+from cloneproof.serve.client import Client
+from cloneproof.serve.messages import Progress
+from serve_support import in_thread, spec
 
 ARMS = {"ana": 2, "bo": 1, "mallory": 3}
 TERMS = {"horizon": 400, "parameters": {"agent_rounds": 12, "arm_rounds": 4}}
 
 
+class Served(NamedTuple):
+    address: str
+    auditor: str
+    agent: str
+    phase: str
+    progress: Progress
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A service with a running market, and keys of an auditor and of an agent."""
-    process = Process(tmp_path_factory.mktemp("page") / "market.db")
-    process.start()
-    with process.client() as api:
+def served():
+    """A service with a running market: its address, an auditor's and an agent's key, the last phase, how it stands."""
+    with in_thread() as (address, key), Client(address, key) as api:
         api.send(calls.create_market(spec(**TERMS)))
         for agent, arms in ARMS.items():
             api.send(calls.register_agent("feed", agent))
@@ -27,10 +36,8 @@ def served(tmp_path_factory):
         api.send(calls.start("feed"))
         made = api.send(calls.decide_batch("feed", [f"{number}" for number in range(30)])).results
         api.send(calls.reward_batch("feed", [(f"{one.decision}", one.decision, one.decision % 2) for one in made[:-1]]))
-        auditor = api.send(calls.create_key("auditor")).key
-        agent = api.send(calls.create_key("agent", "ana")).key
-        yield process.address + "/", auditor, agent, api.send(calls.progress("feed"))
-    process.stop()
+        keys = api.send(calls.create_key("auditor")).key, api.send(calls.create_key("agent", "ana")).key
+        yield Served(f"{address}/", *keys, made[-1].phase, api.send(calls.progress("feed")))
 
 
 def enter(page, key):
@@ -43,13 +50,13 @@ def enter(page, key):
 
 @pytest.mark.parametrize("width", [1200, 400])
 def test_it_shows_the_market(browser, served, width):
-    address, auditor, _, progress = served
-    with visit(browser, address, width=width) as seen:
+    progress = served.progress
+    with visit(browser, served.address, width=width) as seen:
         page = seen.page
-        enter(page, auditor)
+        enter(page, served.auditor)
         page.wait_for_selector("#scores svg", timeout=60_000)
         assert page.text_content("#name") == "feed"
-        assert page.text_content("#phase") in ("trial", "award")  # though the last lines are all rewards
+        assert page.text_content("#phase") == served.phase  # though the last lines are all rewards
         assert page.text_content("#rounds") == "30"
         assert "1 rewards awaited" in page.text_content("#rounds-words")
         assert page.locator("#scores svg circle").count() == sum(
@@ -62,17 +69,16 @@ def test_it_shows_the_market(browser, served, width):
         assert not sticking_out(page)
         assert not seen.complaints
         assert not seen.foreign_requests
-        secret = auditor.rpartition("_")[2]
+        secret = served.auditor.rpartition("_")[2]
         assert not any(secret in url for url in [page.url, *seen.requests])
         kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, history.state])")
         assert secret not in kept + page.content() + page.input_value("#key")
 
 
 def test_a_copys_worth_by_keyboard(browser, served):
-    address, auditor, _, _ = served
-    with visit(browser, address, width=400) as seen:
+    with visit(browser, served.address, width=400) as seen:
         page = seen.page
-        enter(page, auditor)
+        enter(page, served.auditor)
         page.wait_for_selector("#scores svg", timeout=60_000)
         page.focus("#agents")
         page.keyboard.press("Home")
@@ -105,9 +111,8 @@ def test_a_copys_worth_by_keyboard(browser, served):
 
 @pytest.mark.parametrize("whose", ["nobody", "agent"])
 def test_other_keys_get_a_sentence(browser, served, whose):
-    address, _, agent, _ = served
-    with visit(browser, address) as seen:
-        enter(seen.page, agent if whose == "agent" else "cp_0_wrong")
+    with visit(browser, served.address) as seen:
+        enter(seen.page, served.agent if whose == "agent" else "cp_0_wrong")
         seen.page.wait_for_selector("#alarm:not([hidden])", timeout=60_000)
         words = "role agent may not" if whose == "agent" else "valid key"
         assert words in seen.page.text_content("#alarm")
@@ -117,7 +122,7 @@ def test_other_keys_get_a_sentence(browser, served, whose):
 
 def test_a_foreign_script_does_not_run(browser, served):
     """The policy is strict: planted in the page, neither a script nor a style gets through."""
-    with visit(browser, served[0]) as seen:
+    with visit(browser, served.address) as seen:
         seen.page.evaluate(
             """() => {
                 const script = document.createElement("script");
@@ -133,7 +138,7 @@ def test_a_foreign_script_does_not_run(browser, served):
 
 
 def test_intervals_are_the_confidence_sequence(browser, served):
-    with visit(browser, served[0]) as seen:
+    with visit(browser, served.address) as seen:
         for rewards in (1, 7, 1000):
             got = seen.page.evaluate(f"import('/page.js').then((page) => page.halfWidth({rewards}, 0.5))")
             loglog = max(0.0, math.log(max(1.0, math.log(2 * rewards))))
@@ -142,11 +147,11 @@ def test_intervals_are_the_confidence_sequence(browser, served):
 
 def test_its_files_have_strict_headers(served):
     for path in ("", "page.js", "page.css"):
-        reply = httpx.get(served[0] + path)
+        reply = httpx.get(served.address + path)
         assert reply.status_code == 200
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert reply.headers["x-content-type-options"] == "nosniff"
-    assert httpx.post(served[0]).status_code == 405
-    assert httpx.get(served[0] + "page.py").status_code == 404
+    assert httpx.post(served.address).status_code == 405
+    assert httpx.get(served.address + "page.py").status_code == 404

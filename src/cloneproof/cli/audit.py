@@ -57,17 +57,14 @@ def audit(
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
     if from_ledger is not None:
-        if (
-            not (market_file is mechanism is settings is horizons is html is certificate is None)
-            or opponents != "market"
-        ):
+        if any((market_file, mechanism, settings, horizons, html, certificate)) or opponents != "market":
             raise CloneproofError(
                 "expected --from-ledger with none of MARKET.toml, --mechanism, --set, --horizons, --opponents, --html, "
                 "--certificate, since the ledger has the market; leave them out"
             )
         from cloneproof.cli.audit_ledger import audit_ledger
 
-        limits = {"withhold": withhold, "tolerance": tolerance, "split": split, "copy_cost": copy_cost}
+        limits: dict[str, Any] = {"withhold": withhold, "tolerance": tolerance, "split": split, "copy_cost": copy_cost}
         limits |= {"budget_seconds": budget, "runs": runs, "seed": seed}
         raise typer.Exit(
             EXIT[audit_ledger(from_ledger, market_name, season, agent, max_copies, copy_odds, atoms, as_json, limits)]

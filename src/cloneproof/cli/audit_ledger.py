@@ -93,8 +93,8 @@ def _show(past: PastAudit, what: dict[str, Any]) -> None:
         print_table(table)
     further = len(past.pairs) - MOST_ROWS
     words = [f"{further} further pairs are not shown."] if further > 0 else []
-    for name, one in past.registered.items():
-        worth = "was not evaluated" if one is None else f"is worth {one.gain.value:+.6g} ± {one.gain.error:.1e}"
+    for name, done in past.registered.items():
+        worth = "was not evaluated" if done is None else f"is worth {done.gain.value:+.6g} ± {done.gain.error:.1e}"
         words.append(f"What {name} seems to have registered {worth} against registering each original once.")
     words.append(f"Prior odds of a copy: {past.odds:g}. Equal means alone prove nothing. Assumed: {past.assumed}.")
     print(textwrap.fill(" ".join(words), width=100))

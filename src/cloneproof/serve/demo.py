@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -20,11 +16,11 @@ from typing import Final
 
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
+from cloneproof.serve.local import LocalService
 from cloneproof.serve.messages import DecisionReply
 from cloneproof.serve.protocol import MarketSpec
 from cloneproof.serve.run import create_key
 
-COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 MARKET: Final = "feed"
 TERMS: Final = MarketSpec(
     market=MARKET,
@@ -52,8 +48,8 @@ def main() -> None:
         with TemporaryDirectory(prefix="cloneproof-demo-") as folder:
             place = str(Path(folder) / "market.db")
             keys = create_key(place, "platform", None), create_key(place, "auditor", None)
-            with _served(place) as address, Client(address, keys[0]) as api:
-                print(f"page:         {address}/\nviewer's key: {keys[1]}\nCtrl-C ends it.", flush=True)
+            with LocalService(place) as service, Client(service.address, keys[0]) as api:
+                print(f"page:         {service.address}/\nviewer's key: {keys[1]}\nCtrl-C ends it.", flush=True)
                 _play(api)
     except KeyboardInterrupt:
         print("ended; nothing is kept.", flush=True)
@@ -61,23 +57,6 @@ def main() -> None:
 
 def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _served(place: str) -> Iterator[str]:
-    """The service in a process of its own, which Ctrl-C does not reach: it ends when the simulation has."""
-    process = subprocess.Popen(
-        [*COMMAND, "serve", place, "--port", "0"], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise SystemExit("the service did not start; its message is above")
-        yield line.split()[-1]
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def _play(api: Client) -> None:

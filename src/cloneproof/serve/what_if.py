@@ -28,6 +28,7 @@ _ATOMS = 2  # of a fitted prior: somebody is waiting
 def answer(task: Task) -> WhatIfView:
     """Audit the market of a task.
 
+    >>> from cloneproof.serve.questions import WhatIf
     >>> spec = MarketSpec(market="feed", mechanism="ucb1", horizon=7)
     >>> asked = WhatIf(Belief(0.0, 1.0, 0.5, originals=2, agents=1), max_copies=2)
     >>> found = answer(Task(spec, asked, [], 60.0))

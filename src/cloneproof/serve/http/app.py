@@ -76,19 +76,20 @@ class App:
         method, path = scope["method"], scope["path"]
         found = self._router.find(method, path)
         name = "other"
+        kind: tuple[Header, ...] = (_JSON,)
         try:
             if found is not None:
                 name = found[0].route.name
                 status, reply = await self._answered(service, found[0], found[1], scope, receive)
-                text, kind = _encode(reply), (_JSON,)
+                text = _encode(reply)
             else:
                 status, text, kind = self._fixed(service, method, path, scope)
         except Refused as refusal:
-            status, kind = refusal.status, (_JSON,)
+            status = refusal.status
             text = _encode(ItemError(status, refusal.code, refusal.message))
         except Exception:
             log.exception("a call to %s failed", name)
-            status, kind = 500, (_JSON,)
+            status = 500
             text = _encode(ItemError(500, "internal", "this is a fault of the service; see its log"))
         service.metrics.count(name, status, time.perf_counter() - begun)
         headers = [*kind, (b"content-length", b"%d" % len(text))]

@@ -17,7 +17,7 @@ from cloneproof.serve.http.service import Service
 from cloneproof.serve.protocol import Refused
 from cloneproof.serve.questions import Failed, Task, WhatIf, WhatIfView
 
-_FOR_THE_SEARCH = 0.5  # of the time limit; the rest is for the start of the process and the search's last step
+_FOR_THE_SEARCH = 0.3  # of the time limit; the rest is for the start of the process and for proving the best found
 
 
 async def what_if(service: Service, caller: Caller, params: dict[str, str], body: WhatIf) -> tuple[int, Any]:
@@ -58,7 +58,9 @@ async def _asked(task: bytes, seconds: float) -> bytes:
         text, _ = await asyncio.wait_for(process.communicate(task), seconds)
     except TimeoutError:
         raise Refused(
-            422, "too_hard", f"the audit takes more than {seconds:g} s; ask for fewer copies or a shorter horizon"
+            422,
+            "too_hard",
+            f"the audit takes more than {seconds:g} s; ask about one agent, fewer copies or a shorter horizon",
         ) from None
     finally:
         if process.returncode is None:

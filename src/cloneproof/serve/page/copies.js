@@ -26,11 +26,13 @@ function toggle() {
   at("fitted").hidden = kind() !== "fitted";
 }
 
-// Called whenever the agents of the market are known: the choice of agents, and how many there are.
-export function prepare(names) {
+// Called whenever the agents of the market are known. The one with the most arms comes first: it may have copied, and
+// one agent is audited sooner than all.
+export function prepare(agents) {
+  const names = [...agents].sort((one, other) => other.arms.length - one.arms.length).map((agent) => agent.agent);
   const select = at("whose"), before = select.value;
   if (select.options.length !== names.length + 1) {
-    select.replaceChildren(new Option("each agent's", ""), ...names.map((name) => new Option(name, name)));
+    select.replaceChildren(...names.map((name) => new Option(name, name)), new Option("each agent's (slower)", ""));
     if (names.includes(before)) select.value = before;
   }
   if (!prepared && names.length) {
@@ -71,7 +73,9 @@ function curve(reply) {
     const extra = one.copies.reduce((sum, number) => sum + number, 0) - one.copies.length;
     if (extra > 0 && (!best.has(extra) || best.get(extra).gain < one.gain)) best.set(extra, one);
   }
-  return [...best].sort((one, other) => one[0] - other[0]).slice(0, 14);
+  const rows = [...best].sort((one, other) => one[0] - other[0]), shown = rows.slice(0, 12);
+  const top = rows.find(([, one]) => String(one.copies) === String(reply.worst.copies));
+  return top && !shown.includes(top) ? [...shown, top] : shown;
 }
 
 function draw(reply) {
@@ -89,7 +93,7 @@ function draw(reply) {
   if (rows.length) bars(figure, rows, `Gain of ${worst.agent} over honest registration, for the best way to register so many entries more (in brackets: how often each item), over ${shown(reply.horizon)} rounds. Orange: it pays. Blue: it costs. Grey: neither is sure.`, "gain, in rewards");
   if (reply.priors.length && kind() === "fitted") {
     const atoms = (prior) => prior.atoms.map(([mean, weight]) => `${mean.toFixed(2)} (${Math.round(100 * weight)} %)`).join("  ");
-    place.append(table(["agent", "items", "fitted prior: mean (chance)"], reply.priors.slice(0, 20).map((prior) => [prior.agent, String(prior.originals), atoms(prior)])));
+    place.append(table(["agent", "items", "fitted prior (chance)"], reply.priors.slice(0, 20).map((prior) => [prior.agent, String(prior.originals), atoms(prior)])));
   }
   if (reply.pairs.length) {
     place.append(table(["agent", "two of its arms", "Bayes factor", "copies, with probability"], reply.pairs.slice(0, 8).map((pair) => [pair.agent, pair.arms.join(" and "), shown(pair.bayes_factor), pair.probability.toFixed(3)])));

@@ -126,7 +126,7 @@ async function refresh() {
     drawScores(progress.agents);
     drawTraffic(progress.agents);
     drawLedger(page.lines);
-    prepare(progress.agents.map((agent) => agent.agent));
+    prepare(progress.agents);
   }
 }
 
