@@ -75,6 +75,16 @@ def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     assert own["search"](True, 0, seed=1, games=25).award_positive > 5
 
 
+def test_a_hundred_thousand_random_deviations_were_tried():
+    own = example("random_deviations")
+    blocks = read_csv(own["Block"], ROOT / "docs" / "random_deviations.csv")
+    signs = {small: [b.signs(phase) for b in blocks if b.small == small for phase in own["PHASES"]] for small in (0, 1)}
+    assert sum(map(sum, signs[0])) == 100_000
+    assert not any(positive or undecided for _, _, positive, undecided in signs[0])
+    assert sum(positive for _, _, positive, _ in signs[1]) > 300
+    assert "\n".join(own["summary"](blocks)) in (ROOT / "docs" / "certificates.md").read_text()
+
+
 def test_gains_that_are_called_zero_vanish_at_every_threshold():
     """The elementary argument and the sweep in balls, which knows nothing of it, agree."""
     own, zeros = example("random_deviations"), 0
