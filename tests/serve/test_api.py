@@ -293,7 +293,8 @@ def test_every_call_of_the_client_is_a_route():
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
         calls.seasons("m"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", 1, 1.0), calls.balances("m"),
-        calls.reward_batch("m", [("e", 1, 1.0)]), calls.what_if("m", calls.WhatIf()), calls.ledger("m"), calls.create_key("auditor"),
+        calls.what_if("m", calls.WhatIf()),
+        calls.reward_batch("m", [("e", 1, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
     ]  # fmt: skip
     table = {
