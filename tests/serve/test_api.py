@@ -119,6 +119,7 @@ def bodies():
         "RewardItem": {"event_id": "e", "decision": 1, "value": 1.0},
         "RewardBatch": {"items": [{"event_id": "e", "decision": 1, "value": 1.0}]},
         "KeyRequest": {"role": "platform"},
+        "WhatIf": {"belief": {"low": 0.2, "high": 0.8, "chance": 0.5, "originals": 1}, "max_copies": 2},
     }
 
 
@@ -163,7 +164,8 @@ def test_an_auditor_reads_and_changes_nothing(desk, route):
     body = None if route.body is None else bodies()[route.body.__name__]
     key = desk.make_key("auditor")
     reply = desk.call(route.method, route.path.format(**OTHERS), body, key=key)
-    assert reply.status_code == (200 if route.method == "GET" and route.path != "/v1/keys" else 403)
+    reads = (route.method == "GET" and route.path != "/v1/keys") or route.path.endswith("/what-if")
+    assert reply.status_code == (200 if reads else 403)
     assert desk.call("GET", f"{FEED}/progress").json() == before
 
 
@@ -291,6 +293,7 @@ def test_every_call_of_the_client_is_a_route():
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
         calls.seasons("m"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", 1, 1.0), calls.balances("m"),
+        calls.what_if("m", calls.WhatIf()),
         calls.reward_batch("m", [("e", 1, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
     ]  # fmt: skip

@@ -2,13 +2,13 @@
 
 import json
 import sqlite3
-import subprocess
 
 import pytest
 
+from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.history import read_season
-from serve_support import COMMAND, Desk, open_market, sqlite
+from serve_support import Desk, open_market, sqlite
 
 MARKET = "/v1/markets/feed"
 
@@ -97,16 +97,27 @@ def test_a_tampered_ledger_is_not_audited(place, tmp_path):
         read_season(str(path))
 
 
-def test_the_command_line(place):
-    command = [*COMMAND, "audit", "--from-ledger", place[0], "--season", "2", "--max-copies", "2", "--json"]
-    done = subprocess.run([*command, "--copy-odds", "0.5"], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode in (0, 1, 3), done.stderr
-    data = json.loads(done.stdout)
-    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[done.returncode] == data["audit"]["verdict"]
+def run(monkeypatch, *arguments):
+    """The command line in this process; its exit code."""
+    monkeypatch.setattr("sys.argv", ["cloneproof", "audit", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code
+
+
+def test_the_command_line(place, capsys, monkeypatch):
+    asked = ["--from-ledger", place[0], "--season", "2", "--max-copies", "2", "--copy-odds", "0.5"]
+    code = run(monkeypatch, *asked, "--json")
+    data = json.loads(capsys.readouterr().out)
+    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[code] == data["audit"]["verdict"]
     assert (data["market"], data["season"], data["rewards"], data["copy_odds"]) == ("feed", 2, 30, 0.5)
     assert {tuple(pair["arms"]) for pair in data["pairs"]} == {("ana-0", "ana-1"), ("cy-0", "cy-1")}
     assert set(data["best"]) == set(data["priors"]) == {"ana", "bo", "cy"}
     assert "independent" in data["assumed"]
+    assert run(monkeypatch, *asked) == code
+    table = capsys.readouterr().out
+    assert max(map(len, table.splitlines())) <= 100
+    assert all(words in table for words in ("Fitted priors", "ana-0 and ana-1", "Prior odds of a copy: 0.5", "Scope"))
 
 
 @pytest.mark.parametrize(
@@ -118,10 +129,5 @@ def test_the_command_line(place):
     ],
 )
 def test_wrong_arguments_are_one_sentence(place, arguments, words, capsys, monkeypatch):
-    from cloneproof.cli import main
-
-    monkeypatch.setattr("sys.argv", ["cloneproof", "audit", *[place[0] if one == "DB" else one for one in arguments]])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
+    assert run(monkeypatch, *[place[0] if one == "DB" else one for one in arguments]) == 2
     assert words in capsys.readouterr().err

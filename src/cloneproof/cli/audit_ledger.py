@@ -96,5 +96,6 @@ def _show(past: PastAudit, what: dict[str, Any]) -> None:
     for name, done in past.registered.items():
         worth = "was not evaluated" if done is None else f"is worth {done.gain.value:+.6g} ± {done.gain.error:.1e}"
         words.append(f"What {name} seems to have registered {worth} against registering each original once.")
+    words.append("The verdict is about the fitted market.")
     words.append(f"Prior odds of a copy: {past.odds:g}. Equal means alone prove nothing. Assumed: {past.assumed}.")
     print(textwrap.fill(" ".join(words), width=100))

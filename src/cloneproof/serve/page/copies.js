@@ -90,7 +90,7 @@ function draw(reply) {
     colour: one.gain - one.error > 0 ? ORANGE : one.gain + one.error < 0 ? BLUE : GREY,
     text: honest ? `${signed((100 * one.gain) / one.honest)} %` : signed(one.gain),
   }));
-  if (rows.length) bars(figure, rows, `Gain of ${worst.agent} over honest registration, for the best way to register so many entries more (in brackets: how often each item), over ${shown(reply.horizon)} rounds. Orange: it pays. Blue: it costs. Grey: neither is sure.`, "gain, in rewards");
+  if (rows.length) bars(figure, rows, `Gain of ${worst.agent} over honest registration, for the best way to register so many entries more (in brackets: how often each item), over ${shown(reply.horizon)} rounds. Orange: it pays. Blue: it costs. Grey: neither is sure.`, honest ? "gain, % of the honest payoff" : "gain, in shares of rewards");
   if (reply.priors.length && kind() === "fitted") {
     const atoms = (prior) => prior.atoms.map(([mean, weight]) => `${mean.toFixed(2)} (${Math.round(100 * weight)} %)`).join("  ");
     place.append(table(["agent", "items", "fitted prior (chance)"], reply.priors.slice(0, 20).map((prior) => [prior.agent, String(prior.originals), atoms(prior)])));

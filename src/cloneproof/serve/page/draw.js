@@ -89,6 +89,6 @@ export function bars(place, rows, caption, axis = null) {
     svg.append(element("text", { x: end + 8, y: y + 4 }, row.text));
   });
   svg.append(element("line", { x1: x(0), x2: x(0), y1: top, y2: top + rows.length * line, stroke: GREY }));
-  if (axis) svg.append(element("text", { x: x(0), y: height - 4, class: "quiet" }, axis));
+  if (axis) svg.append(element("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle", class: "quiet" }, axis));
   put(place, svg, caption);
 }
