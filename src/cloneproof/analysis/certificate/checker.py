@@ -67,8 +67,8 @@ def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[Types, Fra
             arms[value] = arms.get(value, 0) + copied
         types = tuple(sorted((value, copied) for value, copied in arms.items() if copied))
         found[types] = found.get(types, Fraction(0)) + math.prod((w for _, w in drawn), start=Fraction(1))
-    commitments = sum(len(types) * (100 + game.m // 4 + sum(copies)) for types in found if len(types) > 1)
-    game.spend(game.m * commitments * game.bernoulli)
+    each = 100 + game.m // 4 + sum(copies) + sum(copies) ** 2 // 200  # of a commitment, for every type and success
+    game.spend(game.m * each * sum(len(types) for types in found if len(types) > 1) * game.bernoulli)
     return found
 
 
