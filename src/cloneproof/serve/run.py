@@ -12,16 +12,17 @@ from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.protocol import ServeError
-from cloneproof.serve.storage import open_storage
+from cloneproof.serve.shared import writer_over
+from cloneproof.serve.storage import is_postgres, open_storage
 from cloneproof.serve.storage.interface import Role
-from cloneproof.serve.writer import Writer, milliseconds
+from cloneproof.serve.writer import milliseconds
 
 
 def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
     """Serve the storage at a place until told to stop."""
     storage = open_storage(place)  # in this thread, so that a bad path is one sentence and not a traceback
     listening = _listening(host, port)
-    app = App(lambda: Service.over(Writer(storage), agent_rate))
+    app = App(lambda: Service.over(writer_over(storage), agent_rate))
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
     config = uvicorn.Config(
         app,
@@ -40,7 +41,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:
-    """A new key in the storage at a place, which no service may hold at the moment."""
+    """A new key in the storage at a place, which no service may hold at the moment if it is a file."""
     storage = open_storage(place)
     try:
         key, record = new_key(role, agent, milliseconds())
@@ -48,6 +49,15 @@ def create_key(place: str, role: Role, agent: str | None) -> str:
     finally:
         storage.close()
     return key
+
+
+def shown(place: str) -> str:
+    """A place as it may be printed: without a password."""
+    if not is_postgres(place):
+        return place
+    from cloneproof.serve.storage.postgres_link import without_password
+
+    return without_password(place)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -78,7 +78,7 @@ class Writer:
                 try:
                     await asyncio.wait_for(self._bell.wait(), _TICK)
                 except TimeoutError:
-                    if not any(market.overdue(self._clock()) for market in self.house.markets.values()):
+                    if self._idle():
                         continue
             group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
             try:
@@ -95,6 +95,11 @@ class Writer:
                     future.set_exception(reply)
                 else:
                     future.set_result(reply)
+
+    def _idle(self) -> bool:
+        """Whether there is nothing to do where nobody asks for anything."""
+        now = self._clock()
+        return not any(market.overdue(now) for market in self.house.markets.values())
 
     async def _done(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from typing import Final
 
-from cloneproof.serve.http.keys import KeyRing
+from cloneproof.serve.http.keys import Caller, KeyRing
 from cloneproof.serve.http.limits import RateLimit
 from cloneproof.serve.http.metrics import Metrics
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.shared import SharedWriter
 from cloneproof.serve.writer import Writer
+
+_KEYS_LIVE: Final = 1.0  # seconds until keys that another process made or revoked are known here
+_KEYS_REST: Final = 0.1  # at most this often are they read for the sake of a key that is not known
 
 
 @dataclass
@@ -18,8 +25,31 @@ class Service:
     keys: KeyRing
     agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
     metrics: Metrics = field(default_factory=Metrics)
+    keys_read: float = field(default_factory=time.monotonic)
 
     @classmethod
     def over(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
         """A service over a writer, with the keys of its storage."""
         return cls(writer, KeyRing(writer.storage.keys()), RateLimit(agent_rate))
+
+    async def caller(self, header: bytes | None) -> Caller:
+        """Who sent this Authorization header, where other processes make and revoke keys as well."""
+        if not isinstance(self.writer, SharedWriter):
+            return self.keys.caller(header)
+        if time.monotonic() - self.keys_read > _KEYS_LIVE:
+            await self._read_keys()
+        try:
+            return self.keys.caller(header)
+        except Refused:
+            if time.monotonic() - self.keys_read < _KEYS_REST:
+                raise
+        await self._read_keys()
+        return self.keys.caller(header)
+
+    async def _read_keys(self) -> None:
+        before, self.keys_read = self.keys_read, time.monotonic()
+        try:
+            self.keys = KeyRing(await self.writer.read(self.writer.storage.keys))
+        except BaseException:
+            self.keys_read = before
+            raise

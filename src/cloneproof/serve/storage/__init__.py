@@ -5,13 +5,40 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 
 from __future__ import annotations
 
+from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.storage.interface import KeyRecord, Storage, StoredMarket, Wanted
 from cloneproof.serve.storage.memory import MemoryStorage
 from cloneproof.serve.storage.sqlite import SqliteStorage
 
-__all__ = ["KeyRecord", "MemoryStorage", "SqliteStorage", "Storage", "StoredMarket", "Wanted", "open_storage"]
+__all__ = [
+    "KeyRecord",
+    "MemoryStorage",
+    "SqliteStorage",
+    "Storage",
+    "StoredMarket",
+    "Wanted",
+    "is_postgres",
+    "open_storage",
+]
+
+
+def is_postgres(place: str) -> bool:
+    """Whether a place is the address of a PostgreSQL database."""
+    return place.startswith(("postgresql://", "postgres://"))
 
 
 def open_storage(place: str) -> Storage:
-    """The storage at a place: `:memory:`, or the path of an SQLite file, made if it is not there."""
+    """The storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
+    if is_postgres(place):
+        return _postgres(place)
     return MemoryStorage() if place == ":memory:" else SqliteStorage(place)
+
+
+def _postgres(address: str) -> Storage:
+    try:
+        from cloneproof.serve.storage.postgres import PostgresStorage
+    except ImportError as missing:
+        raise ServeError(
+            f"expected the packages for PostgreSQL, got no {missing.name!r}; install cloneproof[postgres]"
+        ) from None
+    return PostgresStorage(address)
