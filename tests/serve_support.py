@@ -102,12 +102,10 @@ def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
 class Process:
     """A service in a process of its own, which can be killed."""
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, key: str | None = None) -> None:
         self.path = path
-        made = subprocess.run(
-            [*COMMAND, "serve", str(path), "--create-key", "platform"], capture_output=True, text=True, check=True
-        )
-        self.key = made.stdout.strip()
+        command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
+        self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         self.port = 0
 
     def start(self) -> float:
