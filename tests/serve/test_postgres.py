@@ -3,6 +3,7 @@
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -77,96 +78,101 @@ def test_two_services_are_the_model(address):
     run_state_machine_as_test(machine_on(address), settings=few)
 
 
+@contextmanager
 def pair(address):
     """Two services on one database."""
-    first = Desk(PostgresStorage(address))
-    second = Desk(PostgresStorage(address), clock=first.clock)
-    return first, second
+    with Desk(PostgresStorage(address)) as first, Desk(PostgresStorage(address), clock=first.clock) as second:
+        yield first, second
 
 
 @pytest.mark.parametrize("mechanism", ["h-etc-r", "ucb1"])
 def test_two_services_decide_as_one_session(address, mechanism):
     """For the same seed and rewards, decision by decision, whichever process is asked: also where rewards matter."""
-    first, second = pair(address)
-    parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
-    open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
-    terms = spec(mechanism=mechanism, parameters=parameters)
-    plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
-    for turn in range(60):
-        desk = (first, second)[turn * 7 % 5 % 2]
-        got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
-        wanted = plain.decide()
-        assert (got["decision"], got["agent"], got["arm"]) == (wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}")
-        value = float(turn * turn % 3 == 1)
-        plain.reward(wanted.id, value)
-        desk = (first, second)[turn % 2]
-        sent = {"event_id": f"e{turn}", "decision": wanted.id, "value": value}
-        assert desk.call("POST", f"{FEED}/rewards", sent).json()["result"] == "recorded"
-    first.close()
-    second.close()
+    with pair(address) as (first, second):
+        parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
+        open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
+        terms = spec(mechanism=mechanism, parameters=parameters)
+        plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
+        for turn in range(60):
+            desk = (first, second)[turn * 7 % 5 % 2]
+            got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
+            wanted = plain.decide()
+            assert (got["decision"], got["agent"], got["arm"]) == (
+                wanted.id,
+                wanted.agent,
+                f"{wanted.agent}-{wanted.arm}",
+            )
+            value = float(turn * turn % 3 == 1)
+            plain.reward(wanted.id, value)
+            desk = (first, second)[turn % 2]
+            sent = {"event_id": f"e{turn}", "decision": wanted.id, "value": value}
+            assert desk.call("POST", f"{FEED}/rewards", sent).json()["result"] == "recorded"
     (found,) = replay_all(address)
     assert found.fits, found.statement
 
 
 def test_the_same_call_at_two_services_at_once_counts_once(address):
-    first, second = pair(address)
-    open_market(first, {"ana": 1, "bo": 1})
-    with ThreadPoolExecutor(2) as both:
-        for turn in range(15):
-            requests = {"items": [{"request_id": f"r{turn}-{n}"} for n in range(20)]}
-            made = both.map(lambda desk, r=requests: desk.call("POST", f"{FEED}/decisions/batch", r), (first, second))
-            one, other = (reply.json()["results"] for reply in made)
-            assert [item["decision"] for item in one] == [item["decision"] for item in other]
-            assert all(a["duplicate"] is not b["duplicate"] for a, b in zip(one, other, strict=True))
-            rewards = {
-                "items": [
-                    {"event_id": f"e{turn}-{n}", "decision": d["decision"], "value": 1.0} for n, d in enumerate(one)
-                ]
-            }
-            paid = both.map(lambda desk, r=rewards: desk.call("POST", f"{FEED}/rewards/batch", r), (first, second))
-            results = [{item["result"] for item in reply.json()["results"]} for reply in paid]
-            assert sorted(results, key=str) == [{"duplicate"}, {"recorded"}]
-    shown = [desk.call("GET", f"{FEED}/balances").json() for desk in (first, second)]
-    assert shown[0] == shown[1]
-    assert sum(shown[0]["balances"].values()) == 15 * 20 * 400_000
-    first.close()
-    second.close()
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1, "bo": 1})
+        with ThreadPoolExecutor(2) as both:
+            for turn in range(15):
+                requests = {"items": [{"request_id": f"r{turn}-{n}"} for n in range(20)]}
+                made = both.map(
+                    lambda desk, r=requests: desk.call("POST", f"{FEED}/decisions/batch", r), (first, second)
+                )
+                one, other = (reply.json()["results"] for reply in made)
+                assert [item["decision"] for item in one] == [item["decision"] for item in other]
+                assert all(a["duplicate"] is not b["duplicate"] for a, b in zip(one, other, strict=True))
+                rewards = {
+                    "items": [
+                        {"event_id": f"e{turn}-{n}", "decision": d["decision"], "value": 1.0} for n, d in enumerate(one)
+                    ]
+                }
+                paid = both.map(lambda desk, r=rewards: desk.call("POST", f"{FEED}/rewards/batch", r), (first, second))
+                results = [{item["result"] for item in reply.json()["results"]} for reply in paid]
+                assert sorted(results, key=str) == [{"duplicate"}, {"recorded"}]
+        shown = [desk.call("GET", f"{FEED}/balances").json() for desk in (first, second)]
+        assert shown[0] == shown[1]
+        assert sum(shown[0]["balances"].values()) == 15 * 20 * 400_000
 
 
 def test_keys_made_and_revoked_at_one_service_count_at_the_other(address, monkeypatch):
-    first, second = pair(address)
-    open_market(first, {"ana": 1})
-    key = first.make_key("auditor")
-    monkeypatch.setattr("cloneproof.serve.http.service._KEYS_REST", 0.0)
-    assert second.call("GET", f"{FEED}/balances", key=key).status_code == 200
-    assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
-    monkeypatch.setattr("cloneproof.serve.http.service._KEYS_LIVE", 0.0)
-    assert second.call("GET", f"{FEED}/balances", key=key).status_code == 401
-    first.close()
-    second.close()
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        key = first.make_key("auditor")
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_REST", 0.0)
+        assert second.call("GET", f"{FEED}/balances", key=key).status_code == 200
+        assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_LIVE", 0.0)
+        assert second.call("GET", f"{FEED}/balances", key=key).status_code == 401
 
 
 def test_a_database_that_is_away_is_503_on_every_path_and_comes_back(server, address):
-    desk = Desk(PostgresStorage(address))
-    open_market(desk, {"ana": 1})
-    body = {"request_id": "r"}
-    before = desk.call("POST", f"{FEED}/decisions", body).json()
-    server.stop("interrupt")
-    try:
-        for method, path, sent in (
-            ("POST", f"{FEED}/decisions", body),
-            ("GET", f"{FEED}/ledger", None),
-            ("POST", "/v1/keys", {"role": "auditor"}),
-            ("GET", f"{FEED}/balances", None),
-        ):
-            reply = desk.call(method, path, sent)
-            assert (reply.status_code, reply.headers["retry-after"]) == (503, "1"), path
-    finally:
-        server.start()
-    while desk.call("GET", "/ready").status_code != 200:
+    with Desk(PostgresStorage(address)) as desk:
+        open_market(desk, {"ana": 1})
+        body = {"request_id": "r"}
+        before = desk.call("POST", f"{FEED}/decisions", body).json()
+        server.stop("interrupt")
+        try:
+            for method, path, sent in (
+                ("POST", f"{FEED}/decisions", body),
+                ("GET", f"{FEED}/ledger", None),
+                ("POST", "/v1/keys", {"role": "auditor"}),
+                ("GET", f"{FEED}/balances", None),
+            ):
+                reply = desk.call(method, path, sent)
+                assert (reply.status_code, reply.headers["retry-after"]) == (503, "1"), path
+        finally:
+            server.start()
+        again = patiently(desk, "POST", f"{FEED}/decisions", body)
+        assert again.json() == before | {"duplicate": True}
+
+
+def patiently(desk, method, path, body=None):
+    """The answer, as a client gets it that asks again after a 503."""
+    while (reply := desk.call(method, path, body)).status_code == 503:
         desk.runner.run(asyncio.sleep(0.05))
-    assert desk.call("POST", f"{FEED}/decisions", body).json() == before | {"duplicate": True}
-    desk.close()
+    return reply
 
 
 def test_a_turn_that_was_lost_commits_nothing(address):
@@ -190,16 +196,15 @@ def test_a_turn_that_was_lost_commits_nothing(address):
 
 def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
     """Planted: one process pays differently. It must notice at the next turn, before it writes anything."""
-    first, second = pair(address)
-    open_market(first, {"ana": 1})
-    made = first.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"]
-    assert second.call("GET", FEED).status_code == 200
-    second.app._service.writer.house.market("feed")._share_micro += 1
-    first.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": made, "value": 1.0})
-    assert second.call("POST", f"{FEED}/decisions", {"request_id": "s"}).status_code == 503
-    assert second.call("GET", f"{FEED}/balances").json() == {"balances": {"ana": 400_000}}  # read back, and right again
-    first.close()
-    second.close()
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        made = first.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"]
+        assert second.call("GET", FEED).status_code == 200
+        second.app._service.writer.house.market("feed")._share_micro += 1
+        first.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": made, "value": 1.0})
+        assert second.call("POST", f"{FEED}/decisions", {"request_id": "s"}).status_code == 503
+        again = patiently(second, "GET", f"{FEED}/balances")  # read back from storage, and right
+        assert again.json() == {"balances": {"ana": 400_000}}
 
 
 def without_the_news(monkeypatch):
@@ -229,7 +234,9 @@ def test_without_the_lock_two_services_get_in_each_others_way(address, monkeypat
 
 
 def test_addresses(address):
-    assert isinstance(open_storage(address), PostgresStorage)
+    made = open_storage(address)
+    made.close()
+    assert isinstance(made, PostgresStorage)
     assert "secret" not in without_password("postgresql://ana:secret@host:5433/market?application_name=x")
     for wrong in ("postgresql://nobody:secret@127.0.0.1:1/market", "postgresql://a b?x=secret"):
         with pytest.raises(ServeError, match="cannot open") as caught:
