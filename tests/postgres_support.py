@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -60,12 +61,9 @@ class Server:
                     raise RuntimeError(Path(f"{self.folder}/log").read_text()[-2000:]) from None
                 time.sleep(0.02)
 
-    def stop(self, how: str = "terminate") -> None:
-        """Stop it: `interrupt` throws everybody out and closes orderly, `kill` does not even close."""
-        if how == "kill":
-            self.process.send_signal(3)  # SIGQUIT: at once, all of its processes, with a recovery at the next start
-        elif how == "interrupt":
-            self.process.send_signal(2)
+    def stop(self, how: str) -> None:
+        """Stop it: `interrupt` throws everybody out and closes orderly, `kill` leaves a recovery to the next start."""
+        self.process.send_signal({"interrupt": signal.SIGINT, "kill": signal.SIGQUIT}[how])
         self.process.wait(60)
 
     def address(self, database: str) -> str:
@@ -80,7 +78,7 @@ class Server:
         return self.address(name)
 
     def close(self) -> None:
-        self.stop("interrupt")
+        self.stop("kill")  # what is thrown away need not be written
         shutil.rmtree(self.folder)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 from test_stateful import Market
 
+import postgres_support
 from cloneproof.mechanisms import session
 from cloneproof.serve import shared
 from cloneproof.serve.house import House
@@ -256,3 +257,27 @@ def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
     for refused in (open_storage, replay_all):
         with pytest.raises(ServeError, match="foreign schema"):
             refused(address)
+
+
+def test_without_the_package_tests_are_skipped_but_not_in_ci(monkeypatch):
+    monkeypatch.setattr(postgres_support, "binaries", lambda: None)
+    monkeypatch.delenv("CLONEPROOF_CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="not installed"):
+        postgres_support.server_or_skip()
+    monkeypatch.setenv("CLONEPROOF_CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="not installed"):
+        postgres_support.server_or_skip()
+
+
+def test_a_broken_chain_is_noticed_by_the_next_process(address):
+    """Planted: a stored hash is changed. The other process refuses what follows, and so does a replay."""
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        assert second.call("GET", FEED).status_code == 200
+        first.call("POST", f"{FEED}/decisions", {"request_id": "r"})
+        with psycopg.connect(address) as connection:
+            connection.execute("UPDATE cloneproof.ledger SET hash_after = hash_before WHERE first = 5")
+        assert second.call("GET", FEED).status_code == 503
+    (found,) = replay_all(address)
+    assert not found.fits
+    assert found.statement.startswith("entry 5: the hash chain is broken here")
