@@ -30,10 +30,10 @@ def payoff(market, mechanism, copies, **options):
         ({"constant": 1.0, "clock": "completed"}, {11: 0.25}),
     ],
 )
-@pytest.mark.parametrize("rewards", ["deterministic", "bernoulli"])
-def test_fact_1_every_horizon_up_to_2000(options, paying, rewards):
-    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=2000, rewards=rewards)
-    found = gains(market, cp.mechanism("ucb1", **options), (2, 1), range(1, 2001))
+@pytest.mark.parametrize(("rewards", "last"), [("deterministic", 2000), ("bernoulli", 500)])  # the same law twice
+def test_fact_1_every_horizon(options, paying, rewards, last):
+    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=last, rewards=rewards)
+    found = gains(market, cp.mechanism("ucb1", **options), (2, 1), range(1, last + 1))
     assert {h: pytest.approx(gain.value, abs=1e-9) for h, gain in found.items() if gain.low > 0} == paying
     assert all(gain.error < 1e-6 for gain in found.values())
     for horizon in set(found) - set(paying):

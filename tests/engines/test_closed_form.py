@@ -73,7 +73,7 @@ def random_case(rng, horizon, most_arms, most_rounds):
     return market, mechanism, copies
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(38))  # 38 is one of the millions of paths, 11 s by itself
 def test_the_enclosure_holds_every_path_of_a_tiny_run(seed):
     rng = random.Random(seed)
     market, mechanism, copies = random_case(rng, rng.randint(1, 6), most_arms=3, most_rounds=2)
@@ -286,8 +286,8 @@ def test_the_expected_minimum_at_a_long_horizon():
 @pytest.mark.parametrize("rewards", ["deterministic", {"family": "gaussian", "sd": 1e-4}])
 def test_the_error_of_a_continuous_prior_covers_its_jumps(rewards):
     """Ana's mean is uniform, bo's is c, and one look decides: ana earns 1 - c^2 over 2, bo c^2, of what is left."""
-    for step in range(40):
-        c = 0.05 + 0.0225 * step + 0.000305
+    for step in range(12):
+        c = 0.05 + 0.075 * step + 0.000305
         agents = [cp.Agent("ana", 1, cp.Uniform()), cp.Agent("bo", 1, cp.Point(c))]
         market = cp.Market(agents, horizon=1000, rewards=rewards)
         found = evaluate(market, cp.mechanism("etc", arm_rounds=1))

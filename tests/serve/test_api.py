@@ -71,6 +71,15 @@ def test_everything_else_may_be_said_twice_too(desk):
     assert desk.call("POST", f"{FEED}/seasons", {"season": 4}).status_code == 409
 
 
+def test_windows_end_also_where_nobody_calls(desk):
+    open_market(desk, {"ana": 1}, wait_seconds=1.0, default_reward=1.0)
+    desk.call("POST", f"{FEED}/decisions", {"request_id": "a"})
+    desk.clock.now += 2000
+    desk.runner.run(asyncio.sleep(1.2))
+    (line,) = desk.storage.lines(1, 5, 1)
+    assert line.line.startswith(b'{"kind":"default"')
+
+
 def test_seasons_and_their_decisions(tmp_path):
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1})

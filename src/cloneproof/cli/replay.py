@@ -8,7 +8,7 @@ import typer
 
 from cloneproof.cli.arguments import AsJson
 from cloneproof.cli.output import print_json
-from cloneproof.cli.serve import _service
+from cloneproof.cli.serve import service_package
 
 
 def replay(
@@ -17,7 +17,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Do everything in the ledger again, bit for bit, and name the first entry that does not fit."""
-    _service()
+    service_package()
     from cloneproof.serve.reading import replay_all
 
     found = replay_all(place, market)

@@ -27,7 +27,7 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run clone-proof markets as a service: HTTP API, ledger, exactly-once decisions and rewards."""
-    run = _service()
+    run = service_package()
     if create_key is not None:
         key = run.create_key(place, _role(create_key), agent)
         print_json({"key": key}) if as_json else print(key)
@@ -50,7 +50,8 @@ def _role(text: str) -> Any:  # noqa: ANN401
     return text
 
 
-def _service() -> Any:  # noqa: ANN401
+def service_package() -> Any:  # noqa: ANN401
+    """The part that needs the optional packages, or the sentence that says which one is missing."""
     try:
         from cloneproof.serve import run
     except ModuleNotFoundError as missing:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from cloneproof.errors import CloneproofError
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
@@ -20,9 +21,14 @@ from cloneproof.serve.writer import milliseconds
 
 def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
     """Serve the storage at a place until told to stop."""
-    storage = open_storage(place)  # in this thread, so that a bad path is one sentence and not a traceback
-    listening = _listening(host, port)
-    app = App(lambda: Service.over(writer_over(storage), agent_rate))
+    storage = open_storage(place)
+    try:  # before anybody can call: what cannot be read is one sentence, and no service
+        writer = writer_over(storage)
+        listening = _listening(host, port)
+    except CloneproofError:
+        storage.close()
+        raise
+    app = App(lambda: Service.over(writer, agent_rate))
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
     config = uvicorn.Config(
         app,
@@ -61,10 +67,12 @@ def shown(place: str) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65_535:
+        raise ServeError(f"expected a port from 0 to 65535, got {port}; choose another")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         made = socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as problem:
+    except OSError as problem:
         raise ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port") from None
     return made
 

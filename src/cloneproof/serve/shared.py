@@ -25,9 +25,9 @@ class SharedWriter(Writer):
 
     storage: SharedStorage
 
-    def _idle(self) -> bool:
-        """Never: a process that nobody asks keeps up with the others, so that its next turn is short."""
-        return False
+    def _overdue(self) -> bool:
+        """Always: a process that nobody asks keeps up with the others, so that its next turn is short."""
+        return True
 
     async def _done(self, group: Waiting) -> list[Any]:
         storage = self.storage

@@ -1,6 +1,7 @@
 """Snapshots: the whole state of a market at one entry of its ledger, so that a start need not read all of it.
 
-A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recovered` goes on from one.
+A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recovered` goes on from one. When
+what is in it changes, `VERSION` rises and a migration of each storage drops the old ones.
 """
 
 from __future__ import annotations
@@ -44,16 +45,22 @@ def taken(market: MarketEngine) -> bytes:
 def restored(text: bytes) -> MarketEngine:
     """The market as it was when the snapshot was taken."""
     body = json.loads(text)
-    if body["version"] != VERSION:
+    try:
+        if body["version"] != VERSION:
+            raise ValueError(f"version {body['version']!r}")
+        return _rebuilt(body)
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
         raise ServeError(
-            f"expected a snapshot of version {VERSION}, got {body['version']!r}; rebuild it from the ledger"
-        )
+            f"expected a snapshot of version {VERSION}, got one that cannot be read ({problem!r}); "
+            "delete the snapshots, and the next start rebuilds everything from the ledger"
+        ) from None
+
+
+def _rebuilt(body: dict[str, Any]) -> MarketEngine:
     spec = msgspec.convert(body["spec"], MarketSpec)
     market = MarketEngine(spec, Chain(Head(body["n"], bytes.fromhex(body["hash"]))))
-    market.season, market.state, market.at, market.before = (
-        body["season"], body["state"], body["at"], body["before"],
-    )  # fmt: skip
-    market.ends = body["ends"]
+    market.season, market.state, market.at = body["season"], body["state"], body["at"]
+    market.before, market.ends = body["before"], body["ends"]
     market.waits.extend(list(wait) for wait in body["waits"])
     market.oldest = body["oldest"]
     market.registry.restore(body["registry"])

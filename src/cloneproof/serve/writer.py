@@ -46,11 +46,13 @@ class Writer:
         self._waiting: Waiting = []
         self._bell = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
     def start(self) -> None:
         """Begin to work, in the running event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        loop = asyncio.get_running_loop()
+        self._task, self._ticking = loop.create_task(self._run()), loop.create_task(self._tick())
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
         """Have a command done; its reply comes after the commit."""
@@ -71,15 +73,23 @@ class Writer:
         """Do something with the storage in the writing thread, between two of its steps."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
+    async def _tick(self) -> None:
+        """Where nobody asks for anything, windows end all the same."""
+        while True:
+            await asyncio.sleep(_TICK)
+            self._bell.set()
+
+    def _overdue(self) -> bool:
+        now = self._clock()
+        return any(market.overdue(now) for market in self.house.markets.values())
+
     async def _run(self) -> None:
         while not (self._stopping and not self._waiting):
             if not self._waiting:
                 self._bell.clear()
-                try:
-                    await asyncio.wait_for(self._bell.wait(), _TICK)
-                except TimeoutError:
-                    if self._idle():
-                        continue
+                await self._bell.wait()
+                if not self._waiting and not self._overdue():
+                    continue
             group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
             try:
                 replies = await self._done(group)
@@ -91,11 +101,6 @@ class Writer:
                 await self._recover()
             else:
                 _answer(group, replies)
-
-    def _idle(self) -> bool:
-        """Whether there is nothing to do where nobody asks for anything."""
-        now = self._clock()
-        return not any(market.overdue(now) for market in self.house.markets.values())
 
     async def _done(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""
@@ -139,8 +144,9 @@ class Writer:
         """Finish what was asked, write snapshots, let go of storage."""
         self._stopping = True
         self._bell.set()
-        if self._task is not None:
+        if self._task is not None and self._ticking is not None:
             await self._task
+            self._ticking.cancel()
         if self.ready:
             try:
                 await self.checkpoint()

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from scipy.integrate import quad
 from scipy.special import betainc
 
 from cloneproof.errors import EngineError
@@ -34,6 +33,8 @@ def expected_best(priors: Sequence[Prior]) -> tuple[float, float]:
         if all(prior.atoms is not None for prior in priors):
             pieces.append((high - low) * below(low))
         else:
+            from scipy.integrate import quad  # half a second to import, and only continuous priors need it
+
             piece, error = quad(below, low, high, epsabs=1e-13, epsrel=1e-12, limit=200)
             pieces.append(piece)
             errors.append(error)

@@ -39,11 +39,23 @@ class SqliteStorage:
     ) -> None:
         self._guard = _guarded(path)
         self._writer = connect(path)
+        self._interval = interval
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as problem:
+            self._writer.close()
+            os.close(self._guard)
+            raise ServeError(f"{path!r} cannot be used ({problem}); name another file, or restore a copy") from None
+        except ServeError:
+            self._writer.close()
+            os.close(self._guard)
+            raise
+        self._reader = connect(path)
+
+    def _prepare(self) -> None:
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
-        self._reader = connect(path)
-        self._interval = interval
         self._ids = Ids(self._chunk)
         self._since = 0  # entries since the last checkpoint
         last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
