@@ -17,6 +17,7 @@ from cloneproof.serve.reading import ledgers, replay_all
 from serve_support import Process, spec
 
 EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "20000"))
+EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "6000"))
 CLIENTS = 4
 RESTARTS = int(os.environ.get("CLONEPROOF_RESTARTS", "2"))
 
@@ -48,7 +49,7 @@ print(json.dumps([results, refused]))
 
 def test_every_event_counts_once(tmp_path):
     place = str(tmp_path / "market.db")
-    assert delivered(tmp_path, place, [Process(place)]) == 0
+    assert delivered(tmp_path, place, [Process(place)], EVENTS) == 0
 
 
 def test_every_event_counts_once_while_postgres_is_restarted(tmp_path, server):
@@ -66,10 +67,10 @@ def test_every_event_counts_once_while_postgres_is_restarted(tmp_path, server):
             while httpx.get(f"{service.address}/ready").status_code != 200:
                 time.sleep(0.05)
 
-    assert delivered(tmp_path, place, services, restarted) > 0
+    assert delivered(tmp_path, place, services, EVENTS_ON_POSTGRES, restarted) > 0
 
 
-def delivered(tmp_path, place, services, meanwhile=None):
+def delivered(tmp_path, place, services, count, meanwhile=None):
     """How often a client had to ask again, where everything counted once."""
     dice = random.Random(11)
     for service in services:
@@ -81,10 +82,10 @@ def delivered(tmp_path, place, services, meanwhile=None):
             api.send(calls.register_agent("feed", agent))
             api.send(calls.register_arm("feed", agent, "x"))
         api.send(calls.start("feed"))
-        for first in range(0, EVENTS, 1000):
-            made = api.send(calls.decide_batch("feed", [f"r{n}" for n in range(first, min(EVENTS, first + 1000))]))
+        for first in range(0, count, 1000):
+            made = api.send(calls.decide_batch("feed", [f"r{n}" for n in range(first, min(count, first + 1000))]))
             agents |= {one.decision: one.agent for one in made.results}
-    micro = {number: dice.randrange(0, 1_000_001) for number in range(1, EVENTS + 1)}  # the model: whole micro-units
+    micro = {number: dice.randrange(0, 1_000_001) for number in range(1, count + 1)}  # the model: whole micro-units
     events = {number: f"event {dice.getrandbits(64):x}" for number in micro}
     deliveries = [number for number in micro for _ in range(dice.randint(1, 5))]
     dice.shuffle(deliveries)
@@ -112,7 +113,7 @@ def delivered(tmp_path, place, services, meanwhile=None):
     assert set(results) <= {"recorded", "duplicate"}
     assert results.total() == len(deliveries)
     if not refused:  # a reply that is lost with its connection is one "recorded" that nobody saw
-        assert results["recorded"] == EVENTS
+        assert results["recorded"] == count
     (found,) = replay_all(place)
     assert found.fits, found.statement
     with ledgers(place) as books:

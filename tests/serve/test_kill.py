@@ -19,9 +19,9 @@ WORKERS = 3
 class Worker(threading.Thread):
     """A platform that decides and rewards, and writes down what was acknowledged."""
 
-    def __init__(self, name: str, services: list[Process], stop: threading.Event) -> None:
+    def __init__(self, name: str, services: list[Process], stop: threading.Event, pause: float) -> None:
         super().__init__()
-        self.label, self.services, self.stop = name, services, stop
+        self.label, self.services, self.stop, self.pause = name, services, stop, pause
         self.decisions: dict[str, int] = {}
         self.rewards: dict[str, tuple[int, float]] = {}
         self.failure: Exception | None = None
@@ -38,6 +38,7 @@ class Worker(threading.Thread):
             clients = [stack.enter_context(service.client(patience=120.0)) for service in self.services]
             while not self.stop.is_set():
                 turn += 1
+                time.sleep(self.pause)
                 api = dice.choice(clients)
                 requests = [f"{self.label}-{turn}-{n}" for n in range(20)]
                 made = api.send(calls.decide_batch("feed", requests)).results
@@ -60,10 +61,10 @@ def test_nothing_acknowledged_is_lost(tmp_path):
 def test_nothing_acknowledged_is_lost_with_two_services_on_postgres(server):
     place = server.new_database()
     first = Process(place)
-    killed_under_load(place, [first, Process(place, first.key)])
+    killed_under_load(place, [first, Process(place, first.key)], pause=0.05)  # each follows all that the other does
 
 
-def killed_under_load(place, services):
+def killed_under_load(place, services, pause=0.0):
     for service in services:
         service.start()
     with services[0].client() as api:
@@ -73,7 +74,7 @@ def killed_under_load(place, services):
             api.send(calls.register_arm("feed", agent, "x"))
         api.send(calls.start("feed"))
     stop, dice, back = threading.Event(), random.Random(5), []
-    workers = [Worker(f"w{n}", services, stop) for n in range(WORKERS)]
+    workers = [Worker(f"w{n}", services, stop, pause) for n in range(WORKERS)]
     for worker in workers:
         worker.start()
     try:
