@@ -245,6 +245,13 @@ def test_addresses(address):
         assert "secret" not in str(caught.value)
 
 
+def test_no_password_is_shown(address):
+    open_storage(address).close()
+    with pytest.raises(ServeError, match="no market 'x'") as caught:
+        replay_all(address.replace("postgres@", "postgres:secret@"), "x")
+    assert "secret" not in str(caught.value)
+
+
 def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
     open_storage(address).close()
     with psycopg.connect(address) as connection:

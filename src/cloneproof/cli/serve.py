@@ -33,11 +33,13 @@ def serve(
         print_json({"key": key}) if as_json else print(key)
         return
 
+    from cloneproof.serve.storage import shown
+
     def announce(address: str) -> None:
         if as_json:
             print_json({"address": address})
         else:
-            print(f"serving {run.shown(place)} at {address}", flush=True)
+            print(f"serving {shown(place)} at {address}", flush=True)
         if place == ":memory:":
             note("nothing is kept when this process ends")
 

@@ -13,7 +13,7 @@ from cloneproof.errors import did_you_mean
 from cloneproof.serve.ledger import GENESIS
 from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.replay import Misfit, replayed
-from cloneproof.serve.storage import is_postgres
+from cloneproof.serve.storage import is_postgres, shown
 from cloneproof.serve.storage.schema import APPLICATION_ID, MIGRATIONS
 
 Lines = Iterator[tuple[bytes, bytes | None]]
@@ -42,7 +42,9 @@ def replay_all(place: str, market: str | None = None) -> list[Finding]:
     """Replay one market of a file or a database, or all of them."""
     with ledgers(place) as found:
         if market is not None and market not in found:
-            raise ServeError(f"no market {market!r} in {place!r}; {did_you_mean(market, found)}it has {sorted(found)}")
+            raise ServeError(
+                f"no market {market!r} in {shown(place)!r}; {did_you_mean(market, found)}it has {sorted(found)}"
+            )
         return [replay_one(name, found[name]) for name in ([market] if market is not None else found)]
 
 

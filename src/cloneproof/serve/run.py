@@ -14,7 +14,7 @@ from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.shared import writer_over
-from cloneproof.serve.storage import is_postgres, open_storage
+from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.interface import Role
 from cloneproof.serve.writer import milliseconds
 
@@ -55,15 +55,6 @@ def create_key(place: str, role: Role, agent: str | None) -> str:
     finally:
         storage.close()
     return key
-
-
-def shown(place: str) -> str:
-    """A place as it may be printed: without a password."""
-    if not is_postgres(place):
-        return place
-    from cloneproof.serve.storage.postgres_link import without_password
-
-    return without_password(place)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -19,12 +19,22 @@ __all__ = [
     "Wanted",
     "is_postgres",
     "open_storage",
+    "shown",
 ]
 
 
 def is_postgres(place: str) -> bool:
     """Whether a place is the address of a PostgreSQL database."""
     return place.startswith(("postgresql://", "postgres://"))
+
+
+def shown(place: str) -> str:
+    """A place as it may be printed: without a password."""
+    if not is_postgres(place):
+        return place
+    from cloneproof.serve.storage.postgres_link import without_password
+
+    return without_password(place)
 
 
 def open_storage(place: str) -> Storage:
