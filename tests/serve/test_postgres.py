@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -20,7 +21,7 @@ from cloneproof.serve.ledger import GENESIS, Appended
 from cloneproof.serve.protocol import ServeError, made_mechanism
 from cloneproof.serve.reading import replay_all
 from cloneproof.serve.replay import Misfit
-from cloneproof.serve.storage import open_storage, postgres
+from cloneproof.serve.storage import open_storage, postgres, shown
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
 from postgres_support import emptied
@@ -243,6 +244,13 @@ def test_addresses(address):
         with pytest.raises(ServeError, match="cannot open") as caught:
             open_storage(wrong)
         assert "secret" not in str(caught.value)
+
+
+def test_without_the_driver_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for call in (open_storage, replay_all, shown):
+        with pytest.raises(ServeError, match=r"install cloneproof\[postgres\]"):
+            call("postgresql://host/market")
 
 
 def test_no_password_is_shown(address):

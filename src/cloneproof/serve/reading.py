@@ -13,7 +13,7 @@ from cloneproof.errors import did_you_mean
 from cloneproof.serve.ledger import GENESIS
 from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.replay import Misfit, replayed
-from cloneproof.serve.storage import is_postgres, shown
+from cloneproof.serve.storage import check_driver, is_postgres, shown
 from cloneproof.serve.storage.schema import APPLICATION_ID, MIGRATIONS
 
 Lines = Iterator[tuple[bytes, bytes | None]]
@@ -63,6 +63,7 @@ def replay_one(name: str, lines: Lines) -> Finding:
 def ledgers(place: str) -> Iterator[dict[str, Lines]]:
     """The ledgers at a place, by market, all as they are at one moment, also while it is served."""
     if is_postgres(place):
+        check_driver()
         from cloneproof.serve.storage.postgres_reading import stored_blocks
 
         with stored_blocks(place) as blocks:

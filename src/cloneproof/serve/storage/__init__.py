@@ -17,6 +17,7 @@ __all__ = [
     "Storage",
     "StoredMarket",
     "Wanted",
+    "check_driver",
     "is_postgres",
     "open_storage",
     "shown",
@@ -32,6 +33,7 @@ def shown(place: str) -> str:
     """A place as it may be printed: without a password."""
     if not is_postgres(place):
         return place
+    check_driver()
     from cloneproof.serve.storage.postgres_link import without_password
 
     return without_password(place)
@@ -45,10 +47,17 @@ def open_storage(place: str) -> Storage:
 
 
 def _postgres(address: str) -> Storage:
-    try:
-        from cloneproof.serve.storage.postgres import PostgresStorage
-    except ImportError as missing:
-        raise ServeError(
-            f"expected the packages for PostgreSQL, got no {missing.name!r}; install cloneproof[postgres]"
-        ) from None
+    check_driver()
+    from cloneproof.serve.storage.postgres import PostgresStorage
+
     return PostgresStorage(address)
+
+
+def check_driver() -> None:
+    """Say what to install, where the packages for PostgreSQL are not there."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ServeError(
+            "expected the packages for PostgreSQL, got no 'psycopg'; install cloneproof[postgres]"
+        ) from None
