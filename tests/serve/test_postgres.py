@@ -30,9 +30,14 @@ from serve_support import TERMS, Desk, open_market, spec
 FEED = "/v1/markets/feed"
 
 
-@pytest.fixture
-def address(server):
+@pytest.fixture(scope="module")
+def database(server):
     return server.new_database()
+
+
+@pytest.fixture
+def address(database):
+    return emptied(database)
 
 
 def machine_on(address):
