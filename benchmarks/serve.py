@@ -1,7 +1,8 @@
 """The live market under load: calls per second, latency at half of the bar, memory, and the time of a start.
 
 `python benchmarks/serve.py` takes about a minute; `--long` adds ten million decisions (memory, start-up). The load
-generator runs on the same machine, in this process: raw sockets, keep-alive, requests made beforehand.
+generator runs on the same machine, in this process: raw sockets, keep-alive, requests made beforehand. `--postgres`
+with the address of an empty database measures two service processes on it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import uvloop
 
@@ -28,12 +30,26 @@ WARM_UP = 10_000  # the trial has 8,000 rounds
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "serve"]
 
 
-class Service:
-    """The service in a process of its own."""
+class Bars(NamedTuple):
+    """What is to be reached: calls a second (batched decisions, batched rewards, single ones) and p99 in ms."""
 
-    def __init__(self, path: Path) -> None:
+    name: str
+    rates: tuple[int, int, int, int]
+    latency: int
+
+
+SQLITE = Bars("SQLite", (100_000, 80_000, 6_000, 6_000), 25)
+POSTGRES = Bars("PostgreSQL, two services", (60_000, 30_000, 2_500, 2_500), 40)
+
+
+class Service:
+    """The service in a process of its own, on a file or on a database."""
+
+    def __init__(self, path: Path | str, key: str | None = None) -> None:
         self.path = path
-        if not path.exists():
+        if key is not None:
+            self.key = key
+        elif isinstance(path, str) or not path.exists():
             self.key = subprocess.run(
                 [*COMMAND, str(path), "--create-key", "platform"], capture_output=True, text=True, check=True
             ).stdout.strip()
@@ -164,7 +180,7 @@ def batched(bodies: list[bytes]) -> list[bytes]:
     return [b'{"items":[' + b",".join(bodies[n : n + BATCH]) + b"]}" for n in range(0, len(bodies), BATCH)]
 
 
-def opened(path: Path, horizon: int) -> Service:
+def opened(path: Path | str, horizon: int) -> Service:
     """A service with a market that runs."""
     service = Service(path)
     terms = {"market": "m", "mechanism": "h-etc-r", "horizon": horizon}
@@ -180,13 +196,23 @@ def opened(path: Path, horizon: int) -> Service:
     return service
 
 
-def measured(service: Service, what: str, bodies: list[bytes], connections: int, path: str) -> tuple[str, float, float]:
-    """Items a second, and the service's processor time for an item."""
+def measured(
+    services: list[Service], what: str, bodies: list[bytes], connections: int, path: str
+) -> tuple[str, float, float]:
+    """Items a second, and the services' processor time for an item."""
     items = sum(body.count(b"_id") for body in bodies[:1]) * len(bodies)
-    cpu, begun = service.cpu(), time.perf_counter()
-    uvloop.run(load(service, bodies, connections, "POST", path))
+    cpu, begun = sum(one.cpu() for one in services), time.perf_counter()
+    uvloop.run(spread(services, bodies, lambda one, mine: load(one, mine, connections, "POST", path)))
     seconds = time.perf_counter() - begun
-    return what, items / seconds, (service.cpu() - cpu) / items * 1e6
+    return what, items / seconds, (sum(one.cpu() for one in services) - cpu) / items * 1e6
+
+
+async def spread(
+    services: list[Service], bodies: list[bytes], send: Callable[[Service, list[bytes]], Awaitable[list[float]]]
+) -> list[float]:
+    """Each service gets its part of the calls, all at the same time."""
+    parts = [send(one, bodies[number :: len(services)]) for number, one in enumerate(services)]
+    return [seconds for part in await asyncio.gather(*parts) for seconds in part]
 
 
 def main() -> None:
@@ -195,44 +221,54 @@ def main() -> None:
     options.add_argument("--long", action="store_true", help="ten million decisions as well")
     options.add_argument("--count", type=int, default=20_000, help="single calls of each kind")
     options.add_argument("--decisions", type=int, default=10_000_000, help="how many --long makes")
+    options.add_argument("--postgres", metavar="ADDRESS", help="two services on this empty database instead of a file")
     chosen = options.parse_args()
+    if chosen.postgres:
+        first = opened(chosen.postgres, 10**8)
+        short([first, Service(chosen.postgres, first.key)], chosen.count, POSTGRES)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        short(Path(folder) / "short.db", chosen.count)
+        short([opened(Path(folder) / "short.db", 10**8)], chosen.count, SQLITE)
         if chosen.long:
             long(Path(folder) / "long.db", chosen.decisions)
 
 
-def short(path: Path, count: int) -> None:
-    service, many, first = opened(path, 10**8), 20 * count, WARM_UP + 1
-    market = "/v1/markets/m"
+def short(services: list[Service], count: int, bars: Bars) -> None:
+    many, first, market = 20 * count, WARM_UP + 1, "/v1/markets/m"
+    each = 64 // len(services)
     rows = [
-        (*measured(service, "decisions, batched", batched(requests(many)), 4, f"{market}/decisions/batch"), 100_000),
-        (*measured(service, "rewards, batched", batched(rewards(first, many)), 4, f"{market}/rewards/batch"), 80_000),
-        (*measured(service, "decisions, single", requests(count), 64, f"{market}/decisions"), 6_000),
-        (*measured(service, "rewards, single", rewards(first + many, count), 64, f"{market}/rewards"), 6_000),
+        measured(services, "decisions, batched", batched(requests(many)), 4, f"{market}/decisions/batch"),
+        measured(services, "rewards, batched", batched(rewards(first, many)), 4, f"{market}/rewards/batch"),
+        measured(services, "decisions, single", requests(count), each, f"{market}/decisions"),
+        measured(services, "rewards, single", rewards(first + many, count), each, f"{market}/rewards"),
     ]
-    table = new_table(f"SQLite, each durable before its reply; load {os.getloadavg()[0]:.1f}", "calls", "a second",
+    table = new_table(f"{bars.name}, each durable before its reply; load {os.getloadavg()[0]:.1f}", "calls", "a second",
                       "bar", "service's µs of processor each")  # fmt: skip
-    for what, rate, cpu, bar in rows:
+    for (what, rate, cpu), bar in zip(rows, bars.rates, strict=True):
         table.add_row(what, f"{rate:,.0f}", f"{bar:,}", f"{cpu:.1f}")
     print_table(table)
-    table = new_table("Latency at half of the bar, 3,000 single calls a second", "calls", "p50 ms", "p99 ms", "bar")
-    times = sorted(uvloop.run(paced(service, requests(count), 3000.0, f"{market}/decisions")))
-    first += many + count
-    other = sorted(uvloop.run(paced(service, rewards(first, count), 3000.0, f"{market}/rewards")))
-    for what, found in (("decisions", times), ("rewards", other)):
-        cells = (f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99))
-        table.add_row(what, *cells, "25")
+    pace = bars.rates[-1] / 2
+    table = new_table(f"Latency at half of the bar, {pace:,.0f} single calls a second", "calls", "p50 ms", "p99 ms",
+                      "bar")  # fmt: skip
+    later = rewards(first + many + count, count)
+    for what, bodies, path in (("decisions", requests(count), "decisions"), ("rewards", later, "rewards")):
+
+        async def steady(one: Service, mine: list[bytes], path: str = path) -> list[float]:
+            return await paced(one, mine, pace / len(services), f"{market}/{path}", 200 // len(services))
+
+        found = sorted(uvloop.run(spread(services, bodies, steady)))
+        table.add_row(what, *(f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}")
     print_table(table)
-    service.stop()
+    for service in services:
+        service.stop()
 
 
 def long(path: Path, decisions: int) -> None:
     service, market, step = opened(path, 10**8), "/v1/markets/m", max(BATCH, decisions // 20)
     table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s")
     for done in range(0, decisions, step):
-        _, made, _ = measured(service, "", batched(requests(step)), 4, f"{market}/decisions/batch")
-        _, paid, _ = measured(service, "", batched(rewards(WARM_UP + done + 1, step)), 4, f"{market}/rewards/batch")
+        _, made, _ = measured([service], "", batched(requests(step)), 4, f"{market}/decisions/batch")
+        _, paid, _ = measured([service], "", batched(rewards(WARM_UP + done + 1, step)), 4, f"{market}/rewards/batch")
         table.add_row(f"{done + step:,}", f"{service.megabytes():.0f}", f"{made:,.0f}", f"{paid:,.0f}")
     print_table(table)
     service.stop(signal.SIGKILL)

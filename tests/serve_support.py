@@ -23,8 +23,8 @@ from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.protocol import MarketSpec
+from cloneproof.serve.shared import writer_over
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
-from cloneproof.serve.writer import Writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -55,8 +55,10 @@ class Clock:
 class Desk:
     """A service in this process: every call goes through the whole application, without a socket."""
 
-    def __init__(self, storage: Storage | None = None, agent_rate: float | None = None) -> None:
-        self.clock = Clock()
+    def __init__(
+        self, storage: Storage | None = None, agent_rate: float | None = None, clock: Clock | None = None
+    ) -> None:
+        self.clock = clock or Clock()
         self.storage = storage or MemoryStorage()
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
@@ -66,7 +68,7 @@ class Desk:
 
     def open(self) -> None:
         async def opened() -> None:
-            self.app = App(lambda: Service.over(Writer(self.storage, self.clock), self.agent_rate))
+            self.app = App(lambda: Service.over(writer_over(self.storage, self.clock), self.agent_rate))
             self.app.open()
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
@@ -125,12 +127,10 @@ def in_thread() -> Iterator[tuple[str, str]]:
 class Process:
     """A service in a process of its own, which can be killed."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str, key: str | None = None) -> None:
         self.path = path
-        made = subprocess.run(
-            [*COMMAND, "serve", str(path), "--create-key", "platform"], capture_output=True, text=True, check=True
-        )
-        self.key = made.stdout.strip()
+        command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
+        self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         self.port = 0
 
     def start(self) -> float:

@@ -5,51 +5,87 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
+from itertools import cycle
+
+import httpx
 
 from cloneproof.serve import calls
 from cloneproof.serve.entries import Rewarded, decode
-from cloneproof.serve.reading import open_for_reading, replay_all, stored_lines
+from cloneproof.serve.reading import ledgers, replay_all
 from serve_support import Process, spec
 
 EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "20000"))
+EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "6000"))
 CLIENTS = 4
+RESTARTS = int(os.environ.get("CLONEPROOF_RESTARTS", "2"))
 
 SENDER = """
-import http.client, json, sys
+import http.client, json, sys, time
 port, key, path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 connection = http.client.HTTPConnection("127.0.0.1", port)
+refused = 0
 headers = {"Authorization": "Bearer " + key}
 results = {}
 for line in open(path):
     items = json.loads(line)
     single = len(items) == 1
-    connection.request("POST", "/v1/markets/feed/rewards" + ("" if single else "/batch"),
-                       json.dumps(items[0] if single else {"items": items}), headers)
-    reply = connection.getresponse()
-    answer = json.loads(reply.read())
+    while True:
+        connection.request("POST", "/v1/markets/feed/rewards" + ("" if single else "/batch"),
+                           json.dumps(items[0] if single else {"items": items}), headers)
+        reply = connection.getresponse()
+        answer = json.loads(reply.read())
+        if reply.status != 503:
+            break
+        refused += 1
+        time.sleep(0.05 * float(reply.headers["Retry-After"]))
     for one in [answer] if single else answer["results"]:
         word = one.get("result") or one.get("error")
         results[word] = results.get(word, 0) + 1
-print(json.dumps(results))
+print(json.dumps([results, refused]))
 """
 
 
 def test_every_event_counts_once(tmp_path):
+    place = str(tmp_path / "market.db")
+    assert delivered(tmp_path, place, [Process(place)], EVENTS) == 0
+
+
+def test_every_event_counts_once_while_postgres_is_restarted(tmp_path, server):
+    """Clients see 503 with Retry-After meanwhile, and nothing else."""
+    place, ways = server.new_database(), cycle(["interrupt", "kill"])
+    first = Process(place)
+    services = [first, Process(place, first.key)]
+
+    def restarted():
+        time.sleep(0.2)
+        server.stop(next(ways))
+        time.sleep(0.2)
+        server.start()
+        for service in services:
+            while httpx.get(f"{service.address}/ready").status_code != 200:
+                time.sleep(0.05)
+
+    assert delivered(tmp_path, place, services, EVENTS_ON_POSTGRES, restarted) > 0
+
+
+def delivered(tmp_path, place, services, count, meanwhile=None):
+    """How often a client had to ask again, where everything counted once."""
     dice = random.Random(11)
-    service = Process(tmp_path / "market.db")
-    service.start()
+    for service in services:
+        service.start()
     agents = {}
-    with service.client() as api:
+    with services[0].client() as api:
         api.send(calls.create_market(spec(horizon=10**9)))
         for agent in ("ana", "bo", "cy"):
             api.send(calls.register_agent("feed", agent))
             api.send(calls.register_arm("feed", agent, "x"))
         api.send(calls.start("feed"))
-        for first in range(0, EVENTS, 1000):
-            made = api.send(calls.decide_batch("feed", [f"r{n}" for n in range(first, min(EVENTS, first + 1000))]))
+        for first in range(0, count, 1000):
+            made = api.send(calls.decide_batch("feed", [f"r{n}" for n in range(first, min(count, first + 1000))]))
             agents |= {one.decision: one.agent for one in made.results}
-    micro = {number: dice.randrange(0, 1_000_001) for number in range(1, EVENTS + 1)}  # the model: whole micro-units
+    micro = {number: dice.randrange(0, 1_000_001) for number in range(1, count + 1)}  # the model: whole micro-units
     events = {number: f"event {dice.getrandbits(64):x}" for number in micro}
     deliveries = [number for number in micro for _ in range(dice.randint(1, 5))]
     dice.shuffle(deliveries)
@@ -62,21 +98,30 @@ def test_every_event_counts_once(tmp_path):
                 part, mine = mine[:size], mine[size:]
                 items = [{"event_id": events[n], "decision": n, "value": micro[n] / 1_000_000} for n in part]
                 file.write(json.dumps(items) + "\n")
-        command = [sys.executable, "-c", SENDER, str(service.port), service.key, str(path)]
+        command = [sys.executable, "-c", SENDER, str(services[client % len(services)].port), service.key, str(path)]
         senders.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    results = Counter()
+    for _ in range(RESTARTS):
+        if meanwhile is not None and any(sender.poll() is None for sender in senders):
+            meanwhile()
+    results, refused = Counter(), 0
     for sender in senders:
-        results.update(json.loads(sender.communicate()[0]))
-    service.kill()
-    assert results == {"recorded": EVENTS, "duplicate": len(deliveries) - EVENTS}
-    (found,) = replay_all(str(tmp_path / "market.db"))
+        answers, again = json.loads(sender.communicate()[0])
+        results.update(answers)
+        refused += again
+    for service in services:
+        service.kill()
+    assert set(results) <= {"recorded", "duplicate"}
+    assert results.total() == len(deliveries)
+    if not refused:  # a reply that is lost with its connection is one "recorded" that nobody saw
+        assert results["recorded"] == count
+    (found,) = replay_all(place)
     assert found.fits, found.statement
-    connection = open_for_reading(str(tmp_path / "market.db"))
-    entries = [decode(line) for line, _ in stored_lines(connection, 1)]
-    connection.close()
+    with ledgers(place) as books:
+        entries = [decode(line) for line, _ in books["feed"]]
     rewards = {one.id: (one.event, one.agent, one.value) for one in entries if isinstance(one, Rewarded)}
     assert rewards == {n: (events[n], agents[n], micro[n] / 1_000_000) for n in micro}
     model = Counter()
     for number, value in micro.items():
         model[agents[number]] += (value * 400_000 + 500_000) // 1_000_000  # 40 %, halves upwards
     assert found.balances == model
+    return refused

@@ -12,7 +12,9 @@ from cloneproof.cli.serve import service_package
 
 
 def replay(
-    place: Annotated[str, typer.Argument(metavar="DB", help="The SQLite file of a service, running or not.")],
+    place: Annotated[
+        str, typer.Argument(metavar="DB", help="The SQLite file or postgresql://.. of a service, running or not.")
+    ],
     market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -12,7 +12,8 @@ from cloneproof.errors import CloneproofError
 
 def serve(
     place: Annotated[
-        str, typer.Argument(metavar="DB", help="An SQLite file, made if missing; :memory: keeps nothing.")
+        str,
+        typer.Argument(metavar="DB", help="An SQLite file, made if missing; postgresql://..; :memory: keeps nothing."),
     ],
     host: Annotated[
         str, typer.Option(help="Where to listen; loopback unless a proxy with TLS stands before it.")
@@ -32,11 +33,13 @@ def serve(
         print_json({"key": key}) if as_json else print(key)
         return
 
+    from cloneproof.serve.storage import shown
+
     def announce(address: str) -> None:
         if as_json:
             print_json({"address": address})
         else:
-            print(f"serving {place} at {address}", flush=True)
+            print(f"serving {shown(place)} at {address}", flush=True)
         if place == ":memory:":
             note("nothing is kept when this process ends")
 

@@ -6,7 +6,8 @@
     market_engine   one market: commands in, ledger entries out; deterministic
     house           all markets of one service, and snapshots of them
     writer          group commit: gather, apply, one durable transaction, then the replies
-    storage/        where ledger, snapshots and keys are kept: memory, SQLite
+    shared          the same with several processes on one storage, in turns
+    storage/        where ledger, snapshots and keys are kept: memory, SQLite, PostgreSQL
     http/           the API, roles, limits, metrics
     client          a thin typed client, sync and async
 

@@ -70,6 +70,10 @@ class House:
                 for key in keys(entry):
                     known[self.numbers[name]][key] = entry
 
+    def changed(self, name: str) -> None:
+        """A market went on by what another process did, so that a snapshot of it is worth taking."""
+        self._changed.add(name)
+
     def take(self) -> list[tuple[int, str, Appended]]:
         """What is new in any market since the last call."""
         found = []

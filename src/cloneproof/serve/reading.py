@@ -1,10 +1,11 @@
-"""Reading a service's file from outside, without a lock and without writing: for replays and audits of history."""
+"""Reading what a service wrote from outside, without a lock and without writing: for replays and audits of history."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +13,10 @@ from cloneproof.errors import did_you_mean
 from cloneproof.serve.ledger import GENESIS
 from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.replay import Misfit, replayed
+from cloneproof.serve.storage import check_driver, is_postgres, shown
 from cloneproof.serve.storage.schema import APPLICATION_ID, MIGRATIONS
+
+Lines = Iterator[tuple[bytes, bytes | None]]
 
 
 @dataclass(frozen=True)
@@ -35,31 +39,45 @@ class Finding:
 
 
 def replay_all(place: str, market: str | None = None) -> list[Finding]:
-    """Replay one market of a file, or all of them."""
-    connection = open_for_reading(place)
-    try:
-        connection.execute("BEGIN")  # one state of the file, also while it is served
-        names = {
-            name: number for number, name in connection.execute("SELECT number, name FROM markets ORDER BY number")
-        }
-        if market is not None and market not in names:
-            raise ServeError(f"no market {market!r} in {place!r}; {did_you_mean(market, names)}it has {sorted(names)}")
-        return [replay_one(connection, name, names[name]) for name in ([market] if market is not None else names)]
-    except sqlite3.DatabaseError as problem:
-        raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
-    finally:
-        connection.close()
+    """Replay one market of a file or a database, or all of them."""
+    with ledgers(place) as found:
+        if market is not None and market not in found:
+            raise ServeError(
+                f"no market {market!r} in {shown(place)!r}; {did_you_mean(market, found)}it has {sorted(found)}"
+            )
+        return [replay_one(name, found[name]) for name in ([market] if market is not None else found)]
 
 
-def replay_one(connection: sqlite3.Connection, name: str, number: int) -> Finding:
+def replay_one(name: str, lines: Lines) -> Finding:
     """Replay the ledger of one market."""
     try:
-        done = replayed(stored_lines(connection, number))
+        done = replayed(lines)
     except Misfit as misfit:
         return Finding(name, False, misfit.n - 1, str(misfit))
     balances = {record.agent: record.balance for record in done.market.registry.agents.values()}
     head = done.market.chain.hash.hex()
     return Finding(name, True, done.entries, f"{done.entries} entries fit, head {head}", head, balances)
+
+
+@contextmanager
+def ledgers(place: str) -> Iterator[dict[str, Lines]]:
+    """The ledgers at a place, by market, all as they are at one moment, also while it is served."""
+    if is_postgres(place):
+        check_driver()
+        from cloneproof.serve.storage.postgres_reading import stored_blocks
+
+        with stored_blocks(place) as blocks:
+            yield {name: unpacked(rows) for name, rows in blocks.items()}
+        return
+    connection = open_for_reading(place)
+    try:
+        connection.execute("BEGIN")
+        names = connection.execute("SELECT name, number FROM markets ORDER BY number").fetchall()
+        yield {name: stored_lines(connection, number) for name, number in names}
+    except sqlite3.DatabaseError as problem:
+        raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
+    finally:
+        connection.close()
 
 
 def open_for_reading(place: str) -> sqlite3.Connection:
@@ -84,13 +102,19 @@ def _quoted(path: str) -> str:
     return quote(os.path.abspath(path))
 
 
-def stored_lines(connection: sqlite3.Connection, number: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Each line of a market's ledger, with the stored hash where there is one: before and after each block."""
-    before = GENESIS
-    rows = connection.execute(
-        "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place",
-        (number << 40, (number + 1) << 40),
+def stored_lines(connection: sqlite3.Connection, number: int) -> Lines:
+    """Each line of a market's ledger in a file, with the stored hash where there is one."""
+    return unpacked(
+        connection.execute(
+            "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place",
+            (number << 40, (number + 1) << 40),
+        )
     )
+
+
+def unpacked(rows: Iterable[tuple[bytes, bytes, str]]) -> Lines:
+    """The lines of stored blocks: hash before, hash after, lines. A hash is stored before and after each block."""
+    before = GENESIS
     for hash_before, hash_after, text in rows:
         lines = text.encode().split(b"\n")
         broken = hash_before != before  # then no hash can fit, and the first line of the block is named

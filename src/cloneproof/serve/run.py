@@ -8,22 +8,24 @@ from collections.abc import Callable
 
 import uvicorn
 
+from cloneproof.errors import CloneproofError
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.shared import writer_over
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.interface import Role
-from cloneproof.serve.writer import Writer, milliseconds
+from cloneproof.serve.writer import milliseconds
 
 
 def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
     """Serve the storage at a place until told to stop."""
     storage = open_storage(place)
     try:  # before anybody can call: what cannot be read is one sentence, and no service
-        writer = Writer(storage)
+        writer = writer_over(storage)
         listening = _listening(host, port)
-    except ServeError:
+    except CloneproofError:
         storage.close()
         raise
     app = App(lambda: Service.over(writer, agent_rate))
@@ -45,7 +47,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:
-    """A new key in the storage at a place, which no service may hold at the moment."""
+    """A new key in the storage at a place, which no service may hold at the moment if it is a file."""
     storage = open_storage(place)
     try:
         key, record = new_key(role, agent, milliseconds())

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -96,15 +96,11 @@ class Writer:
             except Exception as problem:
                 log.exception("storage failed; the markets are read back from it")
                 refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
-                replies = [refusal] * len(group)
+                group, self._waiting = group + self._waiting, []
+                _answer(group, [refusal] * len(group))  # before the recovery, which may have to wait for the storage
                 await self._recover()
-            for (_, future), reply in zip(group, replies, strict=True):
-                if future.cancelled():
-                    continue
-                if isinstance(reply, Exception):
-                    future.set_exception(reply)
-                else:
-                    future.set_result(reply)
+            else:
+                _answer(group, replies)
 
     async def _done(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""
@@ -136,7 +132,7 @@ class Writer:
 
     async def _recover(self) -> None:
         self.ready = False
-        while not self.ready:
+        while not (self.ready or self._stopping):
             try:
                 self.house = await self.in_turn(lambda: House.recovered(self.storage))
                 self.ready = True
@@ -151,10 +147,24 @@ class Writer:
         if self._task is not None and self._ticking is not None:
             await self._task
             self._ticking.cancel()
-        await self.checkpoint()
+        if self.ready:
+            try:
+                await self.checkpoint()
+            except Exception:
+                log.exception("no last snapshots; the next start reads the ledger instead")
         self._thread.shutdown()
         self._reader.shutdown()
         self.storage.close()
+
+
+def _answer(group: Waiting, replies: Sequence[Any]) -> None:
+    for (_, future), reply in zip(group, replies, strict=True):
+        if future.cancelled():
+            continue
+        if isinstance(reply, Exception):
+            future.set_exception(reply)
+        else:
+            future.set_result(reply)
 
 
 def _reply(command: Command, house: House, known: Known, now: int) -> Any:  # noqa: ANN401

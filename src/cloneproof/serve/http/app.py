@@ -83,7 +83,7 @@ class App:
                 status, reply = await self._answered(service, found[0], found[1], scope, receive)
                 text = _encode(reply)
             else:
-                status, text, kind = self._fixed(service, method, path, scope)
+                status, text, kind = await self._fixed(service, method, path, scope)
         except Refused as refusal:
             status = refusal.status
             text = _encode(ItemError(status, refusal.code, refusal.message))
@@ -107,7 +107,7 @@ class App:
     ) -> tuple[int, Any]:
         route, body, caller = found.route, None, None
         if route.roles:
-            caller = service.keys.caller(_header(scope, b"authorization"))
+            caller = await service.caller(_header(scope, b"authorization"))
             _allowed(caller, found, params)
             if caller.role == "agent":
                 service.agent_limit.check(caller.id)
@@ -123,14 +123,16 @@ class App:
             params |= _query(scope["query_string"], route.query)
         return await route.handler(service, caller, params, body)
 
-    def _fixed(self, service: Service, method: str, path: str, scope: Scope) -> tuple[int, bytes, tuple[Header, ...]]:
+    async def _fixed(
+        self, service: Service, method: str, path: str, scope: Scope
+    ) -> tuple[int, bytes, tuple[Header, ...]]:
         """The page, the document, the metrics, or nothing of the kind."""
         if is_page(path) and method == "GET":
             return 200, *page_file(path)
         if path == "/v1/openapi.json" and method == "GET":
             return 200, self._document, (_JSON,)
         if path == "/metrics" and method == "GET":
-            caller = service.keys.caller(_header(scope, b"authorization"))
+            caller = await service.caller(_header(scope, b"authorization"))
             if caller.role not in READERS:
                 raise Refused(403, "forbidden", "this key may not read the metrics")
             return 200, service.metrics.text(service.writer).encode(), (_TEXT,)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
+from typing import Final
 
-from cloneproof.serve.http.keys import KeyRing
+from cloneproof.serve.http.keys import Caller, KeyRing
 from cloneproof.serve.http.limits import RateLimit
 from cloneproof.serve.http.metrics import Metrics
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.shared import SharedWriter
 from cloneproof.serve.writer import Writer
+
+_KEYS_LIVE: Final = 1.0  # seconds until keys that another process made or revoked are known here
+_KEYS_REST: Final = 0.1  # at most this often are they read for the sake of a key that is not known
 
 
 @dataclass
@@ -21,8 +28,31 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
     audit_seconds: float = 30.0  # the longest that "what would a copy earn?" may take
+    keys_read: float = field(default_factory=time.monotonic)
 
     @classmethod
     def over(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
         """A service over a writer, with the keys of its storage."""
         return cls(writer, KeyRing(writer.storage.keys()), RateLimit(agent_rate))
+
+    async def caller(self, header: bytes | None) -> Caller:
+        """Who sent this Authorization header, where other processes make and revoke keys as well."""
+        if not isinstance(self.writer, SharedWriter):
+            return self.keys.caller(header)
+        if time.monotonic() - self.keys_read > _KEYS_LIVE:
+            await self._read_keys()
+        try:
+            return self.keys.caller(header)
+        except Refused:
+            if time.monotonic() - self.keys_read < _KEYS_REST:
+                raise
+        await self._read_keys()
+        return self.keys.caller(header)
+
+    async def _read_keys(self) -> None:
+        before, self.keys_read = self.keys_read, time.monotonic()
+        try:
+            self.keys = KeyRing(await self.writer.read(self.writer.storage.keys))
+        except BaseException:
+            self.keys_read = before
+            raise

@@ -5,13 +5,59 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 
 from __future__ import annotations
 
+from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.storage.interface import KeyRecord, Storage, StoredMarket, Wanted
 from cloneproof.serve.storage.memory import MemoryStorage
 from cloneproof.serve.storage.sqlite import SqliteStorage
 
-__all__ = ["KeyRecord", "MemoryStorage", "SqliteStorage", "Storage", "StoredMarket", "Wanted", "open_storage"]
+__all__ = [
+    "KeyRecord",
+    "MemoryStorage",
+    "SqliteStorage",
+    "Storage",
+    "StoredMarket",
+    "Wanted",
+    "check_driver",
+    "is_postgres",
+    "open_storage",
+    "shown",
+]
+
+
+def is_postgres(place: str) -> bool:
+    """Whether a place is the address of a PostgreSQL database."""
+    return place.startswith(("postgresql://", "postgres://"))
+
+
+def shown(place: str) -> str:
+    """A place as it may be printed: without a password."""
+    if not is_postgres(place):
+        return place
+    check_driver()
+    from cloneproof.serve.storage.postgres_link import without_password
+
+    return without_password(place)
 
 
 def open_storage(place: str) -> Storage:
-    """The storage at a place: `:memory:`, or the path of an SQLite file, made if it is not there."""
+    """The storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
+    if is_postgres(place):
+        return _postgres(place)
     return MemoryStorage() if place == ":memory:" else SqliteStorage(place)
+
+
+def _postgres(address: str) -> Storage:
+    check_driver()
+    from cloneproof.serve.storage.postgres import PostgresStorage
+
+    return PostgresStorage(address)
+
+
+def check_driver() -> None:
+    """Say what to install, where the packages for PostgreSQL are not there."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ServeError(
+            "expected the packages for PostgreSQL, got no 'psycopg'; install cloneproof[postgres]"
+        ) from None

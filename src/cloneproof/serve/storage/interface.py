@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -29,6 +29,15 @@ class Line(NamedTuple):
 
     n: int
     line: bytes
+    hash: bytes
+
+
+class News(NamedTuple):
+    """Lines that another process appended to a market's ledger: the first one's number, and the hash after the last."""
+
+    market: int
+    first: int
+    lines: list[bytes]
     hash: bytes
 
 
@@ -73,3 +82,18 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Let go of it; what was committed stays."""
+
+
+@runtime_checkable
+class SharedStorage(Storage, Protocol):
+    """A storage that several processes write to, in turns: between `begin` and the commit nobody else appends."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is this process's turn."""
+
+    def begin(self) -> list[News]:
+        """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""
+
+    def release(self) -> None:
+        """End a turn in which nothing was appended."""

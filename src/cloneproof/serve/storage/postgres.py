@@ -1,0 +1,216 @@
+"""PostgreSQL: several service processes on the same markets, in turns.
+
+A turn is a transaction under one advisory lock. It begins with what the other processes appended since this one's last
+turn, so every process has the same markets, line by line, and ends with one durable commit for everybody who waited in
+it. A process that dies in its turn loses the connection, and with it the lock and whatever it had not committed. The
+primary key of `ids` is the second guard of exactly-once: no key can be stored twice, whatever a process believes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import psycopg
+
+from cloneproof.serve.entries import decode
+from cloneproof.serve.ledger import Appended, chained
+from cloneproof.serve.storage.interface import Found, KeyRecord, Line, News, StoredMarket, Wanted
+from cloneproof.serve.storage.postgres_link import Link, refused_address
+from cloneproof.serve.storage.postgres_rows import Uuids, UuidsDumper, copied, digests, id_rows
+from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
+from cloneproof.serve.storage.seen import ENTRIES_PER_GENERATION
+
+_BLOCK: Final = 100  # entries a row: an old one is found by reading its row
+_PAGE: Final = 500  # rows that are read at a time
+psycopg.adapters.register_dumper(Uuids, UuidsDumper)
+
+
+class PostgresStorage:
+    """A service's storage in a database that other processes of the service use at the same time."""
+
+    def __init__(self, address: str, interval: int = ENTRIES_PER_GENERATION) -> None:
+        self._interval = interval
+        self._seq = 0  # entries of all markets that this process has seen
+        self._heads: dict[int, int] = {}  # by market: the last entry seen
+        self._due = False
+        self._writer, self._reader, self._desk = Link(address), Link(address), Link(address)
+        try:
+            with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
+                migrate(connection)
+        except psycopg.Error as problem:
+            raise refused_address(address, problem) from None
+
+    def markets(self) -> list[StoredMarket]:
+        with self._writer.used() as connection:
+            if self._writer.in_transaction:
+                connection.execute("ROLLBACK")
+            rows = connection.execute(
+                "SELECT number, name, coalesce(entry, 0), body FROM cloneproof.markets"
+                " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
+            ).fetchall()
+            self._seq = _one(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
+        self._heads = {number: entry for number, _, entry, _ in rows}
+        self._due = False
+        return [StoredMarket(number, name, body, self._tail(number, entry)) for number, name, entry, body in rows]
+
+    def _tail(self, market: int, after: int) -> Iterator[bytes]:
+        """The lines after a snapshot, up to what `_seq` covers: what is younger comes with the next turn."""
+        with self._writer.used() as connection:
+            first = _first_block(connection, market, after)
+        while True:
+            with self._writer.used() as connection:
+                rows = connection.execute(
+                    "SELECT first, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s AND seq <= %s"
+                    " ORDER BY first LIMIT %s",
+                    (market, first, self._seq, _PAGE),
+                ).fetchall()
+            for start, text in rows:
+                for number, line in enumerate(text.encode().split(b"\n"), start):
+                    if number > after:
+                        self._heads[market] = number
+                        yield line
+            if len(rows) < _PAGE:
+                return
+            first = rows[-1][0] + 1
+
+    @property
+    def holds(self) -> bool:
+        return self._writer.in_transaction
+
+    def begin(self) -> list[News]:
+        with self._writer.used() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (TURN_LOCK,))
+                cursor = connection.execute(  # with a view of its own, taken when the lock is had
+                    "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
+                    " ORDER BY seq LIMIT %s",
+                    (self._seq, _PAGE),
+                )
+            rows = cursor.fetchall()
+            if len(rows) == _PAGE:
+                connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
+        news = []
+        for market, first, seq, hash_, text in rows:
+            lines = text.encode().split(b"\n")
+            self._seq, self._heads[market] = seq, first + len(lines) - 1
+            news.append(News(market, first, lines, hash_))
+        return news
+
+    def release(self) -> None:
+        if self.holds:
+            with self._writer.used(renew=False) as connection:
+                connection.execute("ROLLBACK")
+
+    def find(self, wanted: Wanted) -> Found:
+        found: Found = {}
+        with self._writer.used() as connection:
+            for market, names in wanted.items():
+                keys = dict(zip(digests(market, names), names, strict=True))
+                rows = connection.execute(
+                    "SELECT ids.key, split_part(ledger.lines, E'\\n', ids.at) FROM cloneproof.ids"
+                    " JOIN cloneproof.ledger ON ledger.market = ids.market AND ledger.first = ids.block"
+                    " WHERE ids.key = ANY(%b)",
+                    (Uuids(list(keys)),),
+                    binary=True,
+                )
+                found[market] = {keys[key.bytes]: decode(line) for key, line in rows}
+        return found
+
+    def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        seq, rows, ids = self._seq, list[tuple[int, int, int, bytes, bytes, str]](), list[bytes]()
+        for market, _, new in appended:
+            for block in _blocks(market, new):
+                seq += block[2]
+                rows.append((block[0], block[1], seq, *block[3:]))
+            ids.append(id_rows(market, new.keys, new.first, _BLOCK))
+        with self._writer.used(renew=False) as connection:
+            if not self.holds:
+                raise psycopg.OperationalError("the turn is over")
+            with connection.cursor() as cursor:
+                for market, name, new in appended:
+                    if new.first == 1:
+                        cursor.execute("INSERT INTO cloneproof.markets VALUES (%s, %s)", (market, name))
+                cursor.executemany("INSERT INTO cloneproof.ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
+                if any(ids):
+                    with cursor.copy("COPY cloneproof.ids FROM STDIN (FORMAT BINARY)") as copy:
+                        copy.write(copied(b"".join(ids)))
+                cursor.execute("COMMIT")
+        self._due = self._due or seq // self._interval > self._seq // self._interval
+        self._seq = seq
+        self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether this process appended the entry at which the next snapshot is due; the others need not take one."""
+        return self._due
+
+    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        rows = [(market, self._heads[market], body) for market, body in snapshots.items()]
+        with self._writer.used() as connection, connection.cursor() as cursor, connection.transaction():
+            cursor.executemany(
+                "INSERT INTO cloneproof.snapshots VALUES (%s, %s, %s) ON CONFLICT (market) DO UPDATE"
+                " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
+                rows,
+            )
+        self._due = False
+
+    def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        found = list[Line]()
+        with self._reader.used() as connection:
+            rows = connection.execute(
+                "SELECT first, hash_before, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s"
+                " ORDER BY first LIMIT %s",
+                (market, _first_block(connection, market, after), limit + 1),
+            )
+            for first, before, text in rows:
+                block = text.encode().split(b"\n")
+                for number, (line, hash_) in enumerate(zip(block, chained(before, block), strict=True), first):
+                    if after < number <= after + limit:
+                        found.append(Line(number, line, hash_))
+                if first + len(block) > after + limit:
+                    break
+        return found
+
+    def keys(self) -> list[KeyRecord]:
+        with self._reader.used() as connection:
+            rows = connection.execute("SELECT id, role, agent, hash, created, revoked FROM cloneproof.api_keys")
+            return [KeyRecord(*row) for row in rows]
+
+    def put_key(self, key: KeyRecord) -> None:
+        with self._desk.used() as connection:  # not in a turn, which may come to nothing
+            connection.execute(
+                "INSERT INTO cloneproof.api_keys VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+                " SET revoked = api_keys.revoked OR excluded.revoked",
+                (key.id, key.role, key.agent, key.hash, key.created, key.revoked),
+            )
+
+    def close(self) -> None:
+        for link in (self._desk, self._reader, self._writer):
+            link.close()
+
+
+def _one(connection: psycopg.Connection, statement: str) -> int:
+    row = connection.execute(statement.encode()).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _first_block(connection: psycopg.Connection, market: int, after: int) -> int:
+    """The number of the first entry of the block that has entry `after` + 1, or would have it."""
+    row = connection.execute(
+        "SELECT coalesce(max(first), 0) FROM cloneproof.ledger WHERE market = %s AND first <= %s", (market, after + 1)
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _blocks(market: int, new: Appended) -> Iterator[tuple[int, int, int, bytes, bytes, str]]:
+    """New lines in rows: market, first entry, how many, hash before and after, lines."""
+    before = new.before
+    for start in range(0, len(new.lines), _BLOCK):
+        lines = new.lines[start : start + _BLOCK]
+        after = new.hashes[start + len(lines) - 1]
+        yield market, new.first + start, len(lines), before, after, b"\n".join(lines).decode()
+        before = after

@@ -1,0 +1,98 @@
+"""A connection to PostgreSQL that comes back: what fails is told to the caller as "try again", never tried again here.
+
+Repeating is the caller's business, because only its ids make that safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import psycopg
+
+from cloneproof.serve.protocol import Refused, ServeError
+
+# Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
+_SETTINGS: Final = (
+    "SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+    "SET enable_seqscan = off; SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'"
+)
+
+
+class StorageLost(Refused):
+    """The database does not answer, or not as it should: an answer of 503 that says to try again."""
+
+    def __init__(self, problem: Exception) -> None:
+        super().__init__(503, "storage", f"the database is not available ({type(problem).__name__}); try again")
+
+
+class Link:
+    """One connection, made when it is needed and again after it broke."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._connection: psycopg.Connection | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open on a living connection."""
+        made = self._connection
+        return made is not None and made.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+
+    @contextmanager
+    def used(self, renew: bool = True) -> Iterator[psycopg.Connection]:
+        """The connection; after any fault it is dropped, and with it whatever transaction was open.
+
+        `renew=False` is for the rest of a transaction: a new connection would know nothing of it.
+        """
+        try:
+            if renew and (self._connection is None or self._connection.closed):
+                self._connection = connected(self._address)
+            if self._connection is None:
+                raise psycopg.OperationalError("the connection is gone")
+            yield self._connection
+        except psycopg.Error as problem:
+            self.close()
+            raise StorageLost(problem) from problem
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go; an open transaction is undone by the database."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def connected(address: str) -> psycopg.Connection:
+    """A connection with the settings that the storage relies on."""
+    made = psycopg.connect(
+        address, autocommit=True, connect_timeout=5, application_name="cloneproof", keepalives_idle=10,
+        keepalives_interval=5, keepalives_count=3,
+    )  # fmt: skip
+    made.prepare_threshold = 2
+    made.execute(_SETTINGS)
+    return made
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown and logged.
+
+    >>> without_password("postgresql://ana:secret@db/market?sslmode=require")
+    'postgresql://ana@db/market'
+    """
+    try:
+        known = psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.Error:
+        return "postgresql://..."
+    user, host, port = (known.get(name) for name in ("user", "host", "port"))
+    where = f"{host or ''}{f':{port}' if port else ''}"
+    return f"postgresql://{f'{user}@' if user else ''}{where}/{known.get('dbname', '')}"
+
+
+def refused_address(address: str, problem: Exception) -> ServeError:
+    """What is said about a database that cannot be opened at a start."""
+    reason = str(problem).strip().splitlines()[-1:] or [type(problem).__name__]
+    return ServeError(f"cannot open {without_password(address)} ({reason[0]}); check the address and that it runs")

@@ -1,0 +1,303 @@
+"""PostgreSQL: several processes on one market, exactly once over all of them, one chain, restarts of the database."""
+
+import asyncio
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
+from test_stateful import Market
+
+import postgres_support
+from cloneproof.mechanisms import session
+from cloneproof.serve import shared
+from cloneproof.serve.house import House
+from cloneproof.serve.ledger import GENESIS, Appended
+from cloneproof.serve.protocol import ServeError, made_mechanism
+from cloneproof.serve.reading import replay_all
+from cloneproof.serve.replay import Misfit
+from cloneproof.serve.storage import open_storage, postgres, shown
+from cloneproof.serve.storage.postgres import PostgresStorage
+from cloneproof.serve.storage.postgres_link import StorageLost, without_password
+from postgres_support import emptied
+from serve_support import TERMS, Desk, open_market, spec
+
+FEED = "/v1/markets/feed"
+
+
+@pytest.fixture(scope="module")
+def database(server):
+    return server.new_database()
+
+
+@pytest.fixture
+def address(database):
+    return emptied(database)
+
+
+def machine_on(address):
+    """The API against the model, each call through one of two services on the same database, with restarts."""
+
+    class MarketOnPostgres(Market):
+        def new_storage(self):
+            return PostgresStorage(emptied(address), interval=7)
+
+        def __init__(self):
+            super().__init__()
+            self.other = self.desk
+            self.desk = self.another()
+
+        def another(self):
+            made = Desk(PostgresStorage(address, interval=7), clock=self.other.clock)
+            made.key = self.other.key
+            return made
+
+        @rule()
+        def go_to_the_other_service(self):
+            self.desk, self.other = self.other, self.desk
+
+        @rule(orderly=st.booleans())
+        def restart(self, orderly):
+            if orderly:
+                self.desk.close()
+            else:
+                self.desk.storage.close()
+                self.desk.runner.close()
+            self.desk = self.another()
+
+        def teardown(self):
+            try:
+                super().teardown()
+            finally:
+                self.other.close()
+
+    return MarketOnPostgres
+
+
+def test_two_services_are_the_model(address):
+    examples = int(os.environ.get("CLONEPROOF_STATEFUL_EXAMPLES", "6"))
+    few = settings(max_examples=examples, stateful_step_count=40, deadline=None)
+    run_state_machine_as_test(machine_on(address), settings=few)
+
+
+@contextmanager
+def pair(address):
+    """Two services on one database."""
+    with Desk(PostgresStorage(address)) as first, Desk(PostgresStorage(address), clock=first.clock) as second:
+        yield first, second
+
+
+@pytest.mark.parametrize("mechanism", ["h-etc-r", "ucb1"])
+def test_two_services_decide_as_one_session(address, mechanism):
+    """For the same seed and rewards, decision by decision, whichever process is asked: also where rewards matter."""
+    with pair(address) as (first, second):
+        parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
+        open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
+        terms = spec(mechanism=mechanism, parameters=parameters)
+        plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
+        for turn in range(60):
+            desk = (first, second)[turn * 7 % 5 % 2]
+            got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
+            wanted = plain.decide()
+            assert (got["decision"], got["agent"], got["arm"]) == (
+                wanted.id,
+                wanted.agent,
+                f"{wanted.agent}-{wanted.arm}",
+            )
+            value = float(turn * turn % 3 == 1)
+            plain.reward(wanted.id, value)
+            desk = (first, second)[turn % 2]
+            sent = {"event_id": f"e{turn}", "decision": wanted.id, "value": value}
+            assert desk.call("POST", f"{FEED}/rewards", sent).json()["result"] == "recorded"
+    (found,) = replay_all(address)
+    assert found.fits, found.statement
+
+
+def test_the_same_call_at_two_services_at_once_counts_once(address):
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1, "bo": 1})
+        with ThreadPoolExecutor(2) as both:
+            for turn in range(15):
+                requests = {"items": [{"request_id": f"r{turn}-{n}"} for n in range(20)]}
+                made = both.map(
+                    lambda desk, r=requests: desk.call("POST", f"{FEED}/decisions/batch", r), (first, second)
+                )
+                one, other = (reply.json()["results"] for reply in made)
+                assert [item["decision"] for item in one] == [item["decision"] for item in other]
+                assert all(a["duplicate"] is not b["duplicate"] for a, b in zip(one, other, strict=True))
+                rewards = {
+                    "items": [
+                        {"event_id": f"e{turn}-{n}", "decision": d["decision"], "value": 1.0} for n, d in enumerate(one)
+                    ]
+                }
+                paid = both.map(lambda desk, r=rewards: desk.call("POST", f"{FEED}/rewards/batch", r), (first, second))
+                results = [{item["result"] for item in reply.json()["results"]} for reply in paid]
+                assert sorted(results, key=str) == [{"duplicate"}, {"recorded"}]
+        shown = [desk.call("GET", f"{FEED}/balances").json() for desk in (first, second)]
+        assert shown[0] == shown[1]
+        assert sum(shown[0]["balances"].values()) == 15 * 20 * 400_000
+
+
+def test_keys_made_and_revoked_at_one_service_count_at_the_other(address, monkeypatch):
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        key = first.make_key("auditor")
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_REST", 0.0)
+        assert second.call("GET", f"{FEED}/balances", key=key).status_code == 200
+        assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_LIVE", 0.0)
+        assert second.call("GET", f"{FEED}/balances", key=key).status_code == 401
+
+
+def test_a_database_that_is_away_is_503_on_every_path_and_comes_back(server, address):
+    with Desk(PostgresStorage(address)) as desk:
+        open_market(desk, {"ana": 1})
+        body = {"request_id": "r"}
+        before = desk.call("POST", f"{FEED}/decisions", body).json()
+        server.stop("interrupt")
+        try:
+            for method, path, sent in (
+                ("POST", f"{FEED}/decisions", body),
+                ("GET", f"{FEED}/ledger", None),
+                ("POST", "/v1/keys", {"role": "auditor"}),
+                ("GET", f"{FEED}/balances", None),
+            ):
+                reply = desk.call(method, path, sent)
+                assert (reply.status_code, reply.headers["retry-after"]) == (503, "1"), path
+        finally:
+            server.start()
+        again = patiently(desk, "POST", f"{FEED}/decisions", body)
+        assert again.json() == before | {"duplicate": True}
+
+
+def patiently(desk, method, path, body=None):
+    """The answer, as a client gets it that asks again after a 503."""
+    while (reply := desk.call(method, path, body)).status_code == 503:
+        desk.runner.run(asyncio.sleep(0.05))
+    return reply
+
+
+def test_a_turn_that_was_lost_commits_nothing(address):
+    """The connection breaks between the work and its commit: nothing of it is stored, and a new one does not help."""
+    storage = PostgresStorage(address)
+    writer = House.recovered(storage)
+    assert storage.begin() == []
+    writer.create(spec(), 0)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid()"
+        )
+    with pytest.raises(StorageLost):
+        storage.commit(writer.take())
+    with pytest.raises(StorageLost):
+        storage.commit(writer.take() or [(1, "feed", Appended(1, GENESIS, [b"{}"], [GENESIS], []))])
+    assert storage.markets() == []
+    storage.close()
+
+
+def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
+    """Planted: one process pays differently. It must notice at the next turn, before it writes anything."""
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        made = first.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"]
+        assert second.call("GET", FEED).status_code == 200
+        second.app._service.writer.house.market("feed")._share_micro += 1
+        first.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": made, "value": 1.0})
+        assert second.call("POST", f"{FEED}/decisions", {"request_id": "s"}).status_code == 503
+        again = patiently(second, "GET", f"{FEED}/balances")  # read back from storage, and right
+        assert again.json() == {"balances": {"ana": 400_000}}
+
+
+def without_the_news(monkeypatch):
+    monkeypatch.setattr(shared, "followed", lambda house, news: None)
+
+
+def ids_that_are_not_stored(monkeypatch):
+    monkeypatch.setattr(postgres, "id_rows", lambda *of_it: b"")
+
+
+def turns_without_a_lock(monkeypatch):
+    monkeypatch.setattr(postgres, "TURN_LOCK", None)  # a lock on null is none
+
+
+@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_stored])
+def test_a_planted_fault_is_caught(address, plant, monkeypatch):
+    plant(monkeypatch)
+    quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])
+    with pytest.raises((AssertionError, KeyError, Misfit)):
+        run_state_machine_as_test(machine_on(address), settings=quick)
+
+
+def test_without_the_lock_two_services_get_in_each_others_way(address, monkeypatch):
+    turns_without_a_lock(monkeypatch)
+    with pytest.raises((AssertionError, KeyError)):
+        test_the_same_call_at_two_services_at_once_counts_once(address)
+
+
+def test_addresses(address):
+    made = open_storage(address)
+    made.close()
+    assert isinstance(made, PostgresStorage)
+    assert "secret" not in without_password("postgresql://ana:secret@host:5433/market?application_name=x")
+    for wrong in ("postgresql://nobody:secret@127.0.0.1:1/market", "postgresql://a b?x=secret"):
+        with pytest.raises(ServeError, match="cannot open") as caught:
+            open_storage(wrong)
+        assert "secret" not in str(caught.value)
+
+
+def test_without_the_driver_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for call in (open_storage, replay_all, shown):
+        with pytest.raises(ServeError, match=r"install cloneproof\[postgres\]"):
+            call("postgresql://host/market")
+
+
+def test_no_password_is_shown(address):
+    open_storage(address).close()
+    with pytest.raises(ServeError, match="no market 'x'") as caught:
+        replay_all(address.replace("postgres@", "postgres:secret@"), "x")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
+    open_storage(address).close()
+    with psycopg.connect(address) as connection:
+        connection.execute("UPDATE cloneproof.schema SET version = 99")
+    for refused in (open_storage, replay_all):
+        with pytest.raises(ServeError, match="version 99"):
+            refused(address)
+    with psycopg.connect(address) as connection:
+        connection.execute("DROP TABLE cloneproof.schema")
+    for refused in (open_storage, replay_all):
+        with pytest.raises(ServeError, match="foreign schema"):
+            refused(address)
+
+
+def test_without_the_package_tests_are_skipped_but_not_in_ci(monkeypatch):
+    monkeypatch.setattr(postgres_support, "binaries", lambda: None)
+    monkeypatch.delenv("CLONEPROOF_CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="not installed"):
+        postgres_support.server_or_skip()
+    monkeypatch.setenv("CLONEPROOF_CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="not installed"):
+        postgres_support.server_or_skip()
+
+
+def test_a_broken_chain_is_noticed_by_the_next_process(address):
+    """Planted: a stored hash is changed. The other process refuses what follows, and so does a replay."""
+    with pair(address) as (first, second):
+        open_market(first, {"ana": 1})
+        assert second.call("GET", FEED).status_code == 200
+        first.call("POST", f"{FEED}/decisions", {"request_id": "r"})
+        with psycopg.connect(address) as connection:
+            connection.execute("UPDATE cloneproof.ledger SET hash_after = hash_before WHERE first = 5")
+        assert second.call("GET", FEED).status_code == 503
+    (found,) = replay_all(address)
+    assert not found.fits
+    assert found.statement.startswith("entry 5: the hash chain is broken here")
