@@ -111,7 +111,7 @@ def in_thread() -> Iterator[tuple[str, str]]:
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service.over(Writer(storage)))
+    app = App(lambda: Service.over(writer_over(storage)))
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
