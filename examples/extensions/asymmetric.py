@@ -14,7 +14,7 @@ import numpy as np
 from drawing import Panel, figure, logarithmic, save
 
 import cloneproof as cp
-from cloneproof.mechanisms.parameters import smallest
+from cloneproof.bounds.rounds import smallest
 
 EXPLOIT = "#cc6677"
 MANY = 100_000  # copies that no horizon here can explore

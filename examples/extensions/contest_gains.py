@@ -16,10 +16,10 @@ from itertools import pairwise, permutations
 import numpy as np
 from exact_contests import Contest, Floats, elimination_rounds, rounds_of_first
 
+from cloneproof.bounds.rounds import smallest
 from cloneproof.engines.closed_form.arithmetic import FLOATS
 from cloneproof.engines.closed_form.commitment import Group, commitment
 from cloneproof.engines.closed_form.law import judged_binomial
-from cloneproof.mechanisms.parameters import smallest
 
 Copies = tuple[int, ...]
 

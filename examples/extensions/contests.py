@@ -16,7 +16,8 @@ from drawing import Panel, figure, logarithmic, save
 from exact_contests import CLOCKED, LAST, LEADER, STEADY, elimination_rounds, mean_grid, rounds_of_first, steepest_fall
 
 import cloneproof as cp
-from cloneproof.mechanisms.parameters import holdout_arm_rounds, holdout_score_rounds, smallest
+from cloneproof.bounds import holdout_arm_rounds, holdout_score_rounds
+from cloneproof.bounds.rounds import smallest
 from cloneproof.report.figures import look
 
 CONTESTS = {"steady UCB": STEADY, "UCB1": CLOCKED, "follow the leader": LEADER, "the worst wins": LAST}

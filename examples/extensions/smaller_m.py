@@ -14,7 +14,7 @@ from drawing import Panel, figure, logarithmic, save
 from matplotlib.colors import ListedColormap
 
 import cloneproof as cp
-from cloneproof.mechanisms.parameters import holdout_arm_rounds, holdout_score_rounds
+from cloneproof.bounds import holdout_arm_rounds, holdout_score_rounds
 from cloneproof.report.figures import look
 
 VERDICTS = ("clone-proof", "undecided", "exploitable")

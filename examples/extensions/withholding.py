@@ -13,7 +13,8 @@ import numpy as np
 from drawing import Panel, figure, logarithmic, save
 
 import cloneproof as cp
-from cloneproof.mechanisms.parameters import etc_rounds, smallest
+from cloneproof.bounds import etc_rounds
+from cloneproof.bounds.rounds import smallest
 
 INKS = {0.1: "#332288", 0.3: "#4477aa", 0.5: "#117733", 0.7: "#999933", 0.9: "#cc6677"}
 NOISE = 1e-12

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from flint import ctx
 from typer.testing import CliRunner
 
 import cloneproof as cp
@@ -14,7 +15,7 @@ from cloneproof.analysis.audit.dominance import dominance
 from cloneproof.analysis.audit.opponents import Opponents, proven_witness
 from cloneproof.analysis.certificate import checker, write_certificate
 from cloneproof.analysis.certificate.document import FORMAT
-from cloneproof.analysis.certificate.verification import check
+from cloneproof.analysis.certificate.verification import PRECISION, check
 from cloneproof.cli.app import app
 from cloneproof.errors import CertificateError
 
@@ -80,7 +81,8 @@ def test_checker_agrees_with_the_engine_on_every_mechanism_of_the_family():
                 game = checker.Game(data, mechanism.to_dict())
                 for copies in ((1, 1), (2, 1), (1, 5), (3, 3)):
                     own = cp.evaluate(market, mechanism, {"ana": copies}, arithmetic="ball").payoff["ana"]
-                    again = float(checker._payoff(game, "ana", {"ana": copies, "bo": (1,)})) * 0.5
+                    with ctx.workprec(PRECISION):  # its laws are kept, and must not be kept coarse
+                        again = float(checker._payoff(game, "ana", {"ana": copies, "bo": (1,)})) * 0.5
                     assert again == pytest.approx(own.value, abs=1e-9 + own.error)
 
 

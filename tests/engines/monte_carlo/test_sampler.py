@@ -119,9 +119,10 @@ def test_a_budget_too_short_for_one_chunk_still_answers():
         return coins(job, first, count)
 
     found = sample(JOB, 10, budget_seconds=0.05, outcomes=slow)
-    assert (found.runs, found.stopped) == (0, "budget")
-    assert (found.evaluation.payoff["ana"].low, found.evaluation.payoff["ana"].high) == (0.0, HORIZON)
-    assert found.evaluation.payoff["ana"].kind == "proven"
+    assert (found.runs, found.stopped) == (1, "budget")
+    payoff = found.evaluation.payoff["ana"]
+    assert payoff.low <= 0.0 < HORIZON <= payoff.high  # one run says next to nothing, and claims no more
+    assert found.partial
 
 
 def test_it_stops_as_soon_as_it_is_precise_enough():

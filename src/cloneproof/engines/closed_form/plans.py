@@ -82,6 +82,7 @@ def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic)
     The ways are whole numbers, each made from the one before it by an exact division, and rounded once:
     ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others - draws + k + 1)).
 
+    >>> from cloneproof.engines.closed_form.arithmetic import FLOATS
     >>> list(hypergeometric(2, 2, 2, FLOATS))
     [(0, 0.16666666666666666), (1, 0.6666666666666666), (2, 0.16666666666666666)]
     """
