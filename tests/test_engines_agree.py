@@ -17,7 +17,7 @@ from cloneproof.engines.tree import tree
 from cloneproof.market import full_copies
 from market_strategies import COMMITTING, EXACT_NAMES, cases
 
-EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "20"))
 RUNS = 300
 SIGMAS = 7.0  # rarer than one in a million for a correct pair, with room for the skew of 300 runs
 
