@@ -222,7 +222,7 @@ AGAINST_SIMULATOR = [
     (ANA_BO, "bernoulli", 5, {"ana": (1, 1)}, "epsilon-greedy", {"c": 0.5}),
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
-RUNS = 2000
+RUNS = 4000
 STANDARD_ERRORS = 6.5  # under 100 comparisons, each a false alarm with chance 8e-11
 
 
