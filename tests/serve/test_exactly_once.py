@@ -16,7 +16,7 @@ from cloneproof.serve.entries import Rewarded, decode
 from cloneproof.serve.reading import ledgers, replay_all
 from serve_support import Process, spec
 
-EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "20000"))
+EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "8000"))
 EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "6000"))
 CLIENTS = 4
 RESTARTS = int(os.environ.get("CLONEPROOF_RESTARTS", "2"))
