@@ -11,9 +11,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import sha256
-
-import msgspec
 
 from cloneproof.analysis.history import ArmRewards
 from cloneproof.errors import did_you_mean
@@ -29,11 +26,11 @@ from cloneproof.serve.entries import (
     SeasonOpened,
     Settled,
     Started,
-    decode,
 )
-from cloneproof.serve.ledger import GENESIS, ticks
+from cloneproof.serve.ledger import ticks
 from cloneproof.serve.protocol import MarketSpec, ServeError
 from cloneproof.serve.reading import open_for_reading, stored_lines
+from cloneproof.serve.replay import chained
 
 
 @dataclass(frozen=True)
@@ -59,25 +56,11 @@ def read_season(place: str, market: str | None = None, season: int | None = None
         name = market if market is not None else next(iter(numbers))
         if name not in numbers:
             raise ServeError(f"no market {name!r} in {place!r}; {did_you_mean(name, numbers)}it has {sorted(numbers)}")
-        return season_of(checked(stored_lines(connection, numbers[name])), season)
+        return season_of((entry for _, entry in chained(stored_lines(connection, numbers[name]))), season)
     except sqlite3.DatabaseError as problem:
         raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
     finally:
         connection.close()
-
-
-def checked(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterable[Entry]:
-    """The entries of a ledger whose hash chain holds (`cloneproof replay` also does every decision again)."""
-    now = GENESIS
-    for number, (line, stored) in enumerate(lines, 1):
-        now = sha256(now + line).digest()
-        try:
-            entry: Entry = decode(line)
-        except msgspec.MsgspecError as problem:
-            raise ServeError(f"entry {number}: not an entry of a ledger ({problem}); restore the file") from None
-        if stored is not None and stored != now:
-            raise ServeError(f"entry {number}: the hash chain is broken here; run `cloneproof replay` on the file")
-        yield entry
 
 
 def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:

@@ -84,16 +84,9 @@ def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:
     that late rewards follow a default. Memory grows with the number of entries for that check alone.
     """
     market: MarketEngine | None = None
-    hash_now, number = GENESIS, 0
+    number = 0
     seen: set[bytes] = set()
-    for line, stored in lines:
-        number += 1
-        hash_now = sha256(hash_now + line).digest()
-        if stored is not None and stored != hash_now:
-            raise Misfit(
-                number, f"entry {number}: the hash chain is broken here; a line was changed, dropped or inserted"
-            )
-        entry = _decoded(line, number)
+    for number, (line, entry) in enumerate(chained(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
         if market is None:
@@ -107,12 +100,20 @@ def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:
     return Replayed(market, number)
 
 
-def _decoded(line: bytes, number: int) -> Entry:
-    try:
-        entry: Entry = decode(line)
-    except msgspec.MsgspecError as problem:
-        raise Misfit(number, f"entry {number}: not an entry of a ledger ({problem})") from None
-    return entry
+def chained(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, Entry]]:
+    """The lines of a ledger with their entries, as long as the hash chain holds."""
+    hash_now = GENESIS
+    for number, (line, stored) in enumerate(lines, 1):
+        hash_now = sha256(hash_now + line).digest()
+        if stored is not None and stored != hash_now:
+            raise Misfit(
+                number, f"entry {number}: the hash chain is broken here; a line was changed, dropped or inserted"
+            )
+        try:
+            entry: Entry = decode(line)
+        except msgspec.MsgspecError as problem:
+            raise Misfit(number, f"entry {number}: not an entry of a ledger ({problem})") from None
+        yield line, entry
 
 
 def _first(entry: Entry, number: int) -> MarketEngine:

@@ -25,6 +25,7 @@ from cloneproof.analysis.audit.sampling_plan import confirm_guesses, sampled_res
 from cloneproof.analysis.audit.scope import Cells, scope_of
 from cloneproof.analysis.audit.vectors import grid, ladders
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.analysis.evaluate import Engine
 from cloneproof.checks import whole
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.errors import EngineError, brief, did_you_mean
@@ -104,13 +105,13 @@ def audit(
     return _concluded(question, results, apart, notes, clock)
 
 
-def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], str], clock: Clock) -> Searched:
+def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], Engine], clock: Clock) -> Searched:
     payoffs = {horizon: evaluation.payoff[agent] for horizon, evaluation in honest[0].items()}
     kinds = question.kinds(agent)
     vectors, _ = grid(kinds, question.max_copies)
     more = more_vectors(question, agent, payoffs)
     rungs = ladders(kinds, max(question.horizons))
-    return search(question, agent, payoffs, honest[1], dict.fromkeys([*vectors, *more]), rungs, clock)  # type: ignore[arg-type]
+    return search(question, agent, payoffs, honest[1], dict.fromkeys([*vectors, *more]), rungs, clock)
 
 
 def _concluded(
