@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cloneproof.analysis.history import ArmRewards
 from cloneproof.errors import did_you_mean
-from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.mechanisms.level import TICK_BITS, ticks
 from cloneproof.serve.entries import (
     ArmRegistered,
     Decided,
@@ -27,7 +27,6 @@ from cloneproof.serve.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger import ticks
 from cloneproof.serve.protocol import MarketSpec, ServeError
 from cloneproof.serve.reading import open_for_reading, stored_lines
 from cloneproof.serve.replay import chained
