@@ -58,6 +58,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/serve.py --postgres
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/cost.py
 

@@ -1,8 +1,10 @@
 """The live market under load: calls per second, latency at half of the bar, memory, and the time of a start.
 
-`python benchmarks/serve.py` takes about a minute; `--long` adds ten million decisions (memory, start-up). The load
-generator runs on the same machine, in this process: raw sockets, keep-alive, requests made beforehand. `--postgres`
-with the address of an empty database measures two service processes on it.
+`python benchmarks/serve.py` takes about a minute; `--long` does ten million decisions and their rewards instead (memory,
+start-up). The load generator runs on the same machine, in this process: raw sockets, keep-alive, requests made
+beforehand. `--postgres` measures two service processes, on a server of the tests' package that waits for the disk, or
+on the empty database whose address is given. Decisions are made in the award phase; `--mechanism ucb1` and the like
+measure others.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,11 +183,12 @@ def batched(bodies: list[bytes]) -> list[bytes]:
     return [b'{"items":[' + b",".join(bodies[n : n + BATCH]) + b"]}" for n in range(0, len(bodies), BATCH)]
 
 
-def opened(path: Path | str, horizon: int) -> Service:
+def opened(path: Path | str, horizon: int, mechanism: str) -> Service:
     """A service with a market that runs."""
     service = Service(path)
-    terms = {"market": "m", "mechanism": "h-etc-r", "horizon": horizon}
-    call(service, "/v1/markets", terms | {"parameters": {"agent_rounds": 800, "arm_rounds": 40}, "seed": 1})
+    parameters = {"agent_rounds": 800, "arm_rounds": 40} if mechanism == "h-etc-r" else {}
+    terms = {"market": "m", "mechanism": mechanism, "horizon": horizon, "parameters": parameters, "seed": 1}
+    call(service, "/v1/markets", terms)
     for agent in range(10):
         call(service, "/v1/markets/m/agents", {"agent": f"agent{agent}"})
         for arm in range(5):
@@ -218,19 +222,39 @@ async def spread(
 def main() -> None:
     """Print the table of the bars."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--long", action="store_true", help="ten million decisions as well")
+    options.add_argument("--long", action="store_true", help="ten million decisions instead of the table of the bars")
     options.add_argument("--count", type=int, default=20_000, help="single calls of each kind")
     options.add_argument("--decisions", type=int, default=10_000_000, help="how many --long makes")
-    options.add_argument("--postgres", metavar="ADDRESS", help="two services on this empty database instead of a file")
+    options.add_argument("--postgres", metavar="ADDRESS", nargs="?", const="", help="two services on PostgreSQL")
+    options.add_argument("--mechanism", default="h-etc-r", help="which one decides")
     chosen = options.parse_args()
-    if chosen.postgres:
-        first = opened(chosen.postgres, 10**8)
-        short([first, Service(chosen.postgres, first.key)], chosen.count, POSTGRES)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        short([opened(Path(folder) / "short.db", 10**8)], chosen.count, SQLITE)
+    with ExitStack() as stack:
+        if chosen.postgres is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            services, bars = [opened(Path(folder) / "market.db", 10**8, chosen.mechanism)], SQLITE
+        else:
+            address = chosen.postgres or stack.enter_context(database())
+            first = opened(address, 10**8, chosen.mechanism)
+            services, bars = [first, Service(address, first.key)], POSTGRES
+        for service in services:
+            stack.callback(service.stop)
         if chosen.long:
-            long(Path(folder) / "long.db", chosen.decisions)
+            long(services, chosen.decisions)
+        else:
+            short(services, chosen.count, bars)
+
+
+@contextmanager
+def database() -> Iterator[str]:
+    """An empty database of a server that waits for the disk, as the tests start one."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from postgres_support import Server
+
+    server = Server(durable=True)
+    try:
+        yield server.new_database()
+    finally:
+        server.close()
 
 
 def short(services: list[Service], count: int, bars: Bars) -> None:
@@ -259,23 +283,30 @@ def short(services: list[Service], count: int, bars: Bars) -> None:
         found = sorted(uvloop.run(spread(services, bodies, steady)))
         table.add_row(what, *(f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}")
     print_table(table)
-    for service in services:
-        service.stop()
 
 
-def long(path: Path, decisions: int) -> None:
-    service, market, step = opened(path, 10**8), "/v1/markets/m", max(BATCH, decisions // 20)
-    table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s")
-    for done in range(0, decisions, step):
-        _, made, _ = measured([service], "", batched(requests(step)), 4, f"{market}/decisions/batch")
-        _, paid, _ = measured([service], "", batched(rewards(WARM_UP + done + 1, step)), 4, f"{market}/rewards/batch")
-        table.add_row(f"{done + step:,}", f"{service.megabytes():.0f}", f"{made:,.0f}", f"{paid:,.0f}")
+def long(services: list[Service], decisions: int) -> None:
+    """Many decisions and rewards: memory and speed on the way, and starts when half of them and when all are made."""
+    market, step = "/v1/markets/m", max(BATCH, decisions // 20)
+    table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s",
+                      "start after kill -9, s", "after an orderly stop, s")  # fmt: skip
+    for done in range(step, decisions + 1, step):
+        first = WARM_UP + done - step + 1
+        _, made, _ = measured(services, "", batched(requests(step)), 4, f"{market}/decisions/batch")
+        _, paid, _ = measured(services, "", batched(rewards(first, step)), 4, f"{market}/rewards/batch")
+        megabytes = max(service.megabytes() for service in services)
+        starts = ["", ""]
+        if done in (decisions // 2, decisions):
+            starts = [
+                f"{max(_restarted(one, how) for one in services):.1f}" for how in (signal.SIGKILL, signal.SIGTERM)
+            ]
+        table.add_row(f"{done:,}", f"{megabytes:.0f}", f"{made:,.0f}", f"{paid:,.0f}", *starts)
     print_table(table)
-    service.stop(signal.SIGKILL)
-    print(f"start after kill -9, {2 * decisions:,} entries: {service.start():.1f} s")
-    service.stop()
-    print(f"start after an orderly stop: {service.start():.1f} s")
-    service.stop()
+
+
+def _restarted(service: Service, how: int) -> float:
+    service.stop(how)
+    return service.start()
 
 
 if __name__ == "__main__":

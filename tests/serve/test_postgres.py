@@ -23,6 +23,7 @@ from cloneproof.serve.reading import replay_all
 from cloneproof.serve.replay import Misfit
 from cloneproof.serve.storage import open_storage, postgres, shown
 from cloneproof.serve.storage.postgres import PostgresStorage
+from cloneproof.serve.storage.postgres_ids import SharedIds
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
 from postgres_support import emptied
 from serve_support import TERMS, Desk, open_market, spec
@@ -116,6 +117,51 @@ def test_two_services_decide_as_one_session(address, mechanism):
             assert desk.call("POST", f"{FEED}/rewards", sent).json()["result"] == "recorded"
     (found,) = replay_all(address)
     assert found.fits, found.statement
+
+
+def test_two_services_decide_in_batches_as_one_session(address):
+    """At the same time, through the trial, its commitments and the award: in each round what one session decides."""
+    sizes = [1, 7, 30, 64, 200]
+    with pair(address) as (first, second), ThreadPoolExecutor(2) as both:
+        open_market(first, {"ana": 2, "bo": 1}, horizon=5000)
+        seen, number = {}, 0
+        while len(seen) < 3000:
+            number += 1
+            bodies = [{"items": [{"request_id": f"{number}-{who}-{n}"} for n in range(sizes[(number + who) % 5])]}
+                      for who in range(2)]  # fmt: skip
+            made = both.map(lambda desk, b: desk.call("POST", f"{FEED}/decisions/batch", b), (first, second), bodies)
+            new = {one["decision"]: one for reply in made for one in reply.json()["results"]}
+            items = [{"event_id": f"e{n}", "decision": n, "value": float(n % 3 == 1)} for n in new]
+            for desk, part in ((second, items[::2]), (first, items[1::2])):
+                desk.call("POST", f"{FEED}/rewards/batch", {"items": part})
+            seen |= {n: (new, one) for n, one in new.items()}
+        terms = spec(horizon=5000)
+        plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=7, share=0.4)
+        for n in range(1, len(seen) + 1):
+            group, one = seen[n]
+            wanted = plain.decide()
+            assert (one["agent"], one["arm"], one["phase"]) == (
+                wanted.agent, f"{wanted.agent}-{wanted.arm}", wanted.phase,
+            )  # fmt: skip
+            if n == max(group):
+                for of_group in group:
+                    plain.reward(of_group, float(of_group % 3 == 1))
+
+
+def test_the_index_of_ids_is_derived_and_can_be_dropped(address):
+    """As after an upgrade from the version that kept it otherwise, or where a process died before it stored it."""
+    for drop in ("DELETE FROM cloneproof.seen; DELETE FROM cloneproof.generations", "DELETE FROM cloneproof.snapshots"):
+        with Desk(PostgresStorage(address, interval=150)) as desk:
+            if drop.startswith("DELETE FROM cloneproof.seen"):
+                open_market(desk, {"ana": 1}, horizon=10**6)
+            for batch in range(12):
+                items = [{"request_id": f"{batch}-{n}"} for n in range(70)]
+                replies = desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).json()["results"]
+                assert [one["decision"] for one in replies] == list(range(70 * batch + 1, 70 * batch + 71))
+        with psycopg.connect(address) as connection:
+            stored = connection.execute("SELECT count(*) FROM cloneproof.generations").fetchone()
+            assert stored[0] >= 4  # the last ones may be with the process alone
+            connection.execute(drop.encode())
 
 
 def test_the_same_call_at_two_services_at_once_counts_once(address):
@@ -218,15 +264,19 @@ def without_the_news(monkeypatch):
     monkeypatch.setattr(shared, "followed", lambda house, news: None)
 
 
-def ids_that_are_not_stored(monkeypatch):
-    monkeypatch.setattr(postgres, "id_rows", lambda *of_it: b"")
+def ids_that_are_not_taken_in(monkeypatch):
+    monkeypatch.setattr(SharedIds, "take", lambda *of_it: None)
+
+
+def generations_that_are_not_stored(monkeypatch):
+    monkeypatch.setattr(SharedIds, "store", lambda *of_it: None)
 
 
 def turns_without_a_lock(monkeypatch):
     monkeypatch.setattr(postgres, "TURN_LOCK", None)  # a lock on null is none
 
 
-@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_stored])
+@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_taken_in, generations_that_are_not_stored])
 def test_a_planted_fault_is_caught(address, plant, monkeypatch):
     plant(monkeypatch)
     quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])

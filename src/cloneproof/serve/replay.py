@@ -7,9 +7,10 @@ last snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import groupby
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -75,6 +76,19 @@ def follow(market: MarketEngine, entry: Entry) -> Entry | None:
     else:
         answer = None  # a second opening
     return answer
+
+
+def follow_all(market: MarketEngine, entries: Sequence[Entry]) -> Iterator[Entry | None]:
+    """The market's answers to all of these, as `follow` gives them, and decisions and rewards in bulk."""
+    for (kind, at), group in groupby(entries, lambda entry: (type(entry), entry.at)):
+        run = list(group)
+        if len(run) == 1 or market.settling or kind not in (Decided, Rewarded):
+            yield from (follow(market, entry) for entry in run)
+        elif kind is Decided:
+            yield from market.decide_many([entry.request for entry in cast("list[Decided]", run)], at)[0]
+        else:
+            rewards = [(entry.event, entry.id, entry.value) for entry in cast("list[Rewarded]", run)]
+            yield from market.reward_many(rewards, at)
 
 
 def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:

@@ -7,15 +7,17 @@ comes to another entry or another hash than the one stored stops before it can w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
-from cloneproof.serve.entries import Entry, Opened, decode
-from cloneproof.serve.house import House
+from cloneproof.serve.commands import Command
+from cloneproof.serve.entries import Entry, Opened, keys
+from cloneproof.serve.house import House, Known
 from cloneproof.serve.ledger import GENESIS, Chain, Head, chained
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import ServeError
-from cloneproof.serve.replay import follow
+from cloneproof.serve.replay import follow_all
 from cloneproof.serve.storage.interface import News, SharedStorage, Storage
 from cloneproof.serve.writer import Waiting, Writer, milliseconds
 
@@ -30,39 +32,45 @@ class SharedWriter(Writer):
         return True
 
     async def _done(self, group: Waiting) -> list[Any]:
-        storage = self.storage
-        while not storage.holds:
-            for news in await self.in_turn(storage.begin):
-                followed(self.house, news)
         replies = await super()._done(group)
-        if storage.holds:
-            await self.in_turn(storage.release)
+        if self.storage.holds:
+            await self.in_turn(self.storage.release)
         return replies
+
+    async def _known(self, commands: Sequence[Command]) -> Known:
+        """What storage has, looked up before the turn, and what came in since then, which the turn begins with."""
+        known = await super()._known(commands)
+        while not self.storage.holds:
+            for news in await self.in_turn(self.storage.begin):
+                followed(self.house, news)
+                known[news.market] |= {key: entry for entry in news.entries for key in keys(entry)}
+        return known
 
 
 def followed(house: House, news: News) -> None:
     """Do what another process did in one market, and check that it comes to the same."""
-    entries: list[Entry] = [decode(line) for line in news.lines]
+    everything = news.entries
     name = next((name for name, number in house.numbers.items() if number == news.market), None)
     before = GENESIS if name is None else house.markets[name].chain.hash
+    entries = everything
     if name is None:
-        opening = entries.pop(0)
+        opening, *entries = everything
         if not isinstance(opening, Opened):
             raise ServeError(f"expected the opening of market {news.market}, got {opening!r}; restore the database")
         name = opening.spec.market
         house.markets[name] = MarketEngine.opened(opening.spec, opening.at)
         house.numbers[name] = news.market
     market = house.markets[name]
-    if market.chain.n + len(entries) != news.first + len(news.lines) - 1:
-        raise ServeError(f"market {name!r}: expected entry {market.chain.n + 1}, got {news.first}; read it back")
+    if everything[0].n + len(everything) - 1 != market.chain.n + len(entries):
+        raise ServeError(f"market {name!r}: expected entry {market.chain.n + 1}, got {everything[0].n}; read it back")
     market.chain = _Numbers(market.chain.n)
-    for entry in entries:
-        if follow(market, entry) != entry:
+    for entry, answer in zip_longest(entries, follow_all(market, entries)):
+        if answer != entry:
             raise ServeError(f"market {name!r}: entry {entry.n} comes out otherwise here; replay the ledger")
     market.chain = Chain(Head(market.chain.n, deque(chained(before, news.lines), maxlen=1)[0]))
     house.changed(name)
     if market.chain.hash != news.hash:
-        raise ServeError(f"market {name!r}: the chain is broken at entry {news.first}; replay the ledger")
+        raise ServeError(f"market {name!r}: the chain is broken at entry {everything[0].n}; replay the ledger")
 
 
 class _Numbers(Chain):
@@ -73,6 +81,9 @@ class _Numbers(Chain):
 
     def append(self, entry: Entry) -> None:
         self.n += 1
+
+    def extend(self, entries: Sequence[Entry], names: Iterable[str]) -> None:
+        self.n += len(entries)
 
 
 def writer_over(storage: Storage, clock: Callable[[], int] = milliseconds) -> Writer:

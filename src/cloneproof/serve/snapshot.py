@@ -7,7 +7,9 @@ what is in it changes, `VERSION` rises and a migration of each storage drops the
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -17,9 +19,10 @@ from cloneproof.serve.entries import Entry, Opened, decode
 from cloneproof.serve.ledger import Chain, Head
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import MarketSpec, ServeError
-from cloneproof.serve.replay import follow
+from cloneproof.serve.replay import follow_all
 
 VERSION: Final = 2
+_AT_ONCE: Final = 1000  # entries
 
 
 def taken(market: MarketEngine) -> bytes:
@@ -82,7 +85,7 @@ def recovered(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
             )
         market = MarketEngine.opened(first.spec, first.at)
         market.chain.take()
-    for line in rest:
-        follow(market, decode(line))
-    market.chain.take()
+    while entries := [decode(line) for line in islice(rest, _AT_ONCE)]:
+        deque(follow_all(market, entries), maxlen=0)
+        market.chain.take()
     return market

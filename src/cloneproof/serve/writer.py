@@ -114,18 +114,10 @@ class Writer:
 
     async def _done(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""
-        house, storage, now = self.house, self.storage, self._clock()
-        known: Known = defaultdict(dict)
-        house.expire(now, known)
-        wanted: defaultdict[int, list[str]] = defaultdict(list)
         commands = list(merged([command for command, _ in group]))
-        for command, _ in commands:
-            asked = command.wanted(house)
-            if asked is not None:
-                wanted[asked[0]].extend(asked[1])
-        if wanted:
-            for number, found in (await self.in_turn(lambda: storage.find(wanted))).items():
-                known[number] |= found
+        known = await self._known([command for command, _ in commands])
+        house, storage, now = self.house, self.storage, self._clock()
+        house.expire(now, known)
         replies: list[Any] = [None] * len(group)
         for command, positions in commands:
             reply = _reply(command, house, known, now)
@@ -139,6 +131,18 @@ class Writer:
         if storage.checkpoint_due:
             await self.checkpoint()
         return replies
+
+    async def _known(self, commands: Sequence[Command]) -> Known:
+        """The old entries that commands need to see."""
+        wanted: defaultdict[int, list[str]] = defaultdict(list)
+        for command in commands:
+            asked = command.wanted(self.house)
+            if asked is not None:
+                wanted[asked[0]].extend(asked[1])
+        known: Known = defaultdict(dict)
+        if wanted:
+            known |= await self.in_turn(lambda: self.storage.find(wanted))
+        return known
 
     async def checkpoint(self) -> None:
         """Write snapshots, so that the next start is short."""

@@ -48,7 +48,9 @@ class Ids:
         """Take in new ids with the numbers of their entries."""
         self._new.setdefault(market, {}).update(pairs)
         known, base = self._hashed.get(market, {}), market << SHIFT
-        self._values.extend([known[name] if name in known else int(hashes(market, [name])[0]) for name, _ in pairs])
+        names = [name for name, _ in pairs]
+        values = [known[name] for name in names if name in known]
+        self._values.extend(values if len(values) == len(names) else hashes(market, names).tolist())
         self._places.extend([base + number for _, number in pairs])
 
     def new(self) -> tuple[Words, NDArray[np.int64]]:

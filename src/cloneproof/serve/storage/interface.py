@@ -33,11 +33,11 @@ class Line(NamedTuple):
 
 
 class News(NamedTuple):
-    """Lines that another process appended to a market's ledger: the first one's number, and the hash after the last."""
+    """What another process appended to a market's ledger: lines and entries, and the hash after the last."""
 
     market: int
-    first: int
     lines: list[bytes]
+    entries: list[Entry]
     hash: bytes
 
 

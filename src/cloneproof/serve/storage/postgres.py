@@ -3,38 +3,39 @@
 A turn is a transaction under one advisory lock. It begins with what the other processes appended since this one's last
 turn, so every process has the same markets, line by line, and ends with one durable commit for everybody who waited in
 it. A process that dies in its turn loses the connection, and with it the lock and whatever it had not committed. The
-primary key of `ids` is the second guard of exactly-once: no key can be stored twice, whatever a process believes.
+primary key of the ledger is the second guard: a process that has missed an entry cannot append one in its place.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 import psycopg
 
-from cloneproof.serve.entries import decode
+from cloneproof.serve.entries import Entry, decode, keys
 from cloneproof.serve.ledger import Appended, chained
 from cloneproof.serve.storage.interface import Found, KeyRecord, Line, News, StoredMarket, Wanted
+from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
 from cloneproof.serve.storage.postgres_link import Link, refused_address
-from cloneproof.serve.storage.postgres_rows import Uuids, UuidsDumper, copied, digests, id_rows
 from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
 from cloneproof.serve.storage.seen import ENTRIES_PER_GENERATION
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 _PAGE: Final = 500  # rows that are read at a time
-psycopg.adapters.register_dumper(Uuids, UuidsDumper)
 
 
 class PostgresStorage:
     """A service's storage in a database that other processes of the service use at the same time."""
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_GENERATION) -> None:
-        self._interval = interval
         self._seq = 0  # entries of all markets that this process has seen
         self._heads: dict[int, int] = {}  # by market: the last entry seen
         self._due = False
         self._writer, self._reader, self._desk = Link(address), Link(address), Link(address)
+        self._ids = SharedIds(self._writer, interval)
         try:
             with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
                 migrate(connection)
@@ -50,6 +51,7 @@ class PostgresStorage:
                 " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
             ).fetchall()
             self._seq = _one(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
+            self._ids.read(connection, self._seq)
         self._heads = {number: entry for number, _, entry, _ in rows}
         self._due = False
         return [StoredMarket(number, name, body, self._tail(number, entry)) for number, name, entry, body in rows]
@@ -94,8 +96,10 @@ class PostgresStorage:
         news = []
         for market, first, seq, hash_, text in rows:
             lines = text.encode().split(b"\n")
+            entries: list[Entry] = [decode(line) for line in lines]
+            self._ids.take(market, seq, [(key, n) for n, entry in enumerate(entries, first) for key in keys(entry)])
             self._seq, self._heads[market] = seq, first + len(lines) - 1
-            news.append(News(market, first, lines, hash_))
+            news.append(News(market, lines, entries, hash_))
         return news
 
     def release(self) -> None:
@@ -105,48 +109,48 @@ class PostgresStorage:
 
     def find(self, wanted: Wanted) -> Found:
         found: Found = {}
-        with self._writer.used() as connection:
-            for market, names in wanted.items():
-                keys = dict(zip(digests(market, names), names, strict=True))
-                rows = connection.execute(
-                    "SELECT ids.key, split_part(ledger.lines, E'\\n', ids.at) FROM cloneproof.ids"
-                    " JOIN cloneproof.ledger ON ledger.market = ids.market AND ledger.first = ids.block"
-                    " WHERE ids.key = ANY(%b)",
-                    (Uuids(list(keys)),),
-                    binary=True,
-                )
-                found[market] = {keys[key.bytes]: decode(line) for key, line in rows}
+        for market, names in wanted.items():
+            here = found[market] = {}
+            numbers = list(self._ids.candidates(market, names))
+            if not numbers:
+                continue
+            with self._writer.used() as connection:
+                lines = dict(entries_at(connection, market, [number for _, number in numbers]))
+            for name, number in numbers:
+                entry: Entry = decode(lines[number])
+                if name in keys(entry):
+                    here[name] = entry
         return found
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
-        seq, rows, ids = self._seq, list[tuple[int, int, int, bytes, bytes, str]](), list[bytes]()
+        seq, blocks = self._seq, list[Block]()
         for market, _, new in appended:
-            for block in _blocks(market, new):
-                seq += block[2]
-                rows.append((block[0], block[1], seq, *block[3:]))
-            ids.append(id_rows(market, new.keys, new.first, _BLOCK))
+            blocks += _blocks(market, new, seq)
+            seq += len(new.lines)
         with self._writer.used(renew=False) as connection:
             if not self.holds:
                 raise psycopg.OperationalError("the turn is over")
-            with connection.cursor() as cursor:
+            with connection.pipeline(), connection.cursor() as cursor:
                 for market, name, new in appended:
                     if new.first == 1:
                         cursor.execute("INSERT INTO cloneproof.markets VALUES (%s, %s)", (market, name))
+                rows = [block[:6] for block in blocks]
                 cursor.executemany("INSERT INTO cloneproof.ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
-                if any(ids):
-                    with cursor.copy("COPY cloneproof.ids FROM STDIN (FORMAT BINARY)") as copy:
-                        copy.write(copied(b"".join(ids)))
                 cursor.execute("COMMIT")
-        self._due = self._due or seq // self._interval > self._seq // self._interval
+        unstored = self._ids.unstored
+        for block in blocks:
+            self._ids.take(block.market, block.seq, block.keys)
+        self._due = self._due or self._ids.unstored > unstored
         self._seq = seq
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
     @property
     def checkpoint_due(self) -> bool:
-        """Whether this process appended the entry at which the next snapshot is due; the others need not take one."""
-        return self._due
+        """Whether this process appended the entry at which the next snapshot is due, or whoever did so kept none."""
+        return self._due or self._ids.unstored > 1
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        self.release()  # what is stored in a turn in which nothing is appended would end with it
         rows = [(market, self._heads[market], body) for market, body in snapshots.items()]
         with self._writer.used() as connection, connection.cursor() as cursor, connection.transaction():
             cursor.executemany(
@@ -154,6 +158,8 @@ class PostgresStorage:
                 " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
                 rows,
             )
+            self._ids.store(connection)
+        self._ids.stored()
         self._due = False
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
@@ -206,11 +212,25 @@ def _first_block(connection: psycopg.Connection, market: int, after: int) -> int
     return int(row[0])
 
 
-def _blocks(market: int, new: Appended) -> Iterator[tuple[int, int, int, bytes, bytes, str]]:
-    """New lines in rows: market, first entry, how many, hash before and after, lines."""
-    before = new.before
+class Block(NamedTuple):
+    """A row of the ledger, and the ids in it."""
+
+    market: int
+    first: int
+    seq: int
+    hash_before: bytes
+    hash_after: bytes
+    lines: str
+    keys: list[tuple[str, int]]
+
+
+def _blocks(market: int, new: Appended, seq: int) -> Iterator[Block]:
+    """New lines in rows; `seq` entries are before them."""
+    before, at = new.before, 0
     for start in range(0, len(new.lines), _BLOCK):
         lines = new.lines[start : start + _BLOCK]
-        after = new.hashes[start + len(lines) - 1]
-        yield market, new.first + start, len(lines), before, after, b"\n".join(lines).decode()
-        before = after
+        after, done = new.hashes[start + len(lines) - 1], start + len(lines)
+        end = bisect_left(new.keys, new.first + done, at, key=itemgetter(1))
+        text = b"\n".join(lines).decode()
+        yield Block(market, new.first + start, seq + done, before, after, text, new.keys[at:end])
+        before, at = after, end

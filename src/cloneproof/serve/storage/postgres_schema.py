@@ -40,6 +40,19 @@ MIGRATIONS: Final = (
     );
     """,
     "DELETE FROM cloneproof.snapshots;",  # snapshots of version 2
+    """
+    DROP TABLE cloneproof.ids;          -- a page for every random id was most of what was written
+    CREATE TABLE cloneproof.generations (number integer PRIMARY KEY);
+    CREATE TABLE cloneproof.seen (      -- derived: ids of the entries of a generation, sorted by hash
+        generation integer NOT NULL,
+        piece integer NOT NULL,         -- first byte of the hashes
+        hashes bytea NOT NULL,
+        places bytea NOT NULL,
+        PRIMARY KEY (generation, piece)
+    );
+    ALTER TABLE cloneproof.seen ALTER COLUMN hashes SET STORAGE EXTERNAL;
+    ALTER TABLE cloneproof.seen ALTER COLUMN places SET STORAGE EXTERNAL;
+    """,
 )
 
 

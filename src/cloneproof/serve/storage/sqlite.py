@@ -81,11 +81,11 @@ class SqliteStorage:
     def _tail(self, market: int, after: int) -> Iterator[bytes]:
         """The lines after the last checkpoint, whose ids are taken into memory on the way."""
         for first, lines in self._blocks(self._writer, market, after):
-            for number, line in enumerate(lines, first):
-                if number > after:
-                    self._ids.add(market, [(key, number) for key in keys(decode(line))])
-                    self._since += 1
-                    yield line
+            rest = lines[max(0, after + 1 - first) :]
+            numbered = enumerate(map(decode, rest), max(first, after + 1))
+            self._ids.add(market, [(key, number) for number, entry in numbered for key in keys(entry)])
+            self._since += len(rest)
+            yield from rest
 
     @staticmethod
     def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, list[bytes]]]:
