@@ -1,7 +1,7 @@
 """The live market under load: calls per second, latency at half of the bar, memory, and the time of a start.
 
-`python benchmarks/serve.py` takes about a minute; `--long` does ten million decisions and their rewards instead (memory,
-start-up). The load generator runs on the same machine, in this process: raw sockets, keep-alive, requests made
+`python benchmarks/serve.py` takes about a minute; `--long` does ten million decisions and their rewards instead, for
+memory and start-up. The load generator runs on the same machine, in this process: raw sockets, keep-alive, requests made
 beforehand. `--postgres` measures two service processes, on a server of the tests' package that waits for the disk, or
 on the empty database whose address is given. Decisions are made in the award phase; `--mechanism ucb1` and the like
 measure others.
