@@ -427,3 +427,27 @@ def test_rewards_in_bulk_are_all_entered_or_none():
         with pytest.raises(cp.errors.SessionError):
             live.reward_many(bad)
         assert live.ledger == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(seed):
+    """While an agent's commitment waits it is not tried, so whoever else is as far as it is the likelier to be next."""
+    made = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=2)
+    live = cp.session(made, {"ana": 2, "bo": 1, "cy": 3, "di": 1, "ed": 2}, 200, seed=seed, rewards="bernoulli")
+    restored, blocked = live, 0
+    for number in range(1, 61):
+        restored = cp.Session.from_json(restored.to_json())
+        agents, inner = live.machine.agents, live.machine.inner
+        free = [k for k in range(5) if agents.decided[k] < agents.explore and not inner[k].blocked]
+        blocked += sum(level.blocked for level in inner)
+        least = min((agents.decided[k] for k in free), default=0)
+        assert live.decide() == restored.decide()
+        assert live.probability == restored.probability
+        if live.pending[number].phase == "trial":
+            assert agents.chance == 1 / sum(
+                agents.decided[k] - (k == live.pending[number].agent) == least for k in free
+            )
+        for late in [late for late in live.pending if uniform(seed, 100 * number + late) < 0.2]:
+            for one in (live, restored):
+                one.reward(late, float(late % 2))
+    assert blocked

@@ -34,8 +34,8 @@ class Level:
     """
 
     __slots__ = (
-        "_abreast", "_draws", "_orders", "_parked", "_queue", "_streams", "arrived", "chance", "choice", "decided",
-        "explore", "judged", "keys", "missing", "rounds", "rule", "total", "waits",
+        "_abreast", "_draws", "_ghosts", "_orders", "_parked", "_queue", "_streams", "arrived", "chance", "choice",
+        "decided", "explore", "judged", "keys", "missing", "rounds", "rule", "total", "waits",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, explore: int, stream: int, keys: Sequence[int]) -> None:
@@ -50,6 +50,7 @@ class Level:
         self._orders = [word(self._streams[_EXPLORE], key) for key in keys]
         self._draws = [word(self._streams[_DRAW], key) for key in keys] if rule.randomised else []
         self._parked: set[int] = set()
+        self._ghosts: set[int] = set()  # parked, and still in the queue
         self._fill_queue()
 
     def _fill_queue(self) -> None:
@@ -59,11 +60,13 @@ class Level:
 
     def _count_abreast(self) -> None:
         """How many queued candidates are as far as the one at the front, each as likely as it to be next."""
-        queue = self._queue
+        self._drop_ghosts()
+        queue, ghosts = self._queue, self._ghosts
         if self.rule.order == "round-robin":
-            self._abreast = sum(entry[0] == queue[0][0] for entry in queue)
+            self._abreast = sum(entry[0] == queue[0][0] and entry[2] not in ghosts for entry in queue)
         elif self.rule.order == "block":  # one that has begun goes on; else any of them may be the next
-            self._abreast = 1 if any(self.decided[entry[2]] for entry in queue) else len(queue)
+            begun = any(self.decided[entry[2]] and entry[2] not in ghosts for entry in queue)
+            self._abreast = 1 if begun else len(queue) - len(ghosts)
         else:
             self._abreast = min(1, len(queue))
 
@@ -94,22 +97,42 @@ class Level:
 
     def front(self) -> int:
         """The candidate whose turn it is to be explored, or WAIT where all that are owed rounds are parked."""
+        self._drop_ghosts()
         if not self._queue:
             return WAIT
         self.chance = 1.0 / self._abreast
         return self._queue[0][2]
 
-    def park(self) -> None:
-        """Set the candidate at the front aside: it cannot use a round now."""
-        self._parked.add(heapq.heappop(self._queue)[2])
-        self._one_less_abreast()
+    def park(self, k: int) -> None:
+        """Set a candidate aside that is owed rounds and cannot use one now."""
+        if self.decided[k] < self.explore:
+            self._drop_ghosts()
+            ahead = self._queue[0][0]
+            self._parked.add(k)
+            self._ghosts.add(k)
+            if self.rule.order != "round-robin" or self.decided[k] == ahead:
+                self._one_less_abreast()
 
     def release(self, k: int) -> None:
         """Queue a parked candidate again."""
-        if k in self._parked:
-            self._parked.discard(k)
+        if k not in self._parked:
+            return
+        self._drop_ghosts()
+        ahead = self._queue[0][0] if self._queue else math.inf
+        self._parked.discard(k)
+        if k in self._ghosts:
+            self._ghosts.discard(k)
+        else:
             heapq.heappush(self._queue, self._entry(k))
+        if self.rule.order != "round-robin" or self.decided[k] < ahead:
             self._count_abreast()
+        elif self.decided[k] == ahead:
+            self._abreast += 1
+
+    def _drop_ghosts(self) -> None:
+        """Take parked candidates off the front of the queue; further back they do no harm, and may come back first."""
+        while self._queue and self._queue[0][2] in self._ghosts:
+            self._ghosts.discard(heapq.heappop(self._queue)[2])
 
     def pick(self, clock: int) -> int:
         """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""

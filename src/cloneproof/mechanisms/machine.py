@@ -182,10 +182,6 @@ class TwoLevels:
         agents = self.agents
         commits = agents.rule.commits
         i = agents.pick(round_)
-        if agents.exploring:  # while one agent's commitment waits, the trials of others go first
-            while i != WAIT and self.inner[i].blocked:
-                agents.park()
-                i = agents.front()
         if i == WAIT:
             return self._waiting_round()
         if self.version == self.first and self.mechanism.restart == "award" and not agents.exploring:
@@ -201,6 +197,8 @@ class TwoLevels:
         arm_counts = not inner.rule.commits or inner.decided[a] < inner.explore
         inner.take(a, arm_counts)
         agents.take(i, agent_counts)
+        if inner.blocked:  # while one agent's commitment waits, the trials of others go first
+            agents.park(i)
         trial = self.version == self.first and agents.choice is None
         phase = "play" if not self.staged else "trial" if trial else "award"
         return Slot(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version)
@@ -255,8 +253,10 @@ class TwoLevels:
         self.version = state["version"]
         self.agents.restore(state["agents"])
         self.inner = self._inner()
-        for level, saved in zip(self.inner, state["inner"], strict=True):
+        for i, (level, saved) in enumerate(zip(self.inner, state["inner"], strict=True)):
             level.restore(saved)
+            if level.blocked:
+                self.agents.park(i)
 
 
 class InEpochs:
