@@ -5,7 +5,7 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloneproof.serve.commands import Decide, Do, Reward, merged
+from cloneproof.serve.commands import Decide, Do, Reward, Settle, merged
 from cloneproof.serve.entries import decode
 from cloneproof.serve.house import House
 from cloneproof.serve.messages import RewardItem
@@ -100,3 +100,14 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
         (elsewhere, [1]),
         (act, [3]),
     ]
+
+
+def test_a_reward_that_comes_with_the_settlement_is_late():
+    """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
+    house, market = opened(10)
+    known = defaultdict(dict)
+    made = Decide("m", ["r"]).run(house, known, 2000)[0].decision
+    assert Settle("m", lambda one: one.state).run(house, known, 2000) == "settled"
+    first, again = (Reward("m", [RewardItem("e", made, 1.0)]).run(house, known, 2000)[0] for _ in range(2))
+    assert (first.result, again.result) == ("late", "duplicate")
+    assert sum(one.balance for one in market.registry.agents.values()) == 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloneproof.serve.entries import Decided, Defaulted, Entry, Late, Rewarded
+from cloneproof.serve.entries import Decided, Defaulted, Entry, Late, Rewarded, keys
 from cloneproof.serve.house import House, Known
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.messages import DecisionReply, ItemError, RewardItem, RewardReply
@@ -43,6 +43,26 @@ class Do:
 
     def run(self, house: House, known: Known, now: int) -> Any:  # noqa: ANN401
         return self.work(house, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The end of a season, and what is shown of the market then. Rewards that come after it meet its defaults."""
+
+    market: str
+    shown: Callable[[MarketEngine], Any]
+    size = 1
+
+    def wanted(self, house: House) -> None:
+        """None."""
+
+    def run(self, house: House, known: Known, now: int) -> Any:  # noqa: ANN401
+        market = house.market(self.market)
+        seen = known[house.numbers[self.market]]
+        while (entry := market.settle_one(now)) is not None:
+            seen |= dict.fromkeys(keys(entry), entry)
+        market.settle(now)
+        return self.shown(market)
 
 
 @dataclass(frozen=True, slots=True)

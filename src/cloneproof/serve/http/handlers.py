@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cloneproof.serve.commands import Decide, Do, Reward
+from cloneproof.serve.commands import Decide, Do, Reward, Settle
 from cloneproof.serve.entries import decode, owner
 from cloneproof.serve.house import House
 from cloneproof.serve.http import views
@@ -144,13 +144,7 @@ async def start(service: Service, caller: Caller, params: Params, body: None) ->
 
 async def settle(service: Service, caller: Caller, params: Params, body: None) -> Answer:
     """End the season: what still waits gets the default reward, and balances are final."""
-
-    def work(house: House, now: int) -> MarketView:
-        market = house.market(params["market"])
-        market.settle(now)
-        return views.market(market)
-
-    return 200, await service.writer.submit(Do(work))
+    return 200, await service.writer.submit(Settle(params["market"], views.market))
 
 
 async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> Answer:
