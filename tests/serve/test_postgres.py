@@ -164,6 +164,29 @@ def test_the_index_of_ids_is_derived_and_can_be_dropped(address):
             connection.execute(drop.encode())
 
 
+def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkeypatch):
+    real, opened = postgres._one, []
+
+    def meanwhile(connection, statement):
+        if not opened:
+            opened.append(True)
+            other = PostgresStorage(address)
+            house = House.recovered(other)
+            other.begin()
+            house.create(spec(), 0)
+            other.commit(house.take())
+            other.close()
+        return real(connection, statement)
+
+    storage = PostgresStorage(address)
+    monkeypatch.setattr(postgres, "_one", meanwhile)
+    house = House.recovered(storage)
+    for news in storage.begin():
+        shared.followed(house, news)
+    storage.close()
+    assert list(house.markets) == ["feed"]
+
+
 def test_the_same_call_at_two_services_at_once_counts_once(address):
     with pair(address) as (first, second):
         open_market(first, {"ana": 1, "bo": 1})

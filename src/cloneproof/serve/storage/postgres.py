@@ -46,12 +46,14 @@ class PostgresStorage:
         with self._writer.used() as connection:
             if self._writer.in_transaction:
                 connection.execute("ROLLBACK")
-            rows = connection.execute(
-                "SELECT number, name, coalesce(entry, 0), body FROM cloneproof.markets"
-                " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
-            ).fetchall()
-            self._seq = _one(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
-            self._ids.read(connection, self._seq)
+            with connection.transaction():  # in one view: a market that is opened meanwhile is in both, or in neither
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                rows = connection.execute(
+                    "SELECT number, name, coalesce(entry, 0), body FROM cloneproof.markets"
+                    " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
+                ).fetchall()
+                self._seq = _one(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
+                self._ids.read(connection, self._seq)
         self._heads = {number: entry for number, _, entry, _ in rows}
         self._due = False
         return [StoredMarket(number, name, body, self._tail(number, entry)) for number, name, entry, body in rows]
