@@ -148,8 +148,9 @@ class SqliteStorage:
         return self._since >= self._interval
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        writer, generation = self._writer, self._ids.old.count
-        values, places = self._ids.new()
+        writer, (values, places) = self._writer, self._ids.new()
+        parts = max(1, len(values) // self._interval)  # filters have room for so many; more come after lost snapshots
+        generations = list(zip(np.array_split(values, parts), np.array_split(places, parts), strict=True))
         writer.execute("BEGIN IMMEDIATE")
         try:
             for market, body in snapshots.items():
@@ -160,14 +161,15 @@ class SqliteStorage:
                 count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
                 last = entry - (market << SHIFT) + count - 1
                 writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
-            rows = ((generation * CHUNKS + piece, known, where) for piece, known, where in chunked(values, places))
-            writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
+            for number, generation in enumerate(generations, self._ids.old.count):
+                rows = ((number * CHUNKS + piece, known, where) for piece, known, where in chunked(*generation))
+                writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
             writer.execute("COMMIT")
         except BaseException:
             writer.execute("ROLLBACK")
             raise
-        if len(values):
-            self._ids.old.add(values)
+        for known, _ in generations if len(values) else ():
+            self._ids.old.add(known)
         self._ids.forget_new()
         self._since = 0
 
