@@ -156,3 +156,39 @@ def test_a_failed_commit_leaves_nothing_behind(tmp_path):
     assert storage.lines(2, 0, 100) == []
     assert storage.find({2: ["q:q"]}) == {2: {}}
     storage.close()
+
+
+def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path):
+    """As after an upgrade that drops them: a filter that all ids went into would name its generation every time."""
+    storage = sqlite(tmp_path / "a.db", 100)
+    played(storage, 1000)
+    storage.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("DELETE FROM snapshots")
+    storage = sqlite(tmp_path / "a.db", 100)
+    storage.checkpoint(House.recovered(storage).snapshots())
+    assert set(storage.find({1: [f"q:r{n}" for n in range(1100)]})[1]) == {f"q:r{n}" for n in range(1000)}
+    storage.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        (most,) = connection.execute(
+            "SELECT max(size) FROM (SELECT sum(length(hashes)) / 8 AS size FROM seen GROUP BY chunk / 256)"
+        ).fetchone()
+    assert most < 200
+    storage = sqlite(tmp_path / "a.db", 100)
+    House.recovered(storage)
+    assert set(storage.find({1: [f"e:e{n}" for n in range(1100)]})[1]) == {f"e:e{n}" for n in range(1000) if n % 5}
+    storage.close()
+
+
+@pytest.mark.parametrize("change", [("0.5,", "0.75,"), ('"agent":"ana"', '"agent":"bo"')])
+def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change):
+    """What is appended to it would not fit its chain."""
+    storage = sqlite(tmp_path / "a.db")
+    played(storage, 20)
+    storage.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place % (1 << 30) > 1", change)
+    storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="comes out otherwise here"):
+        House.recovered(storage)
+    storage.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import NamedTuple, cast
 
 import msgspec
@@ -85,10 +85,22 @@ def follow_all(market: MarketEngine, entries: Sequence[Entry]) -> Iterator[Entry
         if len(run) == 1 or market.settling or kind not in (Decided, Rewarded):
             yield from (follow(market, entry) for entry in run)
         elif kind is Decided:
-            yield from market.decide_many([entry.request for entry in cast("list[Decided]", run)], at)[0]
+            made, refusal = market.decide_many([entry.request for entry in cast("list[Decided]", run)], at)
+            yield from made
+            if refusal is not None:
+                raise refusal
         else:
             rewards = [(entry.event, entry.id, entry.value) for entry in cast("list[Rewarded]", run)]
             yield from market.reward_many(rewards, at)
+
+
+def done_again(market: MarketEngine, entries: Sequence[Entry]) -> None:
+    """Do all of these again, and stop where it does not come to the same: what is appended then would not fit."""
+    for entry, answer in zip_longest(entries, follow_all(market, entries)):
+        if answer != entry:
+            raise ServeError(
+                f"market {market.spec.market!r}: entry {entry.n} comes out otherwise here; replay the ledger"
+            )
 
 
 def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from cloneproof.serve.commands import Command
@@ -17,7 +16,7 @@ from cloneproof.serve.house import House, Known
 from cloneproof.serve.ledger import GENESIS, Chain, Head, chained
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import ServeError
-from cloneproof.serve.replay import follow_all
+from cloneproof.serve.replay import done_again
 from cloneproof.serve.storage.interface import News, SharedStorage, Storage
 from cloneproof.serve.writer import Waiting, Writer, milliseconds
 
@@ -64,9 +63,7 @@ def followed(house: House, news: News) -> None:
     if everything[0].n + len(everything) - 1 != market.chain.n + len(entries):
         raise ServeError(f"market {name!r}: expected entry {market.chain.n + 1}, got {everything[0].n}; read it back")
     market.chain = _Numbers(market.chain.n)
-    for entry, answer in zip_longest(entries, follow_all(market, entries)):
-        if answer != entry:
-            raise ServeError(f"market {name!r}: entry {entry.n} comes out otherwise here; replay the ledger")
+    done_again(market, entries)
     market.chain = Chain(Head(market.chain.n, deque(chained(before, news.lines), maxlen=1)[0]))
     house.changed(name)
     if market.chain.hash != news.hash:

@@ -7,7 +7,6 @@ what is in it changes, `VERSION` rises and a migration of each storage drops the
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
@@ -19,7 +18,7 @@ from cloneproof.serve.entries import Entry, Opened, decode
 from cloneproof.serve.ledger import Chain, Head
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import MarketSpec, ServeError
-from cloneproof.serve.replay import follow_all
+from cloneproof.serve.replay import done_again
 
 VERSION: Final = 2
 _AT_ONCE: Final = 1000  # entries
@@ -86,6 +85,6 @@ def recovered(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
         market = MarketEngine.opened(first.spec, first.at)
         market.chain.take()
     while entries := [decode(line) for line in islice(rest, _AT_ONCE)]:
-        deque(follow_all(market, entries), maxlen=0)
+        done_again(market, entries)
         market.chain.take()
     return market
