@@ -134,6 +134,9 @@ def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
     assert not market.awaits(first.id)
     assert market.awaits(second.id)
     balance = market.registry.agents[first.agent].balance
+    with pytest.raises(Refused, match=r"expected a reward in \[0, 1\]"):
+        market.reward("e", first.id, 7.0, 20_000, default)
+    assert market.at == 11_010  # not later: another process may write an earlier time next
     late = market.reward("e", first.id, 1.0, 12_000, default)
     assert isinstance(late, Late)
     assert market.registry.agents[first.agent].balance == balance

@@ -213,15 +213,8 @@ class MarketEngine:
             )
         if defaulted is None:
             raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
-        entry = Late(
-            self.chain.n + 1,
-            self._now(at),
-            decision,
-            checked_reward(value, self.family),
-            event,
-            defaulted.agent,
-            defaulted.arm,
-        )
+        value = checked_reward(value, self.family)  # before the time is taken: a refusal changes nothing
+        entry = Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
         self.chain.append(entry)
         return entry
 
