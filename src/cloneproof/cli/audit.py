@@ -44,7 +44,11 @@ def audit(
         str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
     ] = None,
     from_ledger: Annotated[
-        str | None, typer.Option(metavar="DB", help="Instead of a market file: a season of a service, priors fitted.")
+        str | None,
+        typer.Option(
+            metavar="DB",
+            help="Instead of a market file: a season of a service (file or postgresql://..), priors fitted.",
+        ),
     ] = None,
     market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
     season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
