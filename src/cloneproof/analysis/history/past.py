@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.judgement import simplest_of
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history.evidence import ArmRewards
 from cloneproof.analysis.history.fit import FittedPriors, condensed, fit_priors
@@ -39,13 +40,15 @@ ASSUMED = (
 class PastAudit:
     """What a season's rewards say.
 
+    arms        the rewards that were looked at
     pairs       every pair of one agent's arms with the probability of being copies, at the prior `odds`
     originals   each agent's arms in groups: a group of several is rather one original and its copies than not
     audit       the audit of the fitted market, whose priors are in `audit.market`
-    best        each agent's best deviation in it
+    best        each agent's best deviation in it (the simplest of those that are nearly best), where one was tried
     registered  each agent that seems to have copied: what that registration is worth in it, where it was evaluated
     """
 
+    arms: tuple[ArmRewards, ...]
     audit: Audit
     pairs: tuple[Pair, ...]
     originals: Mapping[str, tuple[tuple[str, ...], ...]]
@@ -92,13 +95,13 @@ def audit_past(
     by_agent: dict[str, list[Witness]] = {}
     for one in found.tried:
         by_agent.setdefault(one.agent, []).append(one)
-    best = {name: max(tried, key=lambda one: one.gain.value) for name, tried in by_agent.items()}
+    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {found.worst.agent: found.worst}
     registered = {
         name: _as_registered(groups, by_agent[name])
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(found, tuple(pairs), originals, best, registered, odds)
+    return PastAudit(tuple(arms), found, tuple(pairs), originals, best, registered, odds)
 
 
 def fitted_market(
