@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+import cloneproof as cp
 from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.history import read_season, season_of
@@ -131,6 +132,40 @@ def test_the_command_line(place, capsys, monkeypatch):
     table = capsys.readouterr().out
     assert max(map(len, table.splitlines())) <= 100
     assert all(words in table for words in ("Fitted priors", "ana-0 and ana-1", "Prior odds of a copy: 0.5", "Scope"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict", "said"),
+    [
+        (["--opponents", "any"], "exploitable", "is about the fitted market"),
+        (["--opponents", "any", "--season", "1", "--agent", "bo"], "clone-proof", "is about the fitted market"),
+        ([], "undecided", "is not written: 'undecided' claims nothing"),
+        (["--agent", "bo"], None, "audit with opponents='any'"),
+    ],
+)
+def test_a_certificate_of_the_fitted_market(place, asked, verdict, said, tmp_path, capsys, monkeypatch):
+    """Where the audit's own verdict has one; it passes the independent checker."""
+    target = tmp_path / "certificate.json"
+    code = run(
+        monkeypatch, "--from-ledger", place[0], "--max-copies", "2", "--json", "--certificate", str(target), *asked
+    )
+    output = capsys.readouterr()
+    assert said in output.err
+    assert code == {"clone-proof": 0, "exploitable": 1, "undecided": 3, None: 2}[verdict]
+    assert target.exists() == (verdict in ("clone-proof", "exploitable"))
+    if target.exists():
+        found = cp.verify(target)
+        assert (found.accepted, json.loads(target.read_text())["verdict"]) == (True, verdict)
+
+
+def test_a_page_of_the_season(place, tmp_path, capsys, monkeypatch):
+    target = tmp_path / "season.html"
+    asked = ["--from-ledger", place[0], "--max-copies", "2"]
+    assert run(monkeypatch, *asked, "--html", str(target)) == 3
+    page = target.read_text()
+    assert all(words in page for words in ("<b>season 2 of feed</b>", "Which arms may be copies", "ana-1: "))
+    assert run(monkeypatch, *asked, "--html", str(tmp_path / "missing" / "season.html")) == 2
+    assert "expected a folder to write" in capsys.readouterr().err
 
 
 def audited(monkeypatch, capsys, place, *more):

@@ -110,7 +110,7 @@ def audit(
     raise typer.Exit(EXIT[found.verdict])
 
 
-def write_certificate_of(found: Audit, path: str) -> None:
+def write_certificate_of(found: Audit, path: str) -> bool:
     """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
     if found.samples and found.worst.gain.kind != "proven":
         from cloneproof.analysis.replay import write_replay
@@ -119,10 +119,12 @@ def write_certificate_of(found: Audit, path: str) -> None:
         note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
     elif found.verdict == "undecided":
         note(f"{path} is not written: 'undecided' claims nothing that could be certified")
+        return False
     else:
         from cloneproof.analysis.certificate import write_certificate
 
         write_certificate(found, path)
+    return True
 
 
 def show(found: Audit, title: str) -> None:

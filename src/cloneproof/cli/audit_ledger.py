@@ -38,13 +38,12 @@ def audit_ledger(
         print_json(what | past_data(past))
     else:
         _show(past, what)
-    if certificate is not None:
-        write_certificate_of(past.audit, certificate)
+    if certificate is not None and write_certificate_of(past.audit, certificate):
         note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
     if html is not None:
         from cloneproof.report.past_page import write_past_page  # late: drawing takes a second to load
 
-        facts = [(key, f"{value:,}" if isinstance(value, int) else value) for key, value in what.items()]
+        facts = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in what.items()]
         write_past_page(past, f"season {read.season} of {spec.market}", facts, html)
     return past.audit.verdict
 

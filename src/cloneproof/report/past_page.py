@@ -79,10 +79,12 @@ def _gain(one: Witness) -> str:
 
 def _priors(past: PastAudit) -> list[tuple[str, ...]]:
     """Agent, arms, originals, mean, atoms."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for agent in past.audit.market.agents[:MOST_AGENTS]:
         groups, prior = past.originals[agent.name], agent.priors[0]
-        atoms = " · ".join(f"{value:.3g}{words.FIXED}({100 * weight:.0f}{words.NARROW}%)" for value, weight in prior.atoms or ())
+        atoms = " · ".join(
+            f"{value:.3g}{words.FIXED}({100 * weight:.0f}{words.NARROW}%)" for value, weight in prior.atoms or ()
+        )
         arms = sum(map(len, groups))
         found.append((words.shown(agent.name), f"{arms}", f"{len(groups)}", f"{prior.mean:.3f}", atoms))
     return found
