@@ -53,7 +53,7 @@ def _deviations(past: PastAudit) -> dict[str, Any]:
     columns = ["best copies", "honest", "with them", "gain", "relative"]
     rows = []
     for name, best in list(past.best.items())[:MOST_AGENTS]:
-        rows.append([words.shown(name), words.copies_words(best.copies), words.number(best.honest),
+        rows.append([words.shown(name), _copies(best), words.number(best.honest),
                      words.number(best.copied), _gain(best), words.percent(best)])  # fmt: skip
         if past.registered:
             rows[-1].append(_registered(past, name))
@@ -70,11 +70,15 @@ def _registered(past: PastAudit, name: str) -> str:
     if name not in past.registered:
         return "no copies"
     found = past.registered[name]
-    return "not evaluated" if found is None else f"{words.copies_words(found.copies)}: {_gain(found)}"
+    return "not evaluated" if found is None else f"{_copies(found)}: {_gain(found)}"
 
 
 def _gain(one: Witness) -> str:
     return f"{words.number(one.gain, sign=True)} {words.error_words(one.gain)}"
+
+
+def _copies(one: Witness) -> str:
+    return words.copies_words(one.copies).replace(" ", words.FIXED)
 
 
 def _priors(past: PastAudit) -> list[tuple[str, ...]]:
