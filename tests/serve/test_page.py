@@ -103,9 +103,12 @@ def test_a_copys_worth_by_keyboard(browser, served):
         page.keyboard.press("ArrowRight")
         assert shown(page, "#fitted") == 1
         assert shown(page, "#belief") == 0
+        page.select_option("#whose", "")
         with page.expect_response("**/what-if", timeout=120_000) as reply:
             page.keyboard.press("Enter")
         page.wait_for_selector("#answer table", timeout=60_000)
+        best = page.locator("#answer table").first.locator("tbody th").all_text_contents()
+        assert sorted(best) == sorted(ARMS)
         pairs = reply.value.json()["pairs"]
         assert {pair["agent"] for pair in pairs} == {"ana", "mallory"}
         assert pairs[0]["arms"][0] in page.text_content("#answer")

@@ -11,7 +11,7 @@ the fitted priors are part of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,12 @@ def audit_past(
     atoms: int = ATOMS,
     agent: str | None = None,
     max_copies: int = 4,
+    draft: Callable[[PastAudit], None] | None = None,
     **search: Any,  # noqa: ANN401 (typed where it goes)
 ) -> PastAudit:
     """Audit a season from its rewards; `search` goes to `cloneproof.audit` (tolerance, budget_seconds, runs, seed).
+
+    draft    called with what is known before the best deviations are proven, as that of `cloneproof.audit`
 
     >>> from cloneproof import mechanism
     >>> seen = [ArmRewards("ana", "a", 900, 0.61), ArmRewards("ana", "b", 900, 0.6), ArmRewards("bo", "c", 900, 0.2)]
@@ -91,7 +94,22 @@ def audit_past(
     }
     market = fitted_market(fitted, originals, horizon, share, family, atoms)
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
-    found = audit(market, mechanism, agent, most, **search)
+
+    def told(found: Audit) -> PastAudit:
+        return _told(tuple(arms), found, tuple(pairs), originals, odds)
+
+    early = None if draft is None else (lambda found: draft(told(found)))
+    return told(audit(market, mechanism, agent, most, draft=early, **search))
+
+
+def _told(
+    arms: tuple[ArmRewards, ...],
+    found: Audit,
+    pairs: tuple[Pair, ...],
+    originals: Mapping[str, tuple[tuple[str, ...], ...]],
+    odds: float,
+) -> PastAudit:
+    """What the audit of the fitted market says about each agent."""
     by_agent: dict[str, list[Witness]] = {}
     for one in found.tried:
         by_agent.setdefault(one.agent, []).append(one)
@@ -101,7 +119,7 @@ def audit_past(
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(tuple(arms), found, tuple(pairs), originals, best, registered, odds)
+    return PastAudit(arms, found, pairs, originals, best, registered, odds)
 
 
 def fitted_market(
