@@ -82,7 +82,8 @@ function curve(reply) {
 function bestOfEach(reply) {
   const best = new Map();
   for (const one of reply.deviations) if (!best.has(one.agent)) best.set(one.agent, one);
-  return [...best.values()].sort((one, other) => other.gain - one.gain);
+  const order = (one) => one.relative ?? Number.MAX_VALUE;
+  return [...best.values()].sort((one, other) => order(other) - order(one));
 }
 
 function draw(reply) {
