@@ -2,6 +2,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -246,7 +247,7 @@ def test_damaged_files_are_refused():
         (text[: len(text) // 2], "ends early"),
         ("", "ends early"),
         ("[]", "other JSON"),
-        (json.dumps({**outer, "version": 99}), "version 1, got version 99"),
+        (json.dumps({**outer, "version": 99}), "version 2, got version 99"),
         (json.dumps({**outer, "body": outer["body"].replace('"seed":0', '"seed":1')}), "altered"),
     ]:
         with pytest.raises(cp.errors.SessionError, match=words):
@@ -361,3 +362,68 @@ def test_s_ucb_keeps_a_sample_of_all_arms_and_rh_ucb_one_of_each_agent():
         "ana": math.floor(2 * math.log(400)),
         "bo": math.floor(2 * math.log(400)),
     }
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@given(
+    seed=st.integers(0, 1000),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    kept=st.sampled_from([1, 2, 7, 50, 1000]),
+    alike=st.booleans(),
+)
+@settings(max_examples=10, deadline=None)
+def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike):
+    """Every `kept`-th reward comes late, so that commitments wait or not; alike, they end in ties."""
+
+    def rewarded(number):
+        return 1.0 if alike else float(uniform(seed, number) < 0.5)
+
+    arms, horizon = {"ana": 3, "bo": 1, "cy": 2}, 600
+    options = {"power": 1.0} if name == "prior-independent-etc" else {}  # so that it commits in each epoch
+    made = small(name, **options)
+    one, many = (cp.session(made, arms, horizon, seed=seed, rewards="bernoulli") for _ in range(2))
+    held = []
+    for step, size in enumerate(cycle(sizes)):
+        if many.round == horizon:
+            break
+        first, count = many.decide_run(size)
+        assert 1 <= count <= min(size, horizon - one.round)
+        for number in range(first.id, first.id + count):
+            assert one.decide() == first._replace(id=number)
+            assert one.probability == many.probability
+        rewards = [(number, rewarded(number)) for number in range(first.id, first.id + count)]
+        held += [reward for reward in rewards if reward[0] % kept == 0]
+        ready = [reward for reward in rewards if reward[0] % kept]
+        if step % 25 == 24:
+            ready, held = ready + held, []
+        many.reward_many(ready)
+        for reward in reversed(ready):
+            one.reward(*reward)
+    text = many.to_json()
+    assert sorted_pending(one.to_json()) == sorted_pending(text)
+    assert cp.Session.from_json(text).to_json() == text
+
+
+def sorted_pending(text):
+    return [sorted(value) if key == "pending" else value for key, value in json.loads(json.loads(text)["body"]).items()]
+
+
+def test_a_run_is_one_decision_until_the_last_commitment_and_then_as_long_as_asked():
+    live = cp.session(cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2), {"ana": 2, "bo": 2}, 1000, seed=1)
+    lengths = []
+    while live.round < 1000:
+        first, count = live.decide_run(300)
+        live.reward_many([(number, float(first.agent == "ana")) for number in range(first.id, first.id + count)])
+        lengths.append(count)
+    assert lengths[:12] == [1] * 12  # the trial
+    assert sum(length == 300 for length in lengths) == 3  # and the rest of the 1,000 rounds
+    assert len(live.ledger) == 1000
+
+
+def test_rewards_in_bulk_are_all_entered_or_none():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 1}, 10)
+    first, second = live.decide(), live.decide()
+    for bad in ([(first.id, 0.5), (second.id, 1.5)], [(first.id, 0.5), (first.id, 0.5)], [(first.id, 0.5), (3, 0.5)]):
+        with pytest.raises(cp.errors.SessionError):
+            live.reward_many(bad)
+        assert live.ledger == []

@@ -6,9 +6,10 @@ import threading
 import time
 from contextlib import ExitStack
 
+from cloneproof.mechanisms.level import ticks
 from cloneproof.serve import calls
 from cloneproof.serve.entries import Decided, Rewarded, decode
-from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.ledger import payment
 from cloneproof.serve.reading import ledgers, replay_all
 from serve_support import TERMS, Process, spec
 

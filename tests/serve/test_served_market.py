@@ -7,9 +7,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms.level import ticks
 from cloneproof.randomness import uniform
 from cloneproof.serve.entries import Decided, Late, decode, encode
-from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.ledger import payment
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import Refused, completed
 from serve_support import spec

@@ -17,8 +17,9 @@ from hypothesis.stateful import (
 from msgspec.structs import replace
 
 from cloneproof.mechanisms import session
+from cloneproof.mechanisms.level import ticks
 from cloneproof.serve import commands
-from cloneproof.serve.ledger import payment, ticks
+from cloneproof.serve.ledger import payment
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import made_mechanism
 from cloneproof.serve.registry import Registry

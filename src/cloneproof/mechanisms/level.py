@@ -13,6 +13,7 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.randomness import substream, uniform, word
 
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
+ONE: Final = 1 << TICK_BITS
 WAIT: Final = -1
 
 _EXPLORE, _TIE, _COIN, _DRAW, _WAITING = range(5)
@@ -141,6 +142,11 @@ class Level:
             elif self.decided[k] == 1:
                 self._count_abreast()
 
+    def repeat(self, k: int, times: int) -> None:
+        """Enter decisions for candidate k after the commitment, when nothing is explored or counts any more."""
+        self.rounds += times
+        self.decided[k] += times
+
     def add(self, k: int, ticks: int) -> None:
         """Enter a reward that counts."""
         self.arrived[k] += 1
@@ -220,6 +226,15 @@ class Level:
             setattr(self, name, list(state[name]))
         self.rounds, self.missing, self.choice = state["rounds"], state["missing"], state["choice"]
         self._fill_queue()
+
+
+def ticks(value: float) -> int:
+    """A reward as a whole number of 2**-60, rounded to the nearest.
+
+    >>> ticks(1.0) == 1 << 60, ticks(-0.5) == -(1 << 59), ticks(2.0**60) == 1 << 120
+    (True, True, True)
+    """
+    return ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
 
 
 def level_stream(seed_stream: int, version: int, key: int) -> int:

@@ -51,6 +51,9 @@ class Machine(Protocol):
     def next(self, round_: int) -> Slot:
         """Decide round `round_`, counted from 1."""
 
+    def next_run(self, round_: int, most: int) -> tuple[Slot, int]:
+        """Decide round `round_` and those after it that cannot be decided otherwise, `most` in all; how many."""
+
     def add(self, slot: Slot, ticks: int, coin: int) -> None:
         """Enter the reward of a slot, in ticks, and the coin that stands for it where a rule binarises."""
 
@@ -113,6 +116,13 @@ class OneLevel:
         counts = not level.rule.commits or level.decided[k] < level.explore
         level.take(k, counts)
         return Slot(*self.arms[k], "play", False, counts, self.version)
+
+    def next_run(self, round_: int, most: int) -> tuple[Slot, int]:
+        slot, level = self.next(round_), self.level
+        if level.choice is None or level.chance != 1.0 or self.mechanism.restart is not None:
+            return slot, 1  # a tie is broken in one round and not in the next
+        level.repeat(level.choice, most - 1)
+        return slot, most
 
     def add(self, slot: Slot, ticks: int, coin: int) -> None:
         if slot.arm_counts and slot.version == self.version:
@@ -195,6 +205,14 @@ class TwoLevels:
         phase = "play" if not self.staged else "trial" if trial else "award"
         return Slot(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version)
 
+    def next_run(self, round_: int, most: int) -> tuple[Slot, int]:
+        slot, agents, inner = self.next(round_), self.agents, self._last
+        if agents.choice is None or inner.choice is None or self.chance != 1.0:
+            return slot, 1
+        agents.repeat(agents.choice, most - 1)
+        inner.repeat(inner.choice, most - 1)
+        return slot, most
+
     def _scores(self, i: int) -> bool:
         """Whether the reward of this round counts towards the score of agent i, if scores are still counted."""
         score = self.mechanism.score
@@ -261,6 +279,9 @@ class InEpochs:
         if doubling_epoch(round_) != self.epoch:
             self._start(doubling_epoch(round_))
         return self.running.next(round_)
+
+    def next_run(self, round_: int, most: int) -> tuple[Slot, int]:
+        return self.next(round_), 1  # an epoch may end at any round
 
     def add(self, slot: Slot, ticks: int, coin: int) -> None:
         if slot.version // 2 == self.epoch:

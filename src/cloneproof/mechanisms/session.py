@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from cloneproof.checks import real, whole
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
-from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.mechanisms.level import ONE, ticks
 from cloneproof.mechanisms.machine import Registration, Slot, machine
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.session_file import opened, restored_mechanism, sealed
 from cloneproof.randomness import substream, uniform
 
-ONE: Final = 1 << TICK_BITS
 SEED_LIMIT: Final = 1 << 63
 _MACHINE, _COINS = range(2)
 
@@ -75,35 +74,60 @@ class Session:
 
     def decide(self) -> Decision:
         """Decide the next round. Never waits for rewards."""
+        return self.decide_run(1)[0]
+
+    def decide_run(self, most: int) -> tuple[Decision, int]:
+        """Decide the next round and those after it that no reward can change, as after the last commitment.
+
+        At most `most` in all, and not beyond the horizon. Returns the first decision and how many there are of it, with
+        ids that follow on each other: what as many calls of `decide` would have returned.
+        """
         if self.round >= self.horizon:
             raise SessionError(
                 f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
             )
-        slot = self.machine.next(self.round + 1)
-        self.round += 1
-        self.pending[self.round] = slot
+        first = self.round + 1
+        slot, count = self.machine.next_run(first, min(most, self.horizon - self.round))
+        self.round += count
+        if count == 1:
+            self.pending[first] = slot
+        else:
+            self.pending.update(dict.fromkeys(range(first, first + count), slot))
         if self.history:
-            self._agent_of.append(slot.agent)
-            self._arm_of.append(slot.arm)
-            self._value_of.append(math.nan)
-        return Decision(self.round, self.registration.names[slot.agent], slot.arm, slot.phase)
+            self._agent_of.extend([slot.agent] * count)
+            self._arm_of.extend([slot.arm] * count)
+            self._value_of.extend([math.nan] * count)
+        return Decision(first, self.registration.names[slot.agent], slot.arm, slot.phase), count
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
         if type(decision) is not int:
             decision = self._checked_id(decision)
-        slot = self.pending.get(decision)
-        if slot is None:
+        if decision not in self.pending:
             self._repeated(decision, value)
             return
         value = self._checked(value)
-        ticks = ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
-        coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
-        del self.pending[decision]  # from here on nothing can fail
-        self.machine.add(slot, ticks, coin)
-        self.sums[slot.agent] += ticks
+        self._enter(decision, value, ticks(value))
+
+    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Slot, int]]:
+        """Enter rewards of different decisions that all await one; all are checked first. Each one's slot and ticks."""
+        decisions = {decision for decision, _ in rewards}
+        if len(decisions) < len(rewards) or not decisions <= self.pending.keys():
+            raise SessionError("expected rewards of different decisions that await one, got others; send them singly")
+        worth = {value: ticks(self._checked(value)) for value in {value for _, value in rewards}}
+        enter = self._enter
+        return [(enter(decision, value, worth[value]), worth[value]) for decision, value in rewards]
+
+    def _enter(self, decision: int, value: float, worth: int) -> Slot:
+        """Let a reward count, for which everything has been checked: nothing can fail here."""
+        slot = self.pending.pop(decision)
+        if slot.agent_counts or slot.arm_counts:
+            coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
+            self.machine.add(slot, worth, coin)
+        self.sums[slot.agent] += worth
         if self.history:
             self._value_of[decision - 1] = value
+        return slot
 
     def _checked(self, value: object) -> float:
         number = real(value)
@@ -142,7 +166,7 @@ class Session:
     def payoff(self) -> dict[str, float]:
         """What each agent has been paid so far: the share of the rewards of its arms that have arrived."""
         return {
-            name: self.share * (ticks / ONE) for name, ticks in zip(self.registration.names, self.sums, strict=True)
+            name: self.share * (total / ONE) for name, total in zip(self.registration.names, self.sums, strict=True)
         }
 
     @property
@@ -168,7 +192,7 @@ class Session:
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "round": self.round,
                 "sums": self.sums,
-                "pending": [[number, *slot] for number, slot in self.pending.items()],
+                "pending": _runs(self.pending),
                 "agent_of": self._agent_of.tolist(),
                 "arm_of": self._arm_of.tolist(),
                 "history": self.history,
@@ -190,7 +214,8 @@ class Session:
             live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
-            live.pending = {number: Slot(*slot) for number, *slot in body["pending"]}
+            for first, count, *slot in body["pending"]:
+                live.pending |= dict.fromkeys(range(first, first + count), Slot(*slot))
             live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
             live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
             live.machine.restore(body["machine"])
@@ -199,6 +224,19 @@ class Session:
         except (KeyError, TypeError, ValueError, IndexError) as problem:
             raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
         return live
+
+
+def _runs(pending: Mapping[int, Slot]) -> list[list[Any]]:
+    """Decisions that follow on each other with the same slot, as one: the first, how many, the slot."""
+    runs: list[list[Any]] = []
+    last, same = 0, None
+    for number, slot in pending.items():
+        if number == last + 1 and (slot is same or slot == same):
+            runs[-1][1] += 1
+        else:
+            runs.append([number, 1, *slot])
+        last, same = number, slot
+    return runs
 
 
 def session(

@@ -12,7 +12,7 @@ from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 def sealed(body: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ rebuilt, which is what a restart and `cloneproof replay` do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -108,8 +109,16 @@ Entry = (
     Opened | AgentRegistered | ArmRegistered | Started | Decided | Rewarded | Defaulted | Late | Settled | SeasonOpened
 )
 
-encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+encode = _encoder.encode
 decode = msgspec.json.Decoder(Entry).decode
+
+
+def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
+    """The line of each entry."""
+    if len(entries) == 1:
+        return [encode(entries[0])]
+    return _encoder.encode_lines(entries).split(b"\n")[:-1]  # JSON has no line feeds of its own
 
 
 def keys(entry: Entry) -> tuple[str, ...]:

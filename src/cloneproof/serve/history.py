@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cloneproof.analysis.history import ArmRewards
-from cloneproof.mechanisms.level import TICK_BITS
+from cloneproof.mechanisms.level import TICK_BITS, ticks
 from cloneproof.serve.entries import (
     ArmRegistered,
     Decided,
@@ -25,7 +25,6 @@ from cloneproof.serve.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger import ticks
 from cloneproof.serve.protocol import MarketSpec, ServeError
 from cloneproof.serve.reading import known, ledgers
 from cloneproof.serve.replay import chained

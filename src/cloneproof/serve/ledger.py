@@ -6,15 +6,15 @@ a line without changing every hash after it; whoever has once written down the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import count
 from typing import Final, NamedTuple
 
 from cloneproof.mechanisms.level import TICK_BITS
-from cloneproof.serve.entries import Entry, encode, keys
+from cloneproof.serve.entries import Entry, encode_lines, keys
 
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
-_ONE: Final = 1 << TICK_BITS
 _HALF: Final = 1 << (TICK_BITS - 1)
 
 
@@ -50,14 +50,18 @@ class Chain:
 
     def append(self, entry: Entry) -> None:
         """Chain an entry; its `n` must be the next one."""
-        line = encode(entry)
-        self.n = number = self.n + 1
-        assert entry.n == number
-        self.hash = hash_now = sha256(self.hash + line).digest()
-        self._lines.append(line)
-        self._hashes.append(hash_now)
-        for key in keys(entry):
-            self._keys.append((key, number))
+        self.extend((entry,), ())
+        self._keys += [(key, self.n) for key in keys(entry)]
+
+    def extend(self, entries: Sequence[Entry], names: Iterable[str]) -> None:
+        """Chain entries that follow on each other and have one key each, or whose keys are entered by somebody else."""
+        assert entries[0].n == self.n + 1
+        lines = encode_lines(entries)
+        self._lines += lines
+        self._hashes += chained(self.hash, lines)
+        self.hash = self._hashes[-1]
+        self._keys += zip(names, count(self.n + 1), strict=False)
+        self.n += len(entries)
 
     @property
     def head(self) -> Head:
@@ -84,14 +88,10 @@ def chained(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
         yield hash_before
 
 
-def ticks(value: float) -> int:
-    """A reward as a whole number of 2^-60, as sessions count it."""
-    return round(value * _ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
-
-
 def payment(reward_ticks: int, share_micro: int) -> int:
     """What a reward pays, in whole micro-units, halves upwards: integers only, so it is the same on every machine.
 
+    >>> from cloneproof.mechanisms.level import ticks
     >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
     (500000, 400000, 333333)
     """

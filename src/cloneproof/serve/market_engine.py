@@ -8,10 +8,10 @@ hands in the old entry, which storage finds by its key.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final, Literal
 
-from cloneproof.errors import SessionError
 from cloneproof.mechanisms import Session, session
 from cloneproof.randomness import word
 from cloneproof.serve.entries import (
@@ -26,7 +26,7 @@ from cloneproof.serve.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger import EMPTY, Chain, payment, ticks
+from cloneproof.serve.ledger import EMPTY, Chain, payment
 from cloneproof.serve.protocol import MarketSpec, Refused, State, checked_reward, made_mechanism
 from cloneproof.serve.registry import Registry
 
@@ -128,46 +128,80 @@ class MarketEngine:
 
     def decide(self, request: str, at: int) -> Decided:
         """The next decision, for a request that has none yet."""
+        made, refusal = self.decide_many((request,), at)
+        if refusal is not None:
+            raise refusal
+        return made[0]
+
+    def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
+        """The next decisions, for different requests that have none yet; where it ends early, why."""
+        made: list[Decided] = []
+        now, refusal = max(at, self.at), None
+        try:
+            while len(made) < len(requests):
+                self._decide_run(requests, now, made)
+        except Refused as problem:
+            refusal = problem
+        if made:
+            self._enter_decisions(made, now)
+        return made, refusal
+
+    def _decide_run(self, requests: Sequence[str], now: int, made: list[Decided]) -> None:
+        """Decisions for the next requests after those that are made, as many as no reward can change any more."""
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
         if live.round >= live.horizon:
             raise Refused(409, "horizon_reached", f"all {live.horizon} rounds of season {self.season} are decided")
-        if len(live.pending) >= MOST_PENDING:
+        room = MOST_PENDING - len(live.pending)
+        if room <= 0:
             raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
-        now = at if at > self.at else self.at
-        self.at = now
-        made = live.decide()
-        slot = live.pending[made.id]
-        chain = self.chain
-        arm = self.registry.decided(slot.agent, slot.arm)
-        entry = Decided(
-            chain.n + 1, now, self.before + made.id, made.agent, arm, made.phase, live.machine.chance, request
-        )
-        waits = self.waits
+        done = len(made)
+        first, several = live.decide_run(min(room, len(requests) - done))
+        slot = live.pending[first.id]
+        arm, chance = self.registry.decided(slot.agent, slot.arm, several), live.machine.chance
+        n, number = self.chain.n + done + 1, self.before + first.id
+        made += [
+            Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k])
+            for k in range(several)
+        ]
+
+    def _enter_decisions(self, made: list[Decided], now: int) -> None:
+        """Chain decisions, and let their wait windows begin."""
+        self.at, last, waits = now, made[-1].id - self.before, self.waits
         if waits and now < waits[-1][0]:
-            waits[-1][1] = made.id
+            waits[-1][1] = last
         else:
-            waits.append([now + self._step if self._step > 1 else now, made.id])
-        chain.append(entry)
-        return entry
+            waits.append([now + self._step if self._step > 1 else now, last])
+        self.chain.extend(made, [f"q:{entry.request}" for entry in made])
 
     def awaits(self, decision: int) -> bool:
         """Whether a decision awaits its reward."""
         return self.session is not None and decision - self.before in self.session.pending
 
+    def awaits_all(self, decisions: set[int]) -> bool:
+        """Whether each of these decisions awaits its reward."""
+        live, before = self.session, self.before
+        return live is not None and {decision - before for decision in decisions} <= live.pending.keys()
+
     def reward(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Rewarded | Late:
         """Enter the reward of a decision under a new event id; `defaulted` is the default in its place, if any."""
-        live = self.session
-        if live is None or decision - self.before not in live.pending:
+        if not self.awaits(decision):
             return self._late(event, decision, value, at, defaulted)
-        try:
-            agent, arm, paid = self._enter(live, decision - self.before, value)
-        except SessionError as problem:
-            raise Refused(422, "invalid_reward", str(problem)) from None
-        entry = Rewarded(self.chain.n + 1, self._now(at), decision, agent, arm, value, paid, event)
-        self.chain.append(entry)
-        return entry
+        return self.reward_many(((event, decision, checked_reward(value, self.family)),), at)[0]
+
+    def reward_many(self, rewards: Sequence[tuple[str, int, float]], at: int) -> list[Rewarded]:
+        """Enter rewards (event, decision, value) under new event ids: other decisions each, which await one."""
+        if not rewards:
+            return []
+        entered = self._enter([(decision - self.before, value) for _, decision, value in rewards])
+        now, made = self._now(at), []
+        for n, (event, decision, value), (agent, arm, paid) in zip(
+            count(self.chain.n + 1), rewards, entered, strict=False
+        ):
+            made.append(Rewarded(n, now, decision, agent, arm, value, paid, event))
+        self.chain.extend(made, [f"e:{event}" for event, _, _ in rewards])
+        return made
 
     def _late(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Late:
         """A reward for a decision that does not await one."""
@@ -191,14 +225,13 @@ class MarketEngine:
         self.chain.append(entry)
         return entry
 
-    def _enter(self, live: Session, number: int, value: float) -> tuple[str, str, int]:
-        """Let a reward count: in the mechanism, which checks it, in the statistics, in the balance."""
-        slot = live.pending[number]
-        live.reward(number, value)
-        counted = ticks(value)
-        paid = payment(counted, self._share_micro)
-        agent, arm = self.registry.rewarded(slot.agent, slot.arm, counted, paid)
-        return agent, arm, paid
+    def _enter(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
+        """Let rewards count: in the mechanism, in the statistics, in the balances. Agent, arm and payment of each."""
+        assert self.session is not None
+        entered = self.session.reward_many(rewards)
+        pay = {worth: payment(worth, self._share_micro) for worth in {worth for _, worth in entered}}
+        count_one = self.registry.rewarded
+        return [(*count_one(slot.agent, slot.arm, worth, pay[worth]), pay[worth]) for slot, worth in entered]
 
     def overdue(self, at: int) -> bool:
         """Whether a wait window is over."""
@@ -234,9 +267,8 @@ class MarketEngine:
         return None
 
     def _default(self, number: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
-        assert self.session is not None
         value = self.spec.default_reward
-        agent, arm, paid = self._enter(self.session, number, value)
+        [(agent, arm, paid)] = self._enter([(number, value)])
         entry = Defaulted(self.chain.n + 1, self._now(at), self.before + number, agent, arm, value, paid, because)
         self.chain.append(entry)
         return entry

@@ -11,7 +11,7 @@ from cloneproof.serve.protocol import MOST_ITEMS, CallerId, MarketSpec, Name, St
 from cloneproof.serve.storage.interface import Role
 
 
-class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
     """Ask for a decision. The same `request_id` again gets the same decision."""
 
     request_id: CallerId
@@ -23,7 +23,7 @@ class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ITEMS)]
 
 
-class RewardItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RewardItem(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
     """The reward of a decision. The same `event_id` again, with the same content, is a duplicate."""
 
     event_id: CallerId

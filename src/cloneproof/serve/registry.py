@@ -83,10 +83,10 @@ class Registry:
             for arm in record.arms:
                 arm.decisions = arm.rewards = arm.total = 0
 
-    def decided(self, agent: int, arm: int) -> str:
-        """Count a decision; the arm's name."""
+    def decided(self, agent: int, arm: int, count: int) -> str:
+        """Count decisions; the arm's name."""
         record = self._playing[agent].arms[arm]
-        record.decisions += 1
+        record.decisions += count
         return record.arm
 
     def rewarded(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import MarketSpec, ServeError
 from cloneproof.serve.replay import follow
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 def taken(market: MarketEngine) -> bytes:

@@ -10,17 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any, Final
 
-from cloneproof.serve.commands import Command
+from cloneproof.serve.commands import Command, merged
 from cloneproof.serve.house import House, Known
 from cloneproof.serve.protocol import Refused
 from cloneproof.serve.storage.interface import Storage
 
 MOST_IN_A_GROUP: Final = 512
+MOST_ITEMS_IN_A_GROUP: Final = 10_000  # so that a group of large batches does not keep others waiting
 MOST_WAITING: Final = 20_000
 _TICK: Final = 1.0  # seconds between looks at wait windows where nobody asks for anything
 
@@ -90,7 +93,7 @@ class Writer:
                 await self._bell.wait()
                 if not self._waiting and not self._overdue():
                     continue
-            group, self._waiting = self._waiting[:MOST_IN_A_GROUP], self._waiting[MOST_IN_A_GROUP:]
+            group = self._next_group()
             try:
                 replies = await self._done(group)
             except Exception as problem:
@@ -102,20 +105,32 @@ class Writer:
             else:
                 _answer(group, replies)
 
+    def _next_group(self) -> Waiting:
+        """Who has waited longest, until there are enough of them."""
+        items = list(accumulate(command.size for command, _ in self._waiting[:MOST_IN_A_GROUP]))
+        enough = max(1, bisect_right(items, MOST_ITEMS_IN_A_GROUP))
+        group, self._waiting = self._waiting[:enough], self._waiting[enough:]
+        return group
+
     async def _done(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""
         house, storage, now = self.house, self.storage, self._clock()
         known: Known = defaultdict(dict)
         house.expire(now, known)
         wanted: defaultdict[int, list[str]] = defaultdict(list)
-        for command, _ in group:
+        commands = list(merged([command for command, _ in group]))
+        for command, _ in commands:
             asked = command.wanted(house)
             if asked is not None:
                 wanted[asked[0]].extend(asked[1])
         if wanted:
             for number, found in (await self.in_turn(lambda: storage.find(wanted))).items():
                 known[number] |= found
-        replies = [_reply(command, house, known, now) for command, _ in group]
+        replies: list[Any] = [None] * len(group)
+        for command, positions in commands:
+            reply = _reply(command, house, known, now)
+            for at, part in zip(positions, _parts(reply, [group[at][0].size for at in positions]), strict=True):
+                replies[at] = part
         appended = house.take()
         if appended:
             await self.in_turn(lambda: storage.commit(appended))
@@ -165,6 +180,17 @@ def _answer(group: Waiting, replies: Sequence[Any]) -> None:
             future.set_exception(reply)
         else:
             future.set_result(reply)
+
+
+def _parts(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
+    """What each of several commands that were done together is told."""
+    if len(sizes) == 1 or isinstance(reply, Refused):
+        yield from [reply] * len(sizes)
+        return
+    start = 0
+    for size in sizes:
+        yield reply[start : start + size]
+        start += size
 
 
 def _reply(command: Command, house: House, known: Known, now: int) -> Any:  # noqa: ANN401

@@ -20,7 +20,8 @@ from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.session import ONE, checked_seed
+from cloneproof.mechanisms.level import ONE
+from cloneproof.mechanisms.session import checked_seed
 from cloneproof.randomness import substream, uniform
 
 MAKE, SELECT, UPDATE = range(3)

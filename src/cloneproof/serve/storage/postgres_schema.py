@@ -39,6 +39,7 @@ MIGRATIONS: Final = (
         revoked boolean NOT NULL
     );
     """,
+    "DELETE FROM cloneproof.snapshots;",  # snapshots of version 2
 )
 
 

@@ -29,6 +29,7 @@ MIGRATIONS: Final = (
         revoked INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    "DELETE FROM snapshots;",  # snapshots of version 2
 )
 
 
