@@ -65,7 +65,10 @@ class Generations:
         marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
         for positions in _probes(values):
             marked[positions] = 1
-        self._filters[-1] |= marked.astype(np.uint64) << np.uint64(at)
+        words, bit = self._filters[-1], np.uint64(1 << at)
+        for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
+            part = slice(start, start + ENTRIES_PER_GENERATION)
+            words[part] |= marked[part] * bit
         self.count += 1
 
     def find(self, values: Words) -> Iterator[tuple[int, int]]:
