@@ -1,9 +1,9 @@
 """The live market under load: calls per second, latency at half of the bar, memory, and the time of a start.
 
 `python benchmarks/serve.py` takes about a minute; `--long` does ten million decisions and their rewards instead, for
-memory and start-up. The load generator runs on the same machine, in this process: raw sockets, keep-alive, requests made
-beforehand. `--postgres` measures two service processes, on a server of the tests' package that waits for the disk, or
-on the empty database whose address is given. Decisions are made in the award phase; `--mechanism ucb1` and the like
+memory and start-up. The load generator runs on the same machine, in this process: raw sockets, keep-alive, requests
+made beforehand. `--postgres` measures two service processes, on a server of the tests' package that waits for the disk,
+or on the empty database whose address is given. Decisions are made in the award phase; `--mechanism ucb1` and the like
 measure others.
 """
 
@@ -289,7 +289,7 @@ def long(services: list[Service], decisions: int) -> None:
     """Many decisions and rewards: memory and speed on the way, and starts when half of them and when all are made."""
     market, step = "/v1/markets/m", max(BATCH, decisions // 20)
     table = new_table(f"{decisions:,} decisions and their rewards", "decisions", "MB", "decisions/s", "rewards/s",
-                      "start after kill -9, s", "after an orderly stop, s")  # fmt: skip
+                      "start after kill, s", "after a stop, s")  # fmt: skip
     for done in range(step, decisions + 1, step):
         first = WARM_UP + done - step + 1
         _, made, _ = measured(services, "", batched(requests(step)), 4, f"{market}/decisions/batch")

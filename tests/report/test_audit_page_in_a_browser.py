@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
+from audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
 from browser import printed, shown, sticking_out, visit
 from cloneproof.report.audit_page import write_audit_page
+from cloneproof.report.past_page import write_past_page
 
 AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "undecided": undecided_audit}
 
@@ -16,6 +17,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
         write_audit_page(audit(), folder / f"{verdict}.html")
+    write_past_page(season_audit(), "season 2 of feed", [("decisions", "3,000")], folder / "season.html")
     return folder
 
 
@@ -32,6 +34,17 @@ def test_a_page_opens_without_a_complaint_and_fits(browser, pages, verdict, widt
         assert seen.page.locator("h1").inner_text().lower() == verdict
         boxes = [one.bounding_box() for one in seen.page.locator("figure svg:visible").all()]
         assert all(box["width"] > 0.8 * min(width, 720) - 60 and box["height"] > 100 for box in boxes)
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_page_of_a_season_opens_without_a_complaint_and_fits(browser, pages, width):
+    with visit(browser, (pages / "season.html").as_uri(), width) as seen:
+        assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
+        assert shown(seen.page, "figure svg") == seen.page.locator("figure").count() >= 2
+        edge = seen.page.locator("main").bounding_box()
+        tables = [one.bounding_box() for one in seen.page.locator("table").all()]
+        assert len(tables) >= 3
+        assert all(box["x"] + box["width"] <= edge["x"] + edge["width"] for box in tables)
 
 
 def test_a_page_prints(browser, pages, tmp_path):

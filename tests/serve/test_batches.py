@@ -5,10 +5,14 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloneproof.serve.commands import Decide, Do, Reward, Settle, merged
+from cloneproof.serve.commands import Do
+from cloneproof.serve.decide import Decide
 from cloneproof.serve.entries import decode
+from cloneproof.serve.grouping import group_size, merged
 from cloneproof.serve.house import House
 from cloneproof.serve.messages import RewardItem
+from cloneproof.serve.reward import Reward
+from cloneproof.serve.settle import Settle
 from serve_support import spec
 
 REQUESTS = st.lists(st.sampled_from([f"r{n}" for n in range(60)]), min_size=1, max_size=20)
@@ -100,6 +104,13 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
         (elsewhere, [1]),
         (act, [3]),
     ]
+
+
+def test_a_group_is_bounded_in_items_and_never_empty():
+    batch = Decide("m", [f"r{n}" for n in range(1000)])
+    assert group_size([batch] * 30) == 10
+    assert group_size([Decide("m", [f"r{n}" for n in range(20_000)]), batch]) == 1
+    assert group_size([Do(lambda house, now: None)] * 512) == 512
 
 
 def test_a_reward_that_comes_with_the_settlement_is_late():

@@ -5,9 +5,11 @@ import sqlite3
 
 import pytest
 
+import cloneproof as cp
 from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
-from cloneproof.serve.history import read_season
+from cloneproof.serve.history import read_season, season_of
+from cloneproof.serve.storage.postgres import PostgresStorage
 from serve_support import Desk, open_market, sqlite
 
 MARKET = "/v1/markets/feed"
@@ -24,12 +26,10 @@ def rewarded(desk, name, decision, value):
     return reply.json()["result"]
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """Two seasons: the first with a default, a late reward and one that never came; ana-1 copies ana-0."""
-    path = tmp_path_factory.mktemp("ledger") / "market.db"
+def two_seasons(storage):
+    """The first with a default, a late reward and one that never came; ana-1 copies ana-0. The rewards by arm."""
     means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
-    with Desk(sqlite(path)) as desk:
+    with Desk(storage) as desk:
         open_market(desk, {"ana": 2, "bo": 1}, horizon=60, wait_seconds=10, default_reward=1.0)
         late, never = served(desk, "late")["decision"], served(desk, "never")["decision"]
         desk.clock.now += 60_000
@@ -56,7 +56,21 @@ def place(tmp_path_factory):
         assert rewarded(desk, "late", late, 0.0) == "late"  # in season 2, of season 1
         model[1, arm].append(0.0)
         assert never == late + 1
-    return str(path), model
+    return model
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "market.db"
+    return str(path), two_seasons(sqlite(path))
+
+
+@pytest.fixture(scope="module")
+def address(server):
+    """The same seasons in a PostgreSQL database."""
+    made = server.new_database()
+    two_seasons(PostgresStorage(made))
+    return made
 
 
 @pytest.mark.parametrize("season", [1, 2])
@@ -118,6 +132,92 @@ def test_the_command_line(place, capsys, monkeypatch):
     table = capsys.readouterr().out
     assert max(map(len, table.splitlines())) <= 100
     assert all(words in table for words in ("Fitted priors", "ana-0 and ana-1", "Prior odds of a copy: 0.5", "Scope"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict", "said"),
+    [
+        (["--opponents", "any"], "exploitable", "is about the fitted market"),
+        (["--opponents", "any", "--season", "1", "--agent", "bo"], "clone-proof", "is about the fitted market"),
+        ([], "undecided", "is not written: 'undecided' claims nothing"),
+        (["--agent", "bo"], None, "audit with opponents='any'"),
+    ],
+)
+def test_a_certificate_of_the_fitted_market(place, asked, verdict, said, tmp_path, capsys, monkeypatch):
+    """Where the audit's own verdict has one; it passes the independent checker."""
+    target = tmp_path / "certificate.json"
+    code = run(
+        monkeypatch, "--from-ledger", place[0], "--max-copies", "2", "--json", "--certificate", str(target), *asked
+    )
+    output = capsys.readouterr()
+    assert said in output.err
+    assert code == {"clone-proof": 0, "exploitable": 1, "undecided": 3, None: 2}[verdict]
+    assert target.exists() == (verdict in ("clone-proof", "exploitable"))
+    if target.exists():
+        found = cp.verify(target)
+        assert (found.accepted, json.loads(target.read_text())["verdict"]) == (True, verdict)
+
+
+def test_a_page_of_the_season(place, tmp_path, capsys, monkeypatch):
+    target = tmp_path / "season.html"
+    asked = ["--from-ledger", place[0], "--max-copies", "2"]
+    assert run(monkeypatch, *asked, "--html", str(target)) == 3
+    page = target.read_text()
+    assert all(words in page for words in ("<b>season 2 of feed</b>", "Which arms may be copies", "ana-1: "))
+    assert run(monkeypatch, *asked, "--html", str(tmp_path / "missing" / "season.html")) == 2
+    assert "expected a folder to write" in capsys.readouterr().err
+
+
+def audited(monkeypatch, capsys, place, *more):
+    """The audit as data, without the seconds that it took."""
+    code = run(monkeypatch, "--from-ledger", place, "--max-copies", "2", "--json", *more)
+    data = json.loads(capsys.readouterr().out)
+    del data["audit"]["seconds"]
+    return code, data
+
+
+def test_on_postgres_it_is_the_same_audit(place, address, capsys, monkeypatch):
+    for season in (1, 2):
+        assert read_season(address, "feed", season) == read_season(place[0], "feed", season)
+    found = audited(monkeypatch, capsys, address)
+    assert found == audited(monkeypatch, capsys, place[0])
+    assert found != audited(monkeypatch, capsys, place[0], "--season", "1")
+
+
+def test_on_postgres_it_reads_one_moment(address, monkeypatch):
+    """Rewards that arrive while it reads are not in it."""
+    before = read_season(address)
+
+    def while_they_write(entries, season):
+        with Desk(PostgresStorage(address)) as desk:
+            for number in range(5):
+                name = f"meanwhile-{season}-{number}"
+                rewarded(desk, name, served(desk, name)["decision"], 1.0)
+        return season_of(entries, season)
+
+    monkeypatch.setattr("cloneproof.serve.history.season_of", while_they_write)
+    assert read_season(address, season=2) == before
+    monkeypatch.undo()
+    after = read_season(address)
+    assert sum(arm.rewards for arm in after.arms) == sum(arm.rewards for arm in before.arms) + 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--market", "fed"], "did you mean 'feed'"),
+        (["--season", "7"], "season from 1 to 2"),
+        (["another database"], "cannot open postgresql://"),
+    ],
+)
+def test_on_postgres_errors_are_one_sentence_without_the_password(address, arguments, words, capsys, monkeypatch):
+    secret = address.replace("postgres@", "postgres:secret@")
+    if arguments[0] == "another database":
+        secret, arguments = secret.replace("/market", "/nothing"), []
+    assert run(monkeypatch, "--from-ledger", secret, *arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert "secret" not in said
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """The page in a real browser: by keyboard, on a desk and on a phone; what it shows is what the API says."""
 
+import json
 import math
 from typing import NamedTuple
 
 import httpx
+import numpy as np
 import pytest
+from confidence_sequences import ever_wrong, formula, most_wrong, seen_wrong
+from scipy.stats import binom
 
 from browser import shown, sticking_out, visit
 from cloneproof.serve import calls
@@ -99,9 +103,12 @@ def test_a_copys_worth_by_keyboard(browser, served):
         page.keyboard.press("ArrowRight")
         assert shown(page, "#fitted") == 1
         assert shown(page, "#belief") == 0
+        page.select_option("#whose", "")
         with page.expect_response("**/what-if", timeout=120_000) as reply:
             page.keyboard.press("Enter")
         page.wait_for_selector("#answer table", timeout=60_000)
+        best = page.locator("#answer table").first.locator("tbody th").all_text_contents()
+        assert sorted(best) == sorted(ARMS)
         pairs = reply.value.json()["pairs"]
         assert {pair["agent"] for pair in pairs} == {"ana", "mallory"}
         assert pairs[0]["arms"][0] in page.text_content("#answer")
@@ -136,12 +143,48 @@ def test_a_foreign_script_does_not_run(browser, served):
         assert all("Content Security Policy" in one for one in seen.complaints)
 
 
-def test_intervals_are_the_confidence_sequence(browser, served):
+LAST = 100_000
+
+
+@pytest.fixture(scope="module")
+def half(browser, served):
+    """The half-widths that the page itself computes, of rewards in [0, 1], after 1, 2, .., LAST of them."""
     with visit(browser, served.address) as seen:
-        for rewards in (1, 7, 1000):
-            got = seen.page.evaluate(f"import('/page.js').then((page) => page.halfWidth({rewards}, 0.5))")
-            loglog = max(0.0, math.log(max(1.0, math.log(2 * rewards))))
-            assert got == pytest.approx(0.85 * math.sqrt((loglog + 0.72 * math.log(10.4 / 0.05)) / rewards))
+        asked = f"(page) => JSON.stringify(Array.from({{length: {LAST}}}, (_, k) => page.halfWidth(k + 1, 0.5)))"
+        return np.array(json.loads(seen.page.evaluate(f"import('/page.js').then({asked})")))
+
+
+def test_intervals_are_the_confidence_sequence(half):
+    np.testing.assert_allclose(half, formula(LAST, 0.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("chance", "last"), [(0.5, 30_000), (0.1, 10_000), (0.97, 10_000)])
+def test_intervals_of_binary_rewards_hold_at_all_times(half, chance, last):
+    """Exactly, not by sampling; what would do for a single look is wrong at some time more often than not."""
+    assert ever_wrong(chance, half[:last]) <= 0.05
+    assert ever_wrong(chance, 1.96 * math.sqrt(chance * (1 - chance)) / np.sqrt(np.arange(1, 3001))) > 0.4
+
+
+@pytest.mark.parametrize("law", ["uniform", "beta", "binary"])
+def test_intervals_hold_at_all_times_in_simulation(half, law):
+    """Right with a probability of 95 % or more, they fail this once in a million."""
+    random, runs, last = np.random.default_rng(5), 400, 5000
+    draw, mean = {
+        "uniform": (random.random, 0.5),
+        "beta": (lambda size: random.beta(0.2, 0.6, size), 0.25),
+        "binary": (lambda size: random.random(size) < 0.3, 0.3),
+    }[law]
+    assert seen_wrong(draw, mean, half[:last], runs) <= most_wrong(0.05, runs)
+    assert seen_wrong(draw, mean, 0.3 * half[:last], runs) > most_wrong(0.05, runs)
+
+
+def test_the_simulation_agrees_with_the_exact_law():
+    """On an interval that is often wrong: for a single look, at one of 300."""
+    random, half, runs = np.random.default_rng(6), 0.98 / np.sqrt(np.arange(1, 301)), 4000
+    exact = ever_wrong(0.5, half)
+    found = seen_wrong(lambda size: random.random(size) < 0.5, 0.5, half, runs)
+    assert 0.2 < exact < 0.6
+    assert binom.isf(1 - 5e-7, runs, exact) <= found <= binom.isf(5e-7, runs, exact)
 
 
 def test_its_files_have_strict_headers(served):

@@ -18,12 +18,13 @@ from msgspec.structs import replace
 
 from cloneproof.mechanisms import session
 from cloneproof.mechanisms.level import ticks
-from cloneproof.serve import commands
+from cloneproof.serve.decide import Decide
 from cloneproof.serve.ledger import payment
 from cloneproof.serve.market_engine import MarketEngine
 from cloneproof.serve.protocol import made_mechanism
 from cloneproof.serve.registry import Registry
 from cloneproof.serve.replay import Misfit, replayed
+from cloneproof.serve.reward import Reward
 from cloneproof.serve.storage import MemoryStorage
 from serve_support import Clock, Desk, spec, sqlite
 
@@ -246,16 +247,17 @@ def test_the_api_is_the_model(machine):
 
 
 def no_old_entries(monkeypatch):
-    monkeypatch.setattr(commands.Decide, "wanted", lambda self, house: None)
+    monkeypatch.setattr(Decide, "wanted", lambda self, house: None)
 
 
 def events_only_inside_a_decision(monkeypatch):
-    real = commands._rewarded
+    real = Reward.run
 
-    def broken(market, item, seen, now):
-        return real(market, replace(item, event_id=f"{item.event_id} {item.decision}"), seen, now)
+    def broken(self, house, known, now):
+        items = [replace(item, event_id=f"{item.event_id} {item.decision}") for item in self.items]
+        return real(Reward(self.market, items), house, known, now)
 
-    monkeypatch.setattr(commands, "_rewarded", broken)
+    monkeypatch.setattr(Reward, "run", broken)
 
 
 def late_rewards_pay(monkeypatch):

@@ -2,13 +2,17 @@
 
 import asyncio
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
-from cloneproof.serve.questions import Task, WhatIf
-from cloneproof.serve.what_if import answer
+from cloneproof.serve.http import what_if as route
+from cloneproof.serve.protocol import Refused
+from cloneproof.serve.questions import Belief, Task, WhatIf
+from cloneproof.serve.what_if import _past_view, answer
 from serve_support import Desk, open_market, spec
 
 PATH = "/v1/markets/feed/what-if"
@@ -82,6 +86,51 @@ def test_what_the_audit_refuses_is_told(desk):
     assert reply.status_code == 422
     assert reply.json()["error"] == "no_answer"
     assert "nobody" in reply.json()["message"]
+
+
+def test_what_there_was_no_time_for_is_named():
+    arms = [ArmRewards(agent, f"{agent}-{arm}", 50, 0.3) for agent in ("ana", "bo", "cy") for arm in range(2)]
+    machine = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
+    past = audit_past(arms, machine, 40, odds=0.1, atoms=2, max_copies=2)
+    some = replace(past, best={past.audit.worst.agent: past.audit.worst})
+    left = sorted({"ana", "bo", "cy"} - set(some.best))
+    assert f"Not looked at, for want of time: {', '.join(left)}." in _past_view(some, None).notes[0]
+    assert not any(
+        "Not looked at" in note for view in (_past_view(past, None), _past_view(some, "bo")) for note in view.notes
+    )
+    shown = _past_view(past, None).deviations
+    assert [(one.agent, tuple(one.copies)) for one in shown[:3]] == [(a, one.copies) for a, one in past.best.items()]
+
+
+def test_a_draft_comes_first_and_is_the_same_but_for_the_proof():
+    drafts = []
+    asked = WhatIf(Belief(0.2, 0.8, 0.5, originals=2, agents=2), max_copies=2)
+    terms = spec(horizon=400, parameters={"agent_rounds": 12, "arm_rounds": 4})
+    found = answer(Task(terms, asked, [], 60.0), drafts.append)
+    (draft,) = drafts
+    assert (draft.worst.certainty, found.worst.certainty) == ("estimated", "proven")
+    assert (draft.verdict, draft.worst.copies) == (found.verdict, found.worst.copies)
+    assert draft.worst.gain == pytest.approx(found.worst.gain, abs=1e-9)
+    assert "no time" in draft.notes[0]
+    assert found.notes == []
+
+
+def test_when_the_time_is_over_the_draft_is_the_answer(tmp_path, monkeypatch):
+    """The last whole line; what was only begun is not taken for an answer, and a process that fails is not one."""
+    script = tmp_path / "audits"
+    monkeypatch.setattr(route, "sys", SimpleNamespace(executable=str(script)))
+
+    def asked(text, seconds):
+        script.write_text(f"#!/bin/sh\n{text}\n")
+        script.chmod(0o755)
+        return asyncio.run(route._asked(b"{}", seconds))
+
+    assert asked("echo draft; printf begun; exec sleep 60", 2.0) == b"draft\n"
+    assert asked("echo draft; echo done", 60) == b"done\n"
+    with pytest.raises(Refused, match="the audit takes more than"):
+        asked("printf begun; exec sleep 60", 0.1)
+    with pytest.raises(RuntimeError, match="ended with 3"):
+        asked("echo draft; exit 3", 60)
 
 
 def test_too_long_is_stopped_and_only_one_runs(desk):

@@ -44,7 +44,11 @@ def audit(
         str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
     ] = None,
     from_ledger: Annotated[
-        str | None, typer.Option(metavar="DB", help="Instead of a market file: a season of a service, priors fitted.")
+        str | None,
+        typer.Option(
+            metavar="DB",
+            help="Instead of a market file: a season of a service (file or postgresql://..), priors fitted.",
+        ),
     ] = None,
     market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
     season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
@@ -56,24 +60,24 @@ def audit(
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
-    if from_ledger is not None:
-        if any((market_file, mechanism, settings, horizons, html, certificate)) or opponents != "market":
-            raise CloneproofError(
-                "expected --from-ledger with none of MARKET.toml, --mechanism, --set, --horizons, --opponents, --html, "
-                "--certificate, since the ledger has the market; leave them out"
-            )
-        from cloneproof.cli.audit_ledger import audit_ledger
-
-        limits: dict[str, Any] = {"withhold": withhold, "tolerance": tolerance, "split": split, "copy_cost": copy_cost}
-        limits |= {"budget_seconds": budget, "runs": runs, "seed": seed}
-        raise typer.Exit(
-            EXIT[audit_ledger(from_ledger, market_name, season, agent, max_copies, copy_odds, atoms, as_json, limits)]
-        )
-    if market_file is None or mechanism is None:
-        raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
     for path in (html, certificate):
         if path is not None:
             check_place(path)  # before the work, not after it
+    if from_ledger is not None:
+        if any((market_file, mechanism, settings, horizons)):
+            raise CloneproofError(
+                "expected --from-ledger with none of MARKET.toml, --mechanism, --set and --horizons, since the ledger "
+                "has the market; leave them out"
+            )
+        from cloneproof.cli.audit_ledger import audit_ledger
+
+        search: dict[str, Any] = {"agent": agent, "max_copies": max_copies, "odds": copy_odds, "atoms": atoms}
+        search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
+        search |= {"copy_cost": copy_cost, "budget_seconds": budget, "runs": runs, "seed": seed}
+        verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
+        raise typer.Exit(EXIT[verdict])
+    if market_file is None or mechanism is None:
+        raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
     market = load_market(market_file)
     with progress_bar() as bar:
         task = bar.add_task(f"auditing {mechanism}", total=None)
@@ -98,7 +102,7 @@ def audit(
     else:
         show(found, f"{mechanism} on {market_file}")
     if certificate is not None:
-        _write_certificate(found, certificate)
+        write_certificate_of(found, certificate)
     if html is not None:
         from cloneproof.report.audit_page import write_audit_page  # late: drawing takes a second to load
 
@@ -106,7 +110,7 @@ def audit(
     raise typer.Exit(EXIT[found.verdict])
 
 
-def _write_certificate(found: Audit, path: str) -> None:
+def write_certificate_of(found: Audit, path: str) -> bool:
     """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
     if found.samples and found.worst.gain.kind != "proven":
         from cloneproof.analysis.replay import write_replay
@@ -115,10 +119,12 @@ def _write_certificate(found: Audit, path: str) -> None:
         note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
     elif found.verdict == "undecided":
         note(f"{path} is not written: 'undecided' claims nothing that could be certified")
+        return False
     else:
         from cloneproof.analysis.certificate import write_certificate
 
         write_certificate(found, path)
+    return True
 
 
 def show(found: Audit, title: str) -> None:

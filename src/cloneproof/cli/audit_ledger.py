@@ -8,8 +8,8 @@ from typing import Any
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.history import PastAudit, audit_past
 from cloneproof.analysis.history.pairs import Pair
-from cloneproof.cli.audit import MOST_ROWS, as_data, show, witness_data
-from cloneproof.cli.output import new_table, print_json, print_table
+from cloneproof.cli.audit import MOST_ROWS, as_data, show, witness_data, write_certificate_of
+from cloneproof.cli.output import new_table, note, print_json, print_table
 from cloneproof.cli.serve import service_package
 
 
@@ -17,11 +17,9 @@ def audit_ledger(
     place: str,
     market: str | None,
     season: int | None,
-    agent: str | None,
-    max_copies: int,
-    odds: float,
-    atoms: int,
     as_json: bool,
+    html: str | None,
+    certificate: str | None,
     search: dict[str, Any],
 ) -> Verdict:
     """Read a season, fit its priors, audit it, show it; the verdict on the fitted market."""
@@ -31,18 +29,7 @@ def audit_ledger(
 
     read = read_season(place, market, season)
     spec = read.spec
-    past = audit_past(
-        read.arms,
-        made_mechanism(spec),
-        spec.horizon,
-        spec.share,
-        spec.family,
-        odds,
-        atoms,
-        agent,
-        max_copies,
-        **search,
-    )
+    past = audit_past(read.arms, made_mechanism(spec), spec.horizon, spec.share, spec.family, **search)
     what = {
         "market": spec.market, "season": read.season, "state": read.state,
         "decisions": read.decisions, "rewards": sum(arm.rewards for arm in read.arms), "missing": read.missing,
@@ -51,6 +38,13 @@ def audit_ledger(
         print_json(what | past_data(past))
     else:
         _show(past, what)
+    if certificate is not None and write_certificate_of(past.audit, certificate):
+        note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
+    if html is not None:
+        from cloneproof.report.past_page import write_past_page  # late: drawing takes a second to load
+
+        facts = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in what.items()]
+        write_past_page(past, f"season {read.season} of {spec.market}", facts, html)
     return past.audit.verdict
 
 

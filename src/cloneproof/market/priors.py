@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Protocol
 
-from scipy.special import betaincinv
+import scipy
 
 from cloneproof.checks import real, whole
 from cloneproof.errors import MarketError, brief, did_you_mean
@@ -208,7 +208,7 @@ class Beta:
         return None
 
     def quantile(self, u: float) -> float:
-        return float(betaincinv(self.a, self.b, u))
+        return float(scipy.special.betaincinv(self.a, self.b, u))
 
     def to_dict(self) -> dict[str, object]:
         return {"beta": [self.a, self.b]}

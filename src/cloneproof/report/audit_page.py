@@ -25,7 +25,11 @@ PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
 
 def write_audit_page(audit: Audit, path: str | Path) -> None:
     """Write the page, whole or not at all."""
-    text = audit_page(audit)
+    write_page(audit_page(audit), path)
+
+
+def write_page(text: str, path: str | Path) -> None:
+    """Write a page, whole or not at all."""
     try:
         write_whole(path, text)
     except OSError as problem:
@@ -34,10 +38,10 @@ def write_audit_page(audit: Audit, path: str | Path) -> None:
 
 def audit_page(audit: Audit) -> str:
     """The page as text: the same audit, the same text."""
-    return rendered("audit_page.html", _facts(audit))
+    return rendered("audit_page.html", audit_facts(audit))
 
 
-def _facts(audit: Audit) -> dict[str, Any]:
+def audit_facts(audit: Audit) -> dict[str, Any]:
     """All that the template says, as text and pairs of text."""
     worst = audit.worst
     return {

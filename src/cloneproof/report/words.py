@@ -160,11 +160,14 @@ def verdict_sentence(audit: Audit) -> str:
             f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
             f"({percent(worst)})."
         )
-    most = max(worst.gain.high, 0.0)
+    most = worst.gain.high
     relative = f" ({number(100 * most / worst.honest.value)}{NARROW}%)" if worst.honest.value > 0 else ""
+    among = f"a gain of up to {number(most)}{relative} for {name} is not ruled out." if most > 0 else (
+        "no copies pay, but not everything could be tried."
+    )  # fmt: skip
     return (
         f"No attack was proven{' beyond the tolerance' if tolerance else ''}, and honesty was not proven best: "
-        f"among what was tried, a gain of up to {number(most)}{relative} for {name} is not ruled out."
+        f"among what was tried, {among}"
     )
 
 

@@ -6,14 +6,12 @@ reward of the arm and is left out; that is fair where whether a reward comes doe
 
 from __future__ import annotations
 
-import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cloneproof.analysis.history import ArmRewards
-from cloneproof.errors import did_you_mean
 from cloneproof.mechanisms.level import TICK_BITS, ticks
 from cloneproof.serve.entries import (
     ArmRegistered,
@@ -28,8 +26,9 @@ from cloneproof.serve.entries import (
     Started,
 )
 from cloneproof.serve.protocol import MarketSpec, ServeError
-from cloneproof.serve.reading import open_for_reading, stored_lines
+from cloneproof.serve.reading import known, ledgers
 from cloneproof.serve.replay import chained
+from cloneproof.serve.storage import shown
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,12 @@ class Season:
 
 
 def read_season(place: str, market: str | None = None, season: int | None = None) -> Season:
-    """One season of one market of a service's file; the only market and the last started season if not named."""
-    connection = open_for_reading(place)
-    try:
-        connection.execute("BEGIN")  # one state of the file, also while it is served
-        numbers = {name: number for number, name in connection.execute("SELECT number, name FROM markets")}
-        if market is None and len(numbers) != 1:
-            raise ServeError(f"expected --market, since {place!r} has {sorted(numbers) or 'none yet'}; name one")
-        name = market if market is not None else next(iter(numbers))
-        if name not in numbers:
-            raise ServeError(f"no market {name!r} in {place!r}; {did_you_mean(name, numbers)}it has {sorted(numbers)}")
-        return season_of((entry for _, entry in chained(stored_lines(connection, numbers[name]))), season)
-    except sqlite3.DatabaseError as problem:
-        raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
-    finally:
-        connection.close()
+    """One season of one market of a file or a database; the only market and the last started season if not named."""
+    with ledgers(place) as found:
+        if market is None and len(found) != 1:
+            raise ServeError(f"expected --market, since {shown(place)!r} has {sorted(found) or 'none yet'}; name one")
+        name = next(iter(found)) if market is None else known(place, market, found)
+        return season_of((entry for _, entry in chained(found[name])), season)
 
 
 def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:

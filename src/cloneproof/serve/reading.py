@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -41,11 +41,16 @@ class Finding:
 def replay_all(place: str, market: str | None = None) -> list[Finding]:
     """Replay one market of a file or a database, or all of them."""
     with ledgers(place) as found:
-        if market is not None and market not in found:
-            raise ServeError(
-                f"no market {market!r} in {shown(place)!r}; {did_you_mean(market, found)}it has {sorted(found)}"
-            )
-        return [replay_one(name, found[name]) for name in ([market] if market is not None else found)]
+        return [replay_one(name, found[name]) for name in (found if market is None else [known(place, market, found)])]
+
+
+def known(place: str, market: str, found: Collection[str]) -> str:
+    """The market, if it is among those found at the place."""
+    if market not in found:
+        raise ServeError(
+            f"no market {market!r} in {shown(place)!r}; {did_you_mean(market, found)}it has {sorted(found)}"
+        )
+    return market
 
 
 def replay_one(name: str, lines: Lines) -> Finding:

@@ -1,7 +1,9 @@
 """What would a copy earn? The audit of a market's own mechanism, under a prior that is given or fitted to the season.
 
 The service runs this file in a process of its own (`python -m cloneproof.serve.what_if`, a task on stdin, an answer on
-stdout), below its own priority and for a limited time: an audit is seconds of work, a decision microseconds.
+stdout), below its own priority and for a limited time: an audit is seconds of work, a decision microseconds. An answer
+is a line; where the best deviation found is yet to be enclosed in ball arithmetic, what is known comes as a line before
+it, for the case that the time is over by then.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.history import ArmRewards, audit_past
+from cloneproof.analysis.history import ArmRewards, PastAudit, audit_past
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.serve.protocol import MarketSpec, made_mechanism
@@ -25,8 +28,8 @@ _MOST_SHOWN = 200
 _ATOMS = 2  # of a fitted prior: somebody is waiting
 
 
-def answer(task: Task) -> WhatIfView:
-    """Audit the market of a task.
+def answer(task: Task, draft: Callable[[WhatIfView], None] | None = None) -> WhatIfView:
+    """Audit the market of a task; `draft` is called with what is known before the best deviation is proven.
 
     >>> from cloneproof.serve.questions import WhatIf
     >>> spec = MarketSpec(market="feed", mechanism="ucb1", horizon=7)
@@ -37,25 +40,26 @@ def answer(task: Task) -> WhatIfView:
     """
     spec, asked = task.spec, task.question
     horizon = spec.horizon if asked.horizon is None else asked.horizon
-    machine, limits = made_mechanism(spec), {"budget_seconds": task.seconds}
-    if asked.belief is None:
-        arms = [ArmRewards(*arm) for arm in task.arms]
-        past = audit_past(
-            arms,
-            machine,
-            horizon,
-            spec.share,
-            spec.family,
-            asked.copy_odds,
-            atoms=_ATOMS,
-            agent=asked.agent,
-            max_copies=asked.max_copies,
-            **limits,
-        )
-        pairs = [PairView(one.agent, one.arms, one.probability, one.bayes_factor) for one in past.pairs]
-        return _view(past.audit, pairs[:_MOST_SHOWN], [f"Assumed: {past.assumed}."])
-    market = _believed(asked.belief, horizon, spec)
-    return _view(audit(market, machine, "agent 1", asked.max_copies, **limits), [], [])  # type: ignore[arg-type]
+    machine = made_mechanism(spec)
+    limits: dict[str, Any] = {"max_copies": asked.max_copies, "budget_seconds": task.seconds}
+    if asked.belief is not None:
+        market = _believed(asked.belief, horizon, spec)
+        early = None if draft is None else (lambda found: draft(_view(found)))
+        return _view(audit(market, machine, "agent 1", draft=early, **limits))
+    limits |= {"odds": asked.copy_odds, "atoms": _ATOMS, "agent": asked.agent}
+    seen = [ArmRewards(*arm) for arm in task.arms]
+    early_past = None if draft is None else (lambda past: draft(_past_view(past, asked.agent)))
+    past = audit_past(seen, machine, horizon, spec.share, spec.family, draft=early_past, **limits)
+    return _past_view(past, asked.agent)
+
+
+def _past_view(past: PastAudit, agent: str | None) -> WhatIfView:
+    """The answer under fitted priors: it names the agents for whom there was no time."""
+    pairs = [PairView(one.agent, one.arms, one.probability, one.bayes_factor) for one in past.pairs]
+    missed = [] if agent is not None else [one.name for one in past.audit.market.agents if one.name not in past.best]
+    words = f"Not looked at, for want of time: {', '.join(missed)}. Ask about one of them."
+    notes = [words] * bool(missed) + [f"Assumed: {past.assumed}."]
+    return _view(past.audit, past.best.values(), pairs[:_MOST_SHOWN], notes)
 
 
 def _believed(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
@@ -69,16 +73,20 @@ def _believed(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
     return Market(agents, horizon, spec.share, "bernoulli" if spec.rewards is None else spec.rewards)
 
 
-def _view(found: Audit, pairs: list[PairView], notes: list[str]) -> WhatIfView:
-    order = sorted(found.tried, key=lambda one: (sum(one.copies), one.copies))
+def _view(
+    found: Audit, best: Iterable[Witness] = (), pairs: Sequence[PairView] = (), notes: Sequence[str] = ()
+) -> WhatIfView:
+    """The best of each agent first, then those of the worst agent, then the others, the fewest entries first."""
+    order = sorted(found.tried, key=lambda one: (one.agent != found.worst.agent, sum(one.copies), one.copies))
+    shown = {(one.agent, one.copies): _deviation(one) for one in [*best, *order]}
     return WhatIfView(
         found.verdict,
         found.scope,
         found.worst.horizon,
         _deviation(found.worst),
-        [_deviation(one) for one in order[:_MOST_SHOWN]],
+        list(shown.values())[:_MOST_SHOWN],
         [PriorView(one.name, one.count, list(one.priors[0].atoms or ())) for one in found.market.agents],
-        pairs,
+        list(pairs),
         [*found.notes, *notes],
         found.seconds,
     )
@@ -92,15 +100,18 @@ def _deviation(one: Witness) -> Deviation:
 
 
 def main() -> None:
-    """One task from stdin, one answer to stdout."""
+    """One task from stdin; answers to stdout, a line each, of which the last counts."""
     os.nice(10)
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    reply: Any
     try:
-        reply = answer(task)
+        _say(answer(task, _say))
     except CloneproofError as problem:
-        reply = Failed(str(problem))
-    sys.stdout.buffer.write(msgspec.json.encode(reply))
+        _say(Failed(str(problem)))
+
+
+def _say(reply: WhatIfView | Failed) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

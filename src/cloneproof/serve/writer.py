@@ -10,20 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
 from typing import Any, Final
 
-from cloneproof.serve.commands import Command, merged
+from cloneproof.serve.commands import Command
+from cloneproof.serve.grouping import MOST_IN_A_GROUP, group_size, merged, parts
 from cloneproof.serve.house import House, Known
 from cloneproof.serve.protocol import Refused
 from cloneproof.serve.storage.interface import Storage
 
-MOST_IN_A_GROUP: Final = 512
-MOST_ITEMS_IN_A_GROUP: Final = 10_000  # so that a group of large batches does not keep others waiting
 MOST_WAITING: Final = 20_000
 _TICK: Final = 1.0  # seconds between looks at wait windows where nobody asks for anything
 
@@ -107,8 +104,7 @@ class Writer:
 
     def _next_group(self) -> Waiting:
         """Who has waited longest, until there are enough of them."""
-        items = list(accumulate(command.size for command, _ in self._waiting[:MOST_IN_A_GROUP]))
-        enough = max(1, bisect_right(items, MOST_ITEMS_IN_A_GROUP))
+        enough = group_size([command for command, _ in self._waiting[:MOST_IN_A_GROUP]])
         group, self._waiting = self._waiting[:enough], self._waiting[enough:]
         return group
 
@@ -121,7 +117,7 @@ class Writer:
         replies: list[Any] = [None] * len(group)
         for command, positions in commands:
             reply = _reply(command, house, known, now)
-            for at, part in zip(positions, _parts(reply, [group[at][0].size for at in positions]), strict=True):
+            for at, part in zip(positions, parts(reply, [group[at][0].size for at in positions]), strict=True):
                 replies[at] = part
         appended = house.take()
         if appended:
@@ -184,17 +180,6 @@ def _answer(group: Waiting, replies: Sequence[Any]) -> None:
             future.set_exception(reply)
         else:
             future.set_result(reply)
-
-
-def _parts(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
-    """What each of several commands that were done together is told."""
-    if len(sizes) == 1 or isinstance(reply, Refused):
-        yield from [reply] * len(sizes)
-        return
-    start = 0
-    for size in sizes:
-        yield reply[start : start + size]
-        start += size
 
 
 def _reply(command: Command, house: House, known: Known, now: int) -> Any:  # noqa: ANN401

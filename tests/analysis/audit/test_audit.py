@@ -2,12 +2,16 @@
 
 import math
 import random
+import time
+from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import api, arguments
+from cloneproof.analysis.audit import api, arguments, exact, question
+from cloneproof.analysis.audit.exact import payoffs
 from cloneproof.analysis.audit.judgement import GUESSED
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -272,6 +276,38 @@ def test_a_spent_budget_is_said():
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=3000)
     found = cp.audit(market, cp.mechanism("h-etc-r", market=market), max_copies=6, budget_seconds=0.05)
     assert "the budget of 0.05 s was spent" in found.scope
+
+
+def test_a_budget_is_shared_among_the_agents(monkeypatch):
+    """Each evaluation takes 1000 s of a clock that the test turns: nobody is left out for coming late."""
+    ahead = [0.0]
+
+    def slow(*what):
+        ahead[0] += 1000.0
+        return payoffs(*what)
+
+    monkeypatch.setattr(question, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + ahead[0]))
+    monkeypatch.setattr(exact, "payoffs", slow)
+    agents = [
+        cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
+    ]
+    machine = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2)
+    found = cp.audit(cp.Market(agents, horizon=200), machine, budget_seconds=8500)
+    assert Counter(one.agent for one in found.tried) == {"a": 3, "b": 3, "c": 3}
+    assert "the budget of 8500 s was spent" in found.scope
+    kinds = {one.gain.kind for one in found.tried if one is not found.worst}
+    assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
+
+
+def test_a_draft_is_the_audit_before_the_proof():
+    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=300)
+    drafts = []
+    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), "ana", draft=drafts.append)
+    (draft,) = drafts
+    assert (draft.verdict, draft.worst.agent, draft.worst.copies) == (found.verdict, "ana", found.worst.copies)
+    assert (draft.worst.gain.kind, found.worst.gain.kind) == ("estimated", "proven")
+    assert "by closed form, in floats" in draft.scope
+    assert "the best and the doubtful ones in balls" in found.scope
 
 
 def test_progress_is_reported():

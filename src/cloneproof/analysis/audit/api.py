@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -34,6 +34,7 @@ from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.session import checked_seed
 
 Opponents = Literal["market", "any"]
+DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
 
 
 def audit(
@@ -51,6 +52,7 @@ def audit(
     runs: int | None = None,
     seed: int = 0,
     progress: Report | None = None,
+    draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
     """Try to game the mechanism; the verdict, the best deviation found, and the scope of both.
 
@@ -60,8 +62,11 @@ def audit(
     tolerance       the gain, relative to the honest payoff, that counts as none
     horizons        "1:500" or a list; a mechanism given as a function of the market is derived anew for each
     withhold, split, copy_cost    deviations that are reported apart, and do not change the verdict
-    budget_seconds, runs, seed    limits of the search; pairs of runs for a candidate and seed, where it samples
+    budget_seconds, runs, seed    limits of the search, a share for each agent; pairs of runs for a candidate and seed,
+                    where it samples
     progress        called with (done, total, what)
+    draft           called with the audit as it stands after an exact search, before the best is enclosed in balls:
+                    for those who cannot wait for that
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
@@ -92,17 +97,24 @@ def audit(
     if honest is None:
         results = sampled_results(question, runs, seed, clock)
     else:
-        results = [_exact(question, name, honest, clock) for name in dict.fromkeys(question.representatives.values())]
+        names = list(dict.fromkeys(question.representatives.values()))
+        results = [_exact(question, name, honest, clock.share(len(names) - k)) for k, name in enumerate(names)]
+        if draft is not None:
+            draft(_concluded(question, _everybodys(question, results), {}, [DRAFT], clock))
         refine(question, results, clock)
         confirm_guesses(question, results, runs, seed, clock)
     apart, notes = deviations_apart(question, results, withhold, split, bool(copy_cost), clock)
-    results = [
+    return _concluded(question, _everybodys(question, results), apart, notes, clock)
+
+
+def _everybodys(question: Question, results: list[Searched]) -> list[Searched]:
+    """The findings for all agents, out of those for one of each kind."""
+    return [
         one if one.agent == name else relabelled(one, name)
         for name, like in question.representatives.items()
         for one in results
         if one.agent == like
     ]
-    return _concluded(question, results, apart, notes, clock)
 
 
 def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], Engine], clock: Clock) -> Searched:

@@ -160,17 +160,18 @@ def _try(question: Question, result: Searched, vector: Vector, clock: Clock) -> 
 def refine(question: Question, results: list[Searched], clock: Clock) -> None:
     """Repeat in balls the best of each agent, and whatever lies too near the tolerance to tell, fewest arms first.
 
-    The best are repeated even where the budget is spent: without them a search would have been for nothing.
+    The best of all is repeated even where the budget is spent: without it a search would have been for nothing.
     """
     every = [(r, one) for r in results for one in r.witnesses if not _needless(question, one)]
     best = [(result, simplest_of(result.witnesses)) for result in results if result.found]
+    best.sort(key=lambda pair: -pair[1].relative_gain)
     unclear = [(result, one) for result, one in every if is_open(one, question.tolerance)]
     wanted = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
-    known: dict[tuple[str, int], Estimate] = {}
+    known: dict[int, dict[str, Estimate]] = {}
     done: set[tuple[str, Vector, int]] = set()
     for number, (result, one) in enumerate(wanted):
         key = (one.agent, one.copies, one.horizon)
-        late = clock.spent and number >= len(best)
+        late = clock.spent and number > 0
         better = None if late or key in done else proven(question, one, known)
         done.add(key)
         if better is not None:
@@ -183,16 +184,18 @@ def _needless(question: Question, one: Witness) -> bool:
     return elementary(one.market, running, question.agent(one.agent)) is not None
 
 
-def proven(question: Question, old: Witness, known: dict[tuple[str, int], Estimate] | None = None) -> Witness | None:
-    """The same deviation with enclosures in ball arithmetic; None where the closed form has none."""
+def proven(question: Question, old: Witness, known: dict[int, dict[str, Estimate]] | None = None) -> Witness | None:
+    """The same deviation with enclosures in ball arithmetic; None where the closed form has none.
+
+    `known` keeps everybody's honest payoffs by horizon, for the next deviation in the same markets.
+    """
     known = {} if known is None else known
     mechanism = question.mechanisms[old.horizon]
     try:
-        if (old.agent, old.horizon) not in known:
-            honest = evaluate(old.market, mechanism, arithmetic="ball")
-            known[old.agent, old.horizon] = honest.payoff[old.agent]
+        if old.horizon not in known:
+            known[old.horizon] = evaluate(old.market, mechanism, arithmetic="ball").payoff
         copied = evaluate(old.market, mechanism, old.all_copies, arithmetic="ball").payoff[old.agent]
     except EngineError:
         return None
-    before = known[old.agent, old.horizon]
+    before = known[old.horizon][old.agent]
     return replace(old, honest=before, copied=copied, gain=copied - before)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
+import scipy
 
 from cloneproof.analysis.audit.competition import Competition
 from cloneproof.analysis.audit.sweep import Sweep
@@ -115,8 +115,9 @@ def _below_and_at(game: Competition, scores: Array, means: Array) -> tuple[Array
 def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
     """The chance of every number of successes, a row for each mean."""
     number, mean = np.arange(rounds + 1), np.array(means)[:, None]
-    ways = gammaln(rounds + 1) - gammaln(number + 1) - gammaln(rounds - number + 1)
-    return np.asarray(np.exp(ways + xlogy(number, mean) + xlog1py(rounds - number, -mean)))
+    of = scipy.special
+    ways = of.gammaln(rounds + 1) - of.gammaln(number + 1) - of.gammaln(rounds - number + 1)
+    return np.asarray(np.exp(ways + of.xlogy(number, mean) + of.xlog1py(rounds - number, -mean)))
 
 
 def proven_witness(

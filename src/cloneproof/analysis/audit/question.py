@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from cloneproof.analysis.audit.vectors import Kinds, kinds_of
@@ -27,6 +27,7 @@ class Clock:
     budget: float | None = None
     report: Report | None = None
     start: float = field(default_factory=time.perf_counter)
+    until: float | None = None  # seconds since the start at which a share of the budget is spent
 
     @property
     def seconds(self) -> float:
@@ -36,7 +37,12 @@ class Clock:
     @property
     def left(self) -> float | None:
         """Until the budget is spent."""
-        return None if self.budget is None else max(0.0, self.budget - self.seconds)
+        end = self.budget if self.until is None else self.until
+        return None if end is None else max(0.0, end - self.seconds)
+
+    def share(self, parts: int) -> Clock:
+        """The same clock for one of so many who have yet to come: it stops when its part of what is left is spent."""
+        return self if self.left is None else replace(self, until=self.seconds + self.left / parts)
 
     @property
     def spent(self) -> bool:

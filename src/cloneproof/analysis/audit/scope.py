@@ -41,8 +41,9 @@ def _tried(question: Question, results: list[Searched]) -> str:
         most = max((max(vector) for vector in vectors), default=1)
         words.append(f"{len(set(vectors))} vectors of copies of {result.agent} (up to {most} of an original)")
     engines = _listed(sorted({result.engine for result in results}))
+    enclosed = any(one.gain.kind == "proven" for result in results for one in result.witnesses)
     how = {
-        "closed-form": "closed form, the best and the doubtful ones in balls",
+        "closed-form": f"closed form, {'the best and the doubtful ones in balls' if enclosed else 'in floats'}",
         "tree": "state tree in floats",
         "sampled": "paired samples",
         "argument": "argument alone",

@@ -59,6 +59,7 @@ def copy_probability(factor: float, odds: float) -> float:
 def judge_pairs(arms: Sequence[ArmRewards], fitted: FittedPriors, odds: float) -> list[Pair]:
     """Every pair of arms of one agent, the likeliest copies first; arms without rewards say nothing (factor 1)."""
     checked_odds(odds)
+    silent = {(arm.agent, arm.arm) for arm in arms if not arm.rewards}
     everybody = sum(fitted.posterior.values(), np.zeros(POINTS))
     found = []
     for agent in fitted.agents:
@@ -69,6 +70,7 @@ def judge_pairs(arms: Sequence[ArmRewards], fitted: FittedPriors, odds: float) -
             market = np.clip(everybody - pair, 0.0, None) + fitted.smoothing / POINTS
             prior = np.clip(summed - pair, 0.0, None) + fitted.pooling * market / market.sum()
             factor = bayes_factor(fitted.likelihood[agent, one], fitted.likelihood[agent, other], prior / prior.sum())
+            factor = 1.0 if silent & {(agent, one), (agent, other)} else factor  # exactly: at even odds roundings tell
             found.append(Pair(agent, (one, other), factor, copy_probability(factor, odds)))
     return sorted(found, key=lambda pair: -pair.probability)
 

@@ -11,11 +11,12 @@ the fitted priors are part of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.judgement import simplest_of
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history.evidence import ArmRewards
 from cloneproof.analysis.history.fit import FittedPriors, condensed, fit_priors
@@ -39,13 +40,15 @@ ASSUMED = (
 class PastAudit:
     """What a season's rewards say.
 
+    arms        the rewards that were looked at
     pairs       every pair of one agent's arms with the probability of being copies, at the prior `odds`
     originals   each agent's arms in groups: a group of several is rather one original and its copies than not
     audit       the audit of the fitted market, whose priors are in `audit.market`
-    best        each agent's best deviation in it
+    best        each agent's best deviation in it (the simplest of those that are nearly best), where one was tried
     registered  each agent that seems to have copied: what that registration is worth in it, where it was evaluated
     """
 
+    arms: tuple[ArmRewards, ...]
     audit: Audit
     pairs: tuple[Pair, ...]
     originals: Mapping[str, tuple[tuple[str, ...], ...]]
@@ -65,9 +68,12 @@ def audit_past(
     atoms: int = ATOMS,
     agent: str | None = None,
     max_copies: int = 4,
+    draft: Callable[[PastAudit], None] | None = None,
     **search: Any,  # noqa: ANN401 (typed where it goes)
 ) -> PastAudit:
     """Audit a season from its rewards; `search` goes to `cloneproof.audit` (tolerance, budget_seconds, runs, seed).
+
+    draft    called with what is known before the best deviations are proven, as that of `cloneproof.audit`
 
     >>> from cloneproof import mechanism
     >>> seen = [ArmRewards("ana", "a", 900, 0.61), ArmRewards("ana", "b", 900, 0.6), ArmRewards("bo", "c", 900, 0.2)]
@@ -88,17 +94,32 @@ def audit_past(
     }
     market = fitted_market(fitted, originals, horizon, share, family, atoms)
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
-    found = audit(market, mechanism, agent, most, **search)
+
+    def told(found: Audit) -> PastAudit:
+        return _told(tuple(arms), found, tuple(pairs), originals, odds)
+
+    early = None if draft is None else (lambda found: draft(told(found)))
+    return told(audit(market, mechanism, agent, most, draft=early, **search))
+
+
+def _told(
+    arms: tuple[ArmRewards, ...],
+    found: Audit,
+    pairs: tuple[Pair, ...],
+    originals: Mapping[str, tuple[tuple[str, ...], ...]],
+    odds: float,
+) -> PastAudit:
+    """What the audit of the fitted market says about each agent."""
     by_agent: dict[str, list[Witness]] = {}
     for one in found.tried:
         by_agent.setdefault(one.agent, []).append(one)
-    best = {name: max(tried, key=lambda one: one.gain.value) for name, tried in by_agent.items()}
+    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {found.worst.agent: found.worst}
     registered = {
         name: _as_registered(groups, by_agent[name])
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(found, tuple(pairs), originals, best, registered, odds)
+    return PastAudit(arms, found, pairs, originals, best, registered, odds)
 
 
 def fitted_market(

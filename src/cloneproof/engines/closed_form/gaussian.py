@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from cloneproof.engines.closed_form.arithmetic import Array
 from cloneproof.engines.closed_form.commitment import Commitment, Group
@@ -26,7 +26,9 @@ def gaussian_commitment(groups: list[Group], spread: float, rounds: int, points:
     chances = [[0.0] * len(group.atoms) for group in groups]
     values = {value for group in groups for value, _ in group.atoms}
     for winner in values:
-        below: dict[float, Array] = {other: ndtr(steps + (winner - other) / deviation) for other in values}
+        below: dict[float, Array] = {
+            other: scipy.special.ndtr(steps + (winner - other) / deviation) for other in values
+        }
         factors = [
             sum((float(weight) * below[value] ** group.copies for value, weight in group.atoms), np.zeros(len(steps)))
             for group in groups

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import betainc, roots_jacobi
+import scipy
 
 from cloneproof.engines.closed_form.arithmetic import Array
 from cloneproof.engines.closed_form.commitment import Atoms
@@ -40,7 +40,7 @@ def discretised(prior: Prior, points: int) -> Atoms:
         middle, half = (prior.low + prior.high) / 2, (prior.high - prior.low) / 2
         pairs = [(float(middle + half * x), Fraction(float(w))) for x, w in zip(roots, weights, strict=True)]
     elif isinstance(prior, Beta):
-        roots, weights = roots_jacobi(points, prior.b - 1, prior.a - 1)
+        roots, weights = scipy.special.roots_jacobi(points, prior.b - 1, prior.a - 1)
         pairs = [(float((1 + x) / 2), Fraction(float(w))) for x, w in zip(roots, weights, strict=True)]
     else:
         raise EngineError(
@@ -73,6 +73,6 @@ def _distribution(prior: Prior, at: Array) -> Array:
     if isinstance(prior, Uniform):
         return np.clip((at - prior.low) / (prior.high - prior.low), 0, 1)
     if isinstance(prior, Beta):
-        return np.asarray(betainc(prior.a, prior.b, at))
+        return np.asarray(scipy.special.betainc(prior.a, prior.b, at))
     atoms = discretised(prior, 0)
     return np.asarray(sum(((value < at) * float(weight) for value, weight in atoms), np.zeros(len(at))))

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from scipy.special import betainc
+import scipy
 
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import Beta, Prior, Uniform
@@ -57,5 +57,5 @@ def _distribution(prior: Prior) -> Callable[[float], float]:
     if isinstance(prior, Uniform):
         return lambda x: min(1.0, max(0.0, (x - prior.low) / (prior.high - prior.low)))
     if isinstance(prior, Beta):
-        return lambda x: float(betainc(prior.a, prior.b, x))
+        return lambda x: float(scipy.special.betainc(prior.a, prior.b, x))
     raise EngineError(f"the tree expects discrete, uniform or beta priors, got {prior!r}; use engine 'monte-carlo'")

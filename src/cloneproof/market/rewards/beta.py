@@ -1,6 +1,6 @@
 """Beta rewards: watch time as a fraction, ratings, anything continuous in [0, 1]."""
 
-from scipy.special import betaincinv
+import scipy
 
 from cloneproof.market.family import RewardFamily, positive
 
@@ -9,7 +9,7 @@ def quantile(mean: float, u: float, concentration: float) -> float:
     """The quantile of Beta(mean * concentration, (1 - mean) * concentration), a point where the mean is 0 or 1."""
     if mean <= 0.0 or mean >= 1.0:
         return mean
-    return float(betaincinv(mean * concentration, (1.0 - mean) * concentration, u))
+    return float(scipy.special.betaincinv(mean * concentration, (1.0 - mean) * concentration, u))
 
 
 def beta(concentration: float = 10.0) -> RewardFamily:

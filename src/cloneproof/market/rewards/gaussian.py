@@ -2,14 +2,14 @@
 
 import math
 
-from scipy.special import ndtri
+import scipy
 
 from cloneproof.market.family import RewardFamily, positive
 
 
 def quantile(mean: float, u: float, sd: float) -> float:
     """The normal quantile; it shifts with the mean, hence the stochastic order."""
-    return mean + sd * float(ndtri(u))
+    return mean + sd * float(scipy.special.ndtri(u))
 
 
 def gaussian(sd: float = 0.1) -> RewardFamily:

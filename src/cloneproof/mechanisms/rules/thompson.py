@@ -1,6 +1,6 @@
 """Thompson sampling with Beta(1, 1) priors."""
 
-from scipy.special import betaincinv
+import scipy
 
 from cloneproof.mechanisms.rule import Rule
 
@@ -10,7 +10,7 @@ def posterior_draw(
 ) -> float:
     """A draw from Beta(1 + successes, 1 + failures), by the quantile of one uniform number."""
     successes = round(mean * pulls)
-    return float(betaincinv(1.0 + successes, 1.0 + pulls - successes, draw))
+    return float(scipy.special.betaincinv(1.0 + successes, 1.0 + pulls - successes, draw))
 
 
 def thompson() -> Rule:

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from cloneproof.serve.commands import Decide, Do, Reward, Settle
+from cloneproof.serve.commands import Do
+from cloneproof.serve.decide import Decide
 from cloneproof.serve.entries import decode, owner
 from cloneproof.serve.house import House
 from cloneproof.serve.http import views
@@ -41,6 +42,8 @@ from cloneproof.serve.messages import (
     SeasonRequest,
 )
 from cloneproof.serve.protocol import MarketSpec, Refused
+from cloneproof.serve.reward import Reward
+from cloneproof.serve.settle import Settle
 from cloneproof.serve.writer import milliseconds
 
 Answer = tuple[int, Any]

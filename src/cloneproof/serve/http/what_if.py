@@ -18,6 +18,7 @@ from cloneproof.serve.protocol import Refused
 from cloneproof.serve.questions import Failed, Task, WhatIf, WhatIfView
 
 _FOR_THE_SEARCH = 0.3  # of the time limit; the rest is for the start of the process and for proving the best found
+_LONGEST = 1 << 24  # bytes of an answer
 
 
 async def what_if(service: Service, caller: Caller, params: dict[str, str], body: WhatIf) -> tuple[int, Any]:
@@ -45,18 +46,28 @@ async def what_if(service: Service, caller: Caller, params: dict[str, str], body
 
 
 async def _asked(task: bytes, seconds: float) -> bytes:
-    """The answer of a process that is stopped when its time is over, or when the caller's is."""
+    """The last answer of a process that is stopped when its time is over, or when the caller's is."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "cloneproof.serve.what_if",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        limit=_LONGEST,
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     )
+    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 (both are pipes)
+    answer = b""
     try:
-        text, _ = await asyncio.wait_for(process.communicate(task), seconds)
+        async with asyncio.timeout(seconds):
+            process.stdin.write(task)
+            process.stdin.close()
+            async for line in process.stdout:
+                answer = line
+            await process.wait()
     except TimeoutError:
+        if answer:
+            return answer  # a draft
         raise Refused(
             422,
             "too_hard",
@@ -68,4 +79,4 @@ async def _asked(task: bytes, seconds: float) -> bytes:
             await process.wait()
     if process.returncode != 0:
         raise RuntimeError(f"the audit's process ended with {process.returncode}")
-    return text
+    return answer

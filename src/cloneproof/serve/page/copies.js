@@ -78,6 +78,14 @@ function curve(reply) {
   return top && !shown.includes(top) ? [...shown, top] : shown;
 }
 
+// The best deviation of each agent that was looked at: the reply begins with them.
+function bestOfEach(reply) {
+  const best = new Map();
+  for (const one of reply.deviations) if (!best.has(one.agent)) best.set(one.agent, one);
+  const order = (one) => one.relative ?? Number.MAX_VALUE;
+  return [...best.values()].sort((one, other) => order(other) - order(one));
+}
+
 function draw(reply) {
   const place = at("answer"), worst = reply.worst, figure = document.createElement("figure");
   const best = `${worst.agent} with copies (${worst.copies.join(", ")}): ${signed(worst.gain)} ± ${shown(worst.error)}`;
@@ -91,6 +99,8 @@ function draw(reply) {
     text: honest ? `${signed((100 * one.gain) / one.honest)} %` : signed(one.gain),
   }));
   if (rows.length) bars(figure, rows, `Gain of ${worst.agent} over honest registration, for the best way to register so many entries more (in brackets: how often each item), over ${shown(reply.horizon)} rounds. Orange: it pays. Blue: it costs. Grey: neither is sure.`, honest ? "gain, % of the honest payoff" : "gain, in shares of rewards");
+  const each = bestOfEach(reply);
+  if (each.length > 1) place.append(table(["agent", "its best copies", "gain", "of the honest payoff"], each.slice(0, 20).map((one) => [one.agent, `(${one.copies.join(", ")})`, `${signed(one.gain)} ± ${shown(one.error)}`, one.relative === null ? "from nothing" : `${signed(100 * one.relative)} %`])));
   if (reply.priors.length && kind() === "fitted") {
     const atoms = (prior) => prior.atoms.map(([mean, weight]) => `${mean.toFixed(2)} (${Math.round(100 * weight)} %)`).join("  ");
     place.append(table(["agent", "items", "fitted prior (chance)"], reply.priors.slice(0, 20).map((prior) => [prior.agent, String(prior.originals), atoms(prior)])));

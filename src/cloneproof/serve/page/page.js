@@ -52,7 +52,7 @@ function drawScores(agents) {
   }
   const left = rows.length - MOST_ROWS;
   const more = left > 0 ? ` ${left} further rows are not shown.` : "";
-  dots(at("scores"), rows.slice(0, MOST_ROWS), `Mean reward of each agent and, below it, of its arms, with 95 % confidence sequences (each by itself, at all times).${more}`, "mean reward of a round");
+  dots(at("scores"), rows.slice(0, MOST_ROWS), `Mean reward of each agent and, below it, of its arms, with confidence sequences: each by itself holds, at all times at once, with a probability of at least 95 %. An agent's is about the mean of its arms as they were served.${more}`, "mean reward of a round");
 }
 
 function drawTraffic(agents) {

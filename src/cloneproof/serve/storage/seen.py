@@ -5,9 +5,10 @@ entries since the last checkpoint are kept in memory, and each checkpoint writes
 sorted by a 64-bit hash. Nothing is lost with the memory: the ledger has every id, and a start reads it from the last
 checkpoint on.
 
-Whether an id is new is answered by a Bloom filter of 16 bits an id for each generation, 64 of them side by side in the
-bits of one array of words (six look-ups answer for all 64). A generation that the filter names is then looked at, and
-the entry found there has the last word: hashes may collide, ids do not.
+Whether an id is new is answered by a Bloom filter of 24 bits an id for each generation, 64 of them side by side in the
+bits of one array of words (eight look-ups answer for all 64). A generation that the filter names is then looked at, and
+the entry found there has the last word: hashes may collide, ids do not. Where there are 150 generations, twenty million
+ids, 6 of 1,000 new ids are looked for in vain; with 16 bits it would be 140, which is most of the time of a call.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Chunk = tuple[bytes, bytes]  # sorted hashes, and the places of their entries
 
 ENTRIES_PER_GENERATION: Final = 1 << 17
 CHUNKS: Final = 256  # a generation is stored in this many pieces, by the first byte of the hash
-_FILTER_BITS: Final = 21
-_PROBES: Final = 6
+_FILTER_SIZE: Final = 24 * ENTRIES_PER_GENERATION
+_PROBES: Final = 8
 _SIDE_BY_SIDE: Final = 64
 
 
@@ -40,12 +41,12 @@ def hashes(market: int, keys: Sequence[str]) -> Words:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def _probes(values: Words) -> Iterator[NDArray[np.intp]]:
-    """The positions of each hash in a filter."""
-    start, step = values & np.uint64(0xFFFFFFFF), (values >> np.uint64(32)) | np.uint64(1)
-    mask = np.uint64((1 << _FILTER_BITS) - 1)
-    for number in range(_PROBES):
-        yield ((start + np.uint64(number) * step) & mask).astype(np.intp)
+def _probes(values: Words) -> Iterator[NDArray[np.int64]]:
+    """The positions of each hash in a filter: 32 bits of it, and those again plus one, two, .. times the others."""
+    now, step, half = values.copy(), (values >> np.uint64(32)) | np.uint64(1), np.uint64(0xFFFFFFFF)
+    for _ in range(_PROBES):
+        yield (((now & half) * np.uint64(_FILTER_SIZE)) >> np.uint64(32)).view(np.int64)
+        now += step
 
 
 class Generations:
@@ -60,10 +61,14 @@ class Generations:
         """Take the hashes of the next generation into the filters."""
         at = self.count % _SIDE_BY_SIDE
         if at == 0:
-            self._filters.append(np.zeros(1 << _FILTER_BITS, dtype=np.uint64))
-        words, bit = self._filters[-1], np.uint64(1 << at)
+            self._filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
+        marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
         for positions in _probes(values):
-            words[positions] |= bit
+            marked[positions] = 1
+        words, bit = self._filters[-1], np.uint64(1 << at)
+        for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
+            part = slice(start, start + ENTRIES_PER_GENERATION)
+            words[part] |= marked[part] * bit
         self.count += 1
 
     def find(self, values: Words) -> Iterator[tuple[int, int]]:
