@@ -451,3 +451,13 @@ def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(see
             for one in (live, restored):
                 one.reward(late, float(late % 2))
     assert blocked
+
+
+@pytest.mark.parametrize("most", [0, -3])
+def test_a_run_of_no_decisions_is_refused_and_changes_nothing(most):
+    live = cp.session(small("etc"), {"ana": 1}, 50)
+    play(live, 20)
+    before = live.to_json()
+    with pytest.raises(cp.errors.SessionError, match="at least one decision"):
+        live.decide_run(most)
+    assert live.to_json() == before

@@ -86,6 +86,10 @@ class Session:
             raise SessionError(
                 f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
             )
+        if most < 1:
+            raise SessionError(
+                f"expected at least one decision to be asked for, got {brief(most)}; give a number from 1"
+            )
         first = self.round + 1
         slot, count = self.machine.next_run(first, min(most, self.horizon - self.round))
         self.round += count
