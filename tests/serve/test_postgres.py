@@ -187,6 +187,16 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
     assert list(house.markets) == ["feed"]
 
 
+def test_generations_that_were_cut_elsewhere_are_refused(address):
+    with Desk(PostgresStorage(address, interval=20)) as desk:
+        open_market(desk, {"ana": 1})
+        desk.call("POST", f"{FEED}/decisions/batch", {"items": [{"request_id": f"r{n}"} for n in range(60)]})
+    other = PostgresStorage(address, interval=30)
+    with pytest.raises(ServeError, match="expected ids in generations of 30 entries"):
+        other.markets()
+    other.close()
+
+
 def test_the_same_call_at_two_services_at_once_counts_once(address):
     with pair(address) as (first, second):
         open_market(first, {"ana": 1, "bo": 1})

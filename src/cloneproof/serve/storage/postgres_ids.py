@@ -13,6 +13,7 @@ import numpy as np
 import psycopg
 
 from cloneproof.serve.entries import decode, keys
+from cloneproof.serve.protocol import ServeError
 from cloneproof.serve.storage.ids import Ids
 from cloneproof.serve.storage.postgres_link import Link
 from cloneproof.serve.storage.seen import Chunk, chunked
@@ -72,7 +73,8 @@ class SharedIds:
             if self._stored(connection, number):
                 continue
             made = connection.execute(
-                "INSERT INTO cloneproof.generations VALUES (%s) ON CONFLICT DO NOTHING RETURNING number", (number,)
+                "INSERT INTO cloneproof.generations VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number",
+                (number, (number + 1) * self._interval),
             ).fetchone()
             if made is not None:
                 with connection.cursor() as cursor:
@@ -83,9 +85,14 @@ class SharedIds:
         """What `store` wrote is committed."""
         self._closed.clear()
 
-    @staticmethod
-    def _stored(connection: psycopg.Connection, number: int) -> bool:
-        row = connection.execute("SELECT 1 FROM cloneproof.generations WHERE number = %s", (number,)).fetchone()
+    def _stored(self, connection: psycopg.Connection, number: int) -> bool:
+        """Whether a generation is stored; refuse one that was cut elsewhere, which would hide the ids in between."""
+        row = connection.execute("SELECT ends FROM cloneproof.generations WHERE number = %s", (number,)).fetchone()
+        if row is not None and row[0] != (number + 1) * self._interval:
+            raise ServeError(
+                f"expected ids in generations of {self._interval} entries, got others from another version; stop all "
+                "services and empty cloneproof.seen and cloneproof.generations, which the next start makes anew"
+            )
         return row is not None
 
     def _chunk(self, generation: int, piece: int) -> Chunk | None:

@@ -42,7 +42,10 @@ MIGRATIONS: Final = (
     "DELETE FROM cloneproof.snapshots;",  # snapshots of version 2
     """
     DROP TABLE cloneproof.ids;          -- a page for every random id was most of what was written
-    CREATE TABLE cloneproof.generations (number integer PRIMARY KEY);
+    CREATE TABLE cloneproof.generations (
+        number integer PRIMARY KEY,
+        ends bigint NOT NULL            -- `seq` of the last entry that may be in it
+    );
     CREATE TABLE cloneproof.seen (      -- derived: ids of the entries of a generation, sorted by hash
         generation integer NOT NULL,
         piece integer NOT NULL,         -- first byte of the hashes
