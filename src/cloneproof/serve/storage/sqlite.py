@@ -22,7 +22,7 @@ from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMar
 from cloneproof.serve.storage.schema import Connection, migrate
 from cloneproof.serve.storage.seen import CHUNKS, ENTRIES_PER_GENERATION, Chunk, chunked
 
-_BLOCK: Final = 250  # entries a row: small enough to find one quickly
+_BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 
 
 def connected(path: str) -> Connection:
@@ -116,7 +116,8 @@ class SqliteStorage:
         place, lines = self._writer.execute(
             "SELECT place, lines FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (base + number,)
         ).fetchone()
-        entry: Entry = decode(lines.split("\n")[base + number - place])
+        at = base + number - place
+        entry: Entry = decode(lines.split("\n", at + 1)[at])
         return entry
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
