@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
+from operator import sub
 from typing import Any, Final, NamedTuple
 
 from cloneproof.checks import real, whole
@@ -69,6 +72,7 @@ class Session:
         self.machine = machine(mechanism, registration, horizon, substream(stream, _MACHINE))
         self.round = 0
         self.pending: dict[int, Slot] = {}
+        self._slots: dict[Slot, Slot] = {}  # each is kept once, however many decisions await a reward
         self.sums = [0] * len(registration.names)
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
 
@@ -92,6 +96,7 @@ class Session:
             )
         first = self.round + 1
         slot, count = self.machine.next_run(first, min(most, self.horizon - self.round))
+        slot = self._slots.setdefault(slot, slot)
         self.round += count
         if count == 1:
             self.pending[first] = slot
@@ -196,7 +201,7 @@ class Session:
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "round": self.round,
                 "sums": self.sums,
-                "pending": _runs(self.pending),
+                "pending": _by_slot(self.pending),
                 "agent_of": self._agent_of.tolist(),
                 "arm_of": self._arm_of.tolist(),
                 "history": self.history,
@@ -218,8 +223,9 @@ class Session:
             live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
-            for first, count, *slot in body["pending"]:
-                live.pending |= dict.fromkeys(range(first, first + count), Slot(*slot))
+            for *fields, steps in body["pending"]:
+                slot = live._slots.setdefault(Slot(*fields), Slot(*fields))
+                live.pending |= dict.fromkeys(accumulate(steps), slot)
             live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
             live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
             live.machine.restore(body["machine"])
@@ -230,17 +236,21 @@ class Session:
         return live
 
 
-def _runs(pending: Mapping[int, Slot]) -> list[list[Any]]:
-    """Decisions that follow on each other with the same slot, as one: the first, how many, the slot."""
-    runs: list[list[Any]] = []
-    last, same = 0, None
+def _by_slot(pending: Mapping[int, Slot]) -> list[list[Any]]:
+    """Decisions with the same slot together: the slot, the first of them, and the steps to each next one.
+
+    >>> _by_slot({4: (a := Slot(0, 1, "award", False, False, 1)), 5: a, 9: a})
+    [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
+    """
+    slots: dict[int, Slot] = {}
+    numbers: defaultdict[int, list[int]] = defaultdict(list)
     for number, slot in pending.items():
-        if number == last + 1 and (slot is same or slot == same):
-            runs[-1][1] += 1
-        else:
-            runs.append([number, 1, *slot])
-        last, same = number, slot
-    return runs
+        slots[id(slot)] = slot
+        numbers[id(slot)].append(number)
+    return [
+        [*slots[key], [mine[0], *map(sub, mine[1:], mine)]]
+        for key, mine in sorted(numbers.items(), key=lambda item: slots[item[0]])
+    ]
 
 
 def session(
