@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import sys
 import threading
 import time
@@ -132,6 +133,7 @@ class Process:
         command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
         self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         self.port = 0
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (a pipe that nobody reads would stop the service)
 
     def start(self) -> float:
         """Start it, on the port it had before; the seconds until it is ready."""
@@ -139,12 +141,12 @@ class Process:
         self.process = subprocess.Popen(
             [*COMMAND, "serve", str(self.path), "--port", str(self.port)],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self.log,
             text=True,
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
+        assert line, self.log.seek(0) or self.log.read()
         self.port = int(line.rsplit(":", 1)[1])
         while True:
             try:

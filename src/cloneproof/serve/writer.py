@@ -94,7 +94,7 @@ class Writer:
             try:
                 replies = await self._done(group)
             except Exception as problem:
-                log.exception("storage failed; the markets are read back from it")
+                _tell("storage failed; the markets are read back from it", problem)
                 refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
                 group, self._waiting = group + self._waiting, []
                 _answer(group, [refusal] * len(group))  # before the recovery, which may have to wait for the storage
@@ -151,8 +151,8 @@ class Writer:
             try:
                 self.house = await self.in_turn(lambda: House.recovered(self.storage))
                 self.ready = True
-            except Exception:
-                log.exception("storage cannot be read; trying again")
+            except Exception as problem:
+                _tell("storage cannot be read; trying again", problem)
                 await asyncio.sleep(_TICK)
 
     async def stop(self) -> None:
@@ -170,6 +170,14 @@ class Writer:
         self._thread.shutdown()
         self._reader.shutdown()
         self.storage.close()
+
+
+def _tell(what: str, problem: Exception) -> None:
+    """A database that is away is one line in the log; anything else is told with where it happened."""
+    if isinstance(problem, Refused):
+        log.warning("%s (%s)", what, problem)
+    else:
+        log.exception(what)
 
 
 def _answer(group: Waiting, replies: Sequence[Any]) -> None:
