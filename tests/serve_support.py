@@ -133,20 +133,16 @@ class Process:
         command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
         self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         self.port = 0
-        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (a pipe that nobody reads would stop the service)
 
     def start(self) -> float:
         """Start it, on the port it had before; the seconds until it is ready."""
         begun = time.monotonic()
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", str(self.path), "--port", str(self.port)],
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.log.seek(0) or self.log.read()
+        command = [*COMMAND, "serve", str(self.path), "--port", str(self.port)]
+        with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would stop the service when it is full
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            assert line, log.seek(0) or log.read()
         self.port = int(line.rsplit(":", 1)[1])
         while True:
             try:
