@@ -43,9 +43,7 @@ class Decide:
 
 
 def _decided(entry: Decided, again: bool) -> DecisionReply:
-    return DecisionReply(
-        200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again
-    )  # fmt: skip
+    return DecisionReply(200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again)
 
 
 def _in_order(
