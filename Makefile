@@ -38,20 +38,20 @@ layers: $(INSTALLED)
 	$(BIN)/lint-imports
 
 check-engines: $(INSTALLED)
-	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/test_engines_agree.py
+	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py
 
 reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce
 
 certify: $(INSTALLED)
-	$(BIN)/python examples/certify_holdout.py build/certify
-	$(BIN)/python examples/random_deviations.py build/certify
+	$(BIN)/python studies/certify_holdout.py build/certify
+	$(BIN)/python studies/random_deviations.py build/certify
 
 study: $(INSTALLED)
-	$(BIN)/python examples/which_mechanism.py build/study
+	$(BIN)/python studies/which_mechanism.py build/study
 
 test-cluster: $(INSTALLED)
-	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweep/test_cluster.py
+	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
@@ -63,7 +63,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/cost.py
 
 figures: $(INSTALLED)
-	$(BIN)/python examples/hold_out_figures.py docs/textbook/figures
+	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -19,13 +19,13 @@ from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
-from cloneproof.sweep.agenda import Sizes
-from cloneproof.sweep.api import keyed
-from cloneproof.sweep.grid import points_of
-from cloneproof.sweep.needs import read_index
-from cloneproof.sweep.store import Chunk, open_store
-from cloneproof.sweep.survey import store_status
-from cloneproof.sweep.version import code_version
+from cloneproof.sweeps.code_version import code_version
+from cloneproof.sweeps.execution.agenda import Sizes
+from cloneproof.sweeps.grid import points_of
+from cloneproof.sweeps.storage.chunk_store import StoredChunk, open_store
+from cloneproof.sweeps.storage.missing_parts import read_index
+from cloneproof.sweeps.storage.store_status import store_status
+from cloneproof.sweeps.sweep import keyed
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
 CHUNK_SECONDS, CHUNKS = 5.0, 3
@@ -93,7 +93,7 @@ def many_chunks(folder: Path, count: int = 100_000) -> tuple[float, float, float
     index, _ = read_index(store, set(parts))
     payload = np.random.default_rng(0).random((100, 6)).tobytes()
     for key, _ in index.missing(needs):
-        store.write(Chunk(key, 0, 100), payload)
+        store.write(StoredChunk(key, 0, 100), payload)
     assert store_status(folder).chunks == count
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.perf_counter() - wall, time.process_time() - processor, memory

@@ -11,7 +11,7 @@ from pathlib import Path
 import cloneproof as cp
 from cloneproof import adapters
 from cloneproof.cli.output import new_table, print_table, progress_bar
-from cloneproof.engines.black_box import BlackBox, Comparison, black_box_gain
+from cloneproof.engines.black_box import BlackBox, PairedGain, black_box_gain
 from cloneproof.engines.black_box.optional import optional
 
 MARKET = cp.load_market(Path(__file__).with_name("creators.toml")).with_horizon(150)
@@ -29,7 +29,7 @@ def bandits() -> list[BlackBox]:
     ]
 
 
-def answer(found: Comparison) -> str:
+def answer(found: PairedGain) -> str:
     """Yes or no only where the gain is beyond three standard errors."""
     gain = found.gain
     if abs(gain.mean) <= 3 * gain.standard_error:

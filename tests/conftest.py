@@ -10,7 +10,7 @@ settings.load_profile("fixed")
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, for the tests of one module (see browser.py)."""
-    from browser import launched
+    from support.browser import launched
 
     with launched() as running:
         yield running

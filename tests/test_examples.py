@@ -11,6 +11,7 @@ import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+STUDIES = Path(__file__).parents[1] / "studies"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
@@ -29,7 +30,7 @@ def test_creators_prints_every_mechanism():
 
 def test_the_experiments_of_2022_at_a_small_size(capsys):
     """UCB1 is flooded by copies and H-UCB is not, which a tenth of the rounds shows as well."""
-    runpy.run_path(str(EXAMPLES / "shin_2022.py"))["main"](1000, 4)
+    runpy.run_path(str(STUDIES / "shin_2022.py"))["main"](1000, 4)
     rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:2] in ("a:", "c:")]
     thousands = [[float(cell.split()[-1]) for cell in line.split("±")[:4]] for line in rows]
     assert thousands[2][0] > 10 * thousands[2][1]
@@ -37,25 +38,15 @@ def test_the_experiments_of_2022_at_a_small_size(capsys):
 
 
 def test_the_figures_of_the_textbook_show_what_their_captions_say(capsys, tmp_path):
-    runpy.run_path(str(EXAMPLES / "hold_out_figures.py"))["main"](tmp_path)
+    runpy.run_path(str(STUDIES / "hold_out_figures.py"))["main"](tmp_path)
     weights = [float(line.split("=")[1].split(",")[0]) for line in capsys.readouterr().out.splitlines()]
     assert weights[1] > 1.8 * weights[0]  # a copy moves weight over the threshold
     assert weights[2] == weights[3] == 0.75  # and with fresh rewards it does not
     assert "<svg" in (tmp_path / "hold-out-scores.svg").read_text()
 
 
-# these have a test of their own, at a smaller size
-SIZED = {
-    EXAMPLES / f"{name}.py"
-    for name in (
-        "creators",
-        "shin_2022",
-        "hold_out_figures",
-        "certify_holdout",
-        "random_deviations",
-        "which_mechanism",
-    )
-}
+# this has a test of its own, at a smaller size
+SIZED = {EXAMPLES / "creators.py"}
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - SIZED), ids=lambda path: path.name)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cloneproof.randomness import substream, uniform, word
+from cloneproof._randomness import substream, uniform, word
 
 
 def test_the_bits_are_those_of_splitmix64():

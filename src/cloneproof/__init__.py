@@ -4,13 +4,13 @@ from cloneproof import adapters, bounds, errors
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate import write_certificate
-from cloneproof.analysis.conformance import check_mechanism
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.analysis.gain import Gain, gain
-from cloneproof.analysis.invariance import check_permutation_invariance
-from cloneproof.analysis.permutations import rp_regret
-from cloneproof.analysis.replay import write_replay
-from cloneproof.analysis.trp import check_trp
+from cloneproof.analysis.properties.conformance import check_mechanism
+from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
+from cloneproof.analysis.properties.rp_regret import rp_regret
+from cloneproof.analysis.properties.trp import check_trp
+from cloneproof.analysis.replay_record import write_replay
 from cloneproof.analysis.verify import verify
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -27,9 +27,10 @@ from cloneproof.market import (
     load_market,
     save_market,
 )  # fmt: skip
-from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Session, mechanism, rule, session
-from cloneproof.sweep.api import sweep
-from cloneproof.sweep.table import SweepTable
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Session, mechanism, rule
+from cloneproof.mechanisms.online.session import session
+from cloneproof.sweeps.sweep import sweep
+from cloneproof.sweeps.table import SweepTable
 
 __version__ = "0.1.0"
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import cloneproof as cp
 from cloneproof import verify
-from cloneproof.analysis.audit.dominance import dominance
-from cloneproof.analysis.audit.opponents import Opponents, proven_witness
+from cloneproof.analysis.audit.dominance.check import dominance
+from cloneproof.analysis.audit.dominance.worst_opponents import WorstOpponents, proven_witness
 from cloneproof.analysis.certificate import checker, write_certificate
 from cloneproof.analysis.certificate.document import FORMAT
 from cloneproof.analysis.certificate.verification import PRECISION, check
@@ -89,7 +89,7 @@ def test_checker_agrees_with_the_engine_on_every_mechanism_of_the_family():
 def test_a_witness_among_opponents_without_a_score(tmp_path):
     market = replace(MARKET, horizon=2000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=4, max_arms=4)
-    witness = proven_witness(market, mechanism, "ana", (2, 2), Opponents(None, 1.0), 0.0)
+    witness = proven_witness(market, mechanism, "ana", (2, 2), WorstOpponents(None, 1.0), 0.0)
     assert witness is not None
     assert sum(witness.all_copies["bo"]) == 5
     found = replace(audited(mechanism, market), worst=witness)

@@ -12,13 +12,13 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof.analysis.gain import gain
 from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.monte_carlo.means import run_streams, words
-from cloneproof.engines.monte_carlo.progress import Progress
-from cloneproof.engines.monte_carlo.strata import strata_of
+from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError, MarketError
-from market_strategies import cases
-from strategies import markets
+from support.market_strategies import cases
+from support.strategies import markets
 
 BERNOULLI = cp.Discrete([0, 1], [0.5, 0.5])
 PAPER = cp.Market([cp.Agent("ana", 2, BERNOULLI)], horizon=7)  # fact 1: one copy pays 0.25 under UCB1 at T = 7
@@ -136,7 +136,7 @@ def test_threads_chunks_and_interruptions_leave_no_trace(threads, chunk):
     part = found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk, progress=stop)
     assert part.stopped == "interrupted"
     assert part.partial
-    saved = Progress.from_json(part.progress.to_json())
+    saved = RunTotals.from_json(part.progress.to_json())
     assert found_gain(market, UCB, "ana", (3, 1), runs=120, resume=saved) == whole
 
 

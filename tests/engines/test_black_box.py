@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from black_box_policies import BAD_ROUND, BAD_RUN, GlobalDice, Greedy, Misbehave, OnlyHere, Stubborn, TwoFail, hosted
 from cloneproof import adapters
 from cloneproof.engines import simulate_run
 from cloneproof.engines.black_box import (
@@ -29,7 +28,18 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import EngineError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
-from strategies import copies_of, markets, small
+from support.black_box_policies import (
+    BAD_ROUND,
+    BAD_RUN,
+    GlobalDice,
+    Greedy,
+    Misbehave,
+    OnlyHere,
+    Stubborn,
+    TwoFail,
+    hosted,
+)
+from support.strategies import copies_of, markets, small
 
 MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=30, share=0.4
@@ -379,7 +389,7 @@ def test_adapters_refuse_what_is_not_theirs():
 
 
 def _view(run):
-    from black_box_policies import session_seed
+    from support.black_box_policies import session_seed
 
     return View({"ana": 3, "bo": 1}, MARKET.horizon, session_seed(0, run))
 
@@ -388,8 +398,8 @@ class _Tapes:
     """The rewards of `MARKET` with Ana's first original copied, by the definition in the reference simulator."""
 
     def __init__(self, run, means):
+        from cloneproof._randomness import substream
         from cloneproof.engines.reference import TAPE_STREAM
-        from cloneproof.randomness import substream
 
         tapes = substream(0, 0, run, TAPE_STREAM)
         where = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
@@ -398,7 +408,7 @@ class _Tapes:
         self.pulls, self.sums = [0] * 4, [0.0] * 4
 
     def pull(self, arm):
-        from cloneproof.randomness import uniform
+        from cloneproof._randomness import uniform
 
         reward = MARKET.family.sample(self.means[arm], uniform(self.tapes[arm], self.pulls[arm]))
         self.pulls[arm] += 1

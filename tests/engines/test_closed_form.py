@@ -10,17 +10,17 @@ import pytest
 from flint import ctx
 
 import cloneproof as cp
-from brute_force import brute_force
 from cloneproof.engines.closed_form import closed_form
-from cloneproof.engines.closed_form.arithmetic import BALLS, FLOATS, PRECISION
-from cloneproof.engines.closed_form.binomial import expected_minimum
-from cloneproof.engines.closed_form.joint import committed_sums
-from cloneproof.engines.closed_form.ties import tie_nodes
+from cloneproof.engines.closed_form.laws.arithmetic import BALLS, FLOATS, PRECISION
+from cloneproof.engines.closed_form.laws.binomial_law import expected_minimum
+from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
+from cloneproof.engines.closed_form.phases.committed_sums import committed_sums
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
 from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.uniform import uniform
+from support.brute_force import brute_force
 
 ORDERS = ("round-robin", "block", "index")
 COIN = cp.Discrete([0, 1], [0.5, 0.5])

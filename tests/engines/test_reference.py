@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
+from cloneproof._randomness import substream, uniform
 from cloneproof.engines import SampleMean, simulate_run
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, drawn_means
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.randomness import substream, uniform
-from strategies import copies_of, markets, small
+from support.strategies import copies_of, markets, small
 
 BOUNDED = ("bernoulli", "deterministic", "beta")
 mechanism_names = st.sampled_from(list(CATALOGUE))

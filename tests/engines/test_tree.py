@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from brute_force import brute_force
 from cloneproof.engines.reference import simulate_run, summarise
 from cloneproof.engines.tree import tree
+from cloneproof.engines.tree.arm_samples import samples
 from cloneproof.engines.tree.beliefs import belief_of
 from cloneproof.engines.tree.best_mean import expected_best
 from cloneproof.engines.tree.priorities import best, exceeds
-from cloneproof.engines.tree.samples import samples
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
 from cloneproof.mechanisms.catalogue import CATALOGUE
@@ -23,6 +22,7 @@ from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
+from support.brute_force import brute_force
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.market import market_from_toml, market_to_toml
-from strategies import markets
+from support.strategies import markets
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 GOOD = """horizon = 100

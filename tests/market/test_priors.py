@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.market.priors import prior_from_dict, smallest_gap
-from strategies import priors
+from support.strategies import priors
 
 
 @given(priors)

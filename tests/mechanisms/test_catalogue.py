@@ -8,7 +8,7 @@ import cloneproof as cp
 from cloneproof.bounds import first_horizon_with_award, holdout_arm_rounds, smallest
 from cloneproof.mechanisms import CATALOGUE, award_horizon, outside_conditions
 from cloneproof.mechanisms.mechanism import Doubling, mechanism_from_dict
-from strategies import small
+from support.strategies import small
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 
@@ -40,7 +40,7 @@ def test_the_theorems_numbers():
 
 
 def test_a_mechanism_keeps_the_numbers_and_never_the_market():
-    from cloneproof.analysis.reachable import private_things
+    from cloneproof.analysis.properties.reachable import private_things
 
     for name in CATALOGUE:
         assert list(private_things(cp.mechanism(name, market=fact_three(500)), name)) == []

@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import bounds
-from cloneproof.analysis.audit import arguments
+from cloneproof.analysis.audit.proof import theorems as arguments
 from cloneproof.mechanisms import HoldOutEpochs
 from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict

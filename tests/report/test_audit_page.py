@@ -9,14 +9,14 @@ from html.parser import HTMLParser
 import pytest
 
 import cloneproof as cp
-from audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.report import audit_page as page_module
-from cloneproof.report.audit_figures import payoff_against_copies
-from cloneproof.report.audit_page import audit_page, write_audit_page
-from cloneproof.report.curves import thinned
-from cloneproof.report.figures import LOOKS, OTHER, look
-from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
+from cloneproof.report.figures.audit_figures import payoff_against_copies
+from cloneproof.report.figures.curves import thinned
+from cloneproof.report.figures.style import LOOKS, OTHER, look
+from cloneproof.report.pages import audit_page as page_module
+from cloneproof.report.pages.audit_page import audit_page, write_audit_page
+from cloneproof.report.pages.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
+from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
 
 
 @pytest.fixture(scope="module")

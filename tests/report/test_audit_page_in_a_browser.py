@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
-from browser import printed, shown, sticking_out, visit
-from cloneproof.report.audit_page import write_audit_page
-from cloneproof.report.past_page import write_past_page
+from cloneproof.report.pages.audit_page import write_audit_page
+from cloneproof.report.pages.season_page import write_past_page
+from support.audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
+from support.browser import printed, shown, sticking_out, visit
 
 AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "undecided": undecided_audit}
 
@@ -68,7 +68,7 @@ def test_a_broken_page_is_noticed(browser, tmp_path):
 
 
 def test_without_chromium_a_machine_that_must_look_fails(monkeypatch):
-    from browser import launched
+    from support.browser import launched
 
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CLONEPROOF_CI", "1")

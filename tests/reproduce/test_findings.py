@@ -6,11 +6,11 @@ import json
 import pytest
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figure_data import Bars, Lines, Map, Mark, Series, Strips
+from cloneproof.report.figures.figure_data import Bars, Lines, Map, Mark, Series, Strips
 from cloneproof.reproduce.findings import (
     Check,
     Findings,
-    Table,
+    FindingsTable,
     above,
     agrees,
     at_most,
@@ -74,7 +74,7 @@ def test_findings_survive_being_stored():
         Map("t", "c", "x", "y", "v", (1.0, 2.0), (3.0,), ((0.1, -0.2),), (Mark("m", x=1.0, y=3.0),)),
         Strips("t", "c", "x", ("u", "v"), (("r", (0, 1, 1)),)),
     )
-    table = Table("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
+    table = FindingsTable("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
     found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), figures, (table,), {"k": {"v": [1]}})
     assert from_dict(json.loads(json.dumps(to_dict(found), allow_nan=False))) == found
     assert to_dict(found)["verdict"] == found.verdict == "undecided"

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import time
 
-from browser import printed, shown, sticking_out, visit
 from cloneproof.reproduce.findings import to_dict
 from cloneproof.reproduce.row import Setting, rows
+from support.browser import printed, shown, sticking_out, visit
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "reproduce", "--quick", "--out"]
 PATIENCE = 600  # seconds: a slow machine is no failure

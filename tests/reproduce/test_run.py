@@ -14,14 +14,14 @@ import pytest
 from cloneproof.errors import CloneproofError
 from cloneproof.reproduce import row as row_module
 from cloneproof.reproduce.row import rows
-from cloneproof.reproduce.run import reproduce
+from cloneproof.reproduce.run_rows import reproduce
 
 HERE = Path(__file__).parent
 SCRIPT = """
 import sys
 import cloneproof.reproduce.row as row
 row.ROWS_PACKAGE = "planted_rows"
-from cloneproof.reproduce.run import reproduce
+from cloneproof.reproduce.run_rows import reproduce
 reproduce(sys.argv[1])
 """
 

@@ -7,7 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.certificate.verification import check
-from cloneproof.reproduce.attacks import attacks
+from cloneproof.reproduce.evidence.attacks import attacks
 from cloneproof.reproduce.findings import from_dict, to_dict
 from cloneproof.reproduce.row import Setting, rows
 from cloneproof.reproduce.rows.open_problem import greedy_slack

@@ -2,7 +2,7 @@
 
 import pytest
 
-from postgres_support import server_or_skip
+from support.postgres import server_or_skip
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ import time
 import msgspec
 import pytest
 
-from cloneproof.serve import calls
-from cloneproof.serve.http.limits import RateLimit
+from cloneproof.serve.api import calls
+from cloneproof.serve.http.request_limits import RateLimit
 from cloneproof.serve.http.routes import ROUTES
-from cloneproof.serve.protocol import Refused
-from serve_support import TERMS, Desk, open_market, sqlite
+from cloneproof.serve.ledger.terms import Refused
+from support.service import TERMS, Desk, open_market, sqlite
 
 FEED = "/v1/markets/feed"
 

@@ -5,15 +5,15 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloneproof.serve.commands import Do
-from cloneproof.serve.decide import Decide
-from cloneproof.serve.entries import decode
-from cloneproof.serve.grouping import group_size, merged
-from cloneproof.serve.house import House
-from cloneproof.serve.messages import RewardItem
-from cloneproof.serve.reward import Reward
-from cloneproof.serve.settle import Settle
-from serve_support import spec
+from cloneproof.serve.api.messages import RewardItem
+from cloneproof.serve.commit.commands import Do
+from cloneproof.serve.commit.decide import Decide
+from cloneproof.serve.commit.grouping import group_size, merged
+from cloneproof.serve.commit.markets import ServedMarkets
+from cloneproof.serve.commit.reward import Reward
+from cloneproof.serve.commit.settle import Settle
+from cloneproof.serve.ledger.entries import decode
+from support.service import spec
 
 REQUESTS = st.lists(st.sampled_from([f"r{n}" for n in range(60)]), min_size=1, max_size=20)
 ITEMS = st.lists(
@@ -32,7 +32,7 @@ COMMANDS = st.lists(
 
 
 def opened(horizon):
-    house = House()
+    house = ServedMarkets()
     market, _ = house.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
     for agent in ("ana", "bo"):
         market.register_agent(agent, 1000)

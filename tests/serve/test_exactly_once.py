@@ -11,10 +11,10 @@ from itertools import cycle
 
 import httpx
 
-from cloneproof.serve import calls
-from cloneproof.serve.entries import Rewarded, decode
-from cloneproof.serve.reading import ledgers, replay_all
-from serve_support import Process, spec
+from cloneproof.serve.api import calls
+from cloneproof.serve.ledger.entries import Rewarded, decode
+from cloneproof.serve.offline.reading import ledgers, replay_all
+from support.service import Process, spec
 
 EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "8000"))
 EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "6000"))

@@ -8,9 +8,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
-from cloneproof.serve.history import read_season, season_of
+from cloneproof.serve.offline.season import read_season, season_of
 from cloneproof.serve.storage.postgres import PostgresStorage
-from serve_support import Desk, open_market, sqlite
+from support.service import Desk, open_market, sqlite
 
 MARKET = "/v1/markets/feed"
 
@@ -195,7 +195,7 @@ def test_on_postgres_it_reads_one_moment(address, monkeypatch):
                 rewarded(desk, name, served(desk, name)["decision"], 1.0)
         return season_of(entries, season)
 
-    monkeypatch.setattr("cloneproof.serve.history.season_of", while_they_write)
+    monkeypatch.setattr("cloneproof.serve.offline.season.season_of", while_they_write)
     assert read_season(address, season=2) == before
     monkeypatch.undo()
     after = read_season(address)

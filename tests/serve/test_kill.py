@@ -6,12 +6,12 @@ import threading
 import time
 from contextlib import ExitStack
 
-from cloneproof.mechanisms.level import ticks
-from cloneproof.serve import calls
-from cloneproof.serve.entries import Decided, Rewarded, decode
-from cloneproof.serve.ledger import payment
-from cloneproof.serve.reading import ledgers, replay_all
-from serve_support import TERMS, Process, spec
+from cloneproof.mechanisms.online.level import ticks
+from cloneproof.serve.api import calls
+from cloneproof.serve.ledger.chain import payment
+from cloneproof.serve.ledger.entries import Decided, Rewarded, decode
+from cloneproof.serve.offline.reading import ledgers, replay_all
+from support.service import TERMS, Process, spec
 
 KILLS = int(os.environ.get("CLONEPROOF_KILLS", "10"))
 WORKERS = 3

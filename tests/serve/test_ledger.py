@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from cloneproof.cli import main
-from cloneproof.serve.ledger import GENESIS, chained
-from cloneproof.serve.reading import replay_all
-from serve_support import Desk, open_market, sqlite
+from cloneproof.serve.ledger.chain import GENESIS, chained
+from cloneproof.serve.offline.reading import replay_all
+from support.service import Desk, open_market, sqlite
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 import pytest
-from confidence_sequences import ever_wrong, formula, most_wrong, seen_wrong
 from scipy.stats import binom
 
-from browser import shown, sticking_out, visit
-from cloneproof.serve import calls
-from cloneproof.serve.client import Client
-from cloneproof.serve.messages import Progress
-from serve_support import in_thread, spec
+from cloneproof.serve.api import calls
+from cloneproof.serve.api.client import Client
+from cloneproof.serve.api.messages import Progress
+from support.browser import shown, sticking_out, visit
+from support.page_intervals import ever_wrong, formula, most_wrong, seen_wrong
+from support.service import in_thread, spec
 
 ARMS = {"ana": 2, "bo": 1, "mallory": 3}
 TERMS = {"horizon": 400, "parameters": {"agent_rounds": 12, "arm_rounds": 4}}

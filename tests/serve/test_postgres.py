@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 from test_stateful import Market
 
-import postgres_support
-from cloneproof.mechanisms import session
-from cloneproof.serve import shared
-from cloneproof.serve.house import House
-from cloneproof.serve.ledger import GENESIS, Appended
-from cloneproof.serve.protocol import ServeError, made_mechanism
-from cloneproof.serve.reading import replay_all
-from cloneproof.serve.replay import Misfit
+from cloneproof.mechanisms.online.session import session
+from cloneproof.serve.commit import shared_writer as shared
+from cloneproof.serve.commit.markets import ServedMarkets
+from cloneproof.serve.ledger.chain import GENESIS, Appended
+from cloneproof.serve.ledger.terms import ServeError, made_mechanism
+from cloneproof.serve.market.ledger_replay import Misfit
+from cloneproof.serve.offline.reading import replay_all
 from cloneproof.serve.storage import open_storage, postgres, shown
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.storage.postgres_ids import SharedIds
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
-from postgres_support import emptied
-from serve_support import TERMS, Desk, open_market, spec
+from support import postgres as postgres_module
+from support.postgres import emptied
+from support.service import TERMS, Desk, open_market, spec
 
 FEED = "/v1/markets/feed"
 
@@ -171,7 +171,7 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
         if not opened:
             opened.append(True)
             other = PostgresStorage(address)
-            house = House.recovered(other)
+            house = ServedMarkets.recovered(other)
             other.begin()
             house.create(spec(), 0)
             other.commit(house.take())
@@ -180,7 +180,7 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
 
     storage = PostgresStorage(address)
     monkeypatch.setattr(postgres, "_one", meanwhile)
-    house = House.recovered(storage)
+    house = ServedMarkets.recovered(storage)
     for news in storage.begin():
         shared.followed(house, news)
     storage.close()
@@ -264,7 +264,7 @@ def patiently(desk, method, path, body=None):
 def test_a_turn_that_was_lost_commits_nothing(address):
     """The connection breaks between the work and its commit: nothing of it is stored, and a new one does not help."""
     storage = PostgresStorage(address)
-    writer = House.recovered(storage)
+    writer = ServedMarkets.recovered(storage)
     assert storage.begin() == []
     writer.create(spec(), 0)
     with psycopg.connect(address, autocommit=True) as connection:
@@ -363,13 +363,13 @@ def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
 
 
 def test_without_the_package_tests_are_skipped_but_not_in_ci(monkeypatch):
-    monkeypatch.setattr(postgres_support, "binaries", lambda: None)
+    monkeypatch.setattr(postgres_module, "binaries", lambda: None)
     monkeypatch.delenv("CLONEPROOF_CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match="not installed"):
-        postgres_support.server_or_skip()
+        postgres_module.server_or_skip()
     monkeypatch.setenv("CLONEPROOF_CI", "1")
     with pytest.raises(pytest.fail.Exception, match="not installed"):
-        postgres_support.server_or_skip()
+        postgres_module.server_or_skip()
 
 
 def test_a_broken_chain_is_noticed_by_the_next_process(address):

@@ -5,10 +5,10 @@ import random
 
 import apsw
 
-from cloneproof.serve.house import House
-from cloneproof.serve.reading import replay_all
+from cloneproof.serve.commit.markets import ServedMarkets
+from cloneproof.serve.offline.reading import replay_all
 from cloneproof.serve.storage import SqliteStorage
-from serve_support import spec
+from support.service import spec
 
 LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "15"))
 
@@ -117,7 +117,7 @@ def played_until_the_loss(path, fails_at: int, dice: random.Random, careless: bo
     storage = None
     try:
         storage = SqliteStorage(str(path), connect, interval=60)
-        house = House()
+        house = ServedMarkets()
         market, _ = house.create(spec(horizon=10**6), 1000)
         market.register_agent("ana", 1000)
         market.register_arm("ana", "x", 1000)
@@ -154,7 +154,7 @@ def after_the_loss(tmp_path, number: int, careless: bool) -> tuple[int, int, boo
     for path, content in left.items():
         (fresh / os.path.basename(path)).write_bytes(content)
     storage = SqliteStorage(str(fresh / "a.db"), interval=60)
-    house = House.recovered(storage)
+    house = ServedMarkets.recovered(storage)
     found = house.markets["feed"].chain.n if house.markets else 0
     names = [f"q:r{n}.0" for n in range(5)]
     known = storage.find({1: names})[1]

@@ -19,15 +19,15 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from cloneproof.serve.commit.shared_writer import writer_over
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.openapi import document
 from cloneproof.serve.http.routes import ROUTES
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.shared import writer_over
 from cloneproof.serve.storage import MemoryStorage
 from cloneproof.serve.storage.postgres import PostgresStorage
-from serve_support import TERMS
+from support.service import TERMS
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "8"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

@@ -6,14 +6,14 @@ from fractions import Fraction
 import pytest
 
 import cloneproof as cp
+from cloneproof._randomness import uniform
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.level import ticks
-from cloneproof.randomness import uniform
-from cloneproof.serve.entries import Decided, Late, decode, encode
-from cloneproof.serve.ledger import payment
-from cloneproof.serve.market_engine import MarketEngine
-from cloneproof.serve.protocol import Refused, completed
-from serve_support import spec
+from cloneproof.mechanisms.online.level import ticks
+from cloneproof.serve.ledger.chain import payment
+from cloneproof.serve.ledger.entries import Decided, Late, decode, encode
+from cloneproof.serve.ledger.terms import Refused, completed
+from cloneproof.serve.market.engine import MarketEngine
+from support.service import spec
 
 PARAMETERS = {
     "etc": {"arm_rounds": 3},

@@ -16,17 +16,17 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from cloneproof.mechanisms import session
-from cloneproof.mechanisms.level import ticks
-from cloneproof.serve.decide import Decide
-from cloneproof.serve.ledger import payment
-from cloneproof.serve.market_engine import MarketEngine
-from cloneproof.serve.protocol import made_mechanism
-from cloneproof.serve.registry import Registry
-from cloneproof.serve.replay import Misfit, replayed
-from cloneproof.serve.reward import Reward
+from cloneproof.mechanisms.online.level import ticks
+from cloneproof.mechanisms.online.session import session
+from cloneproof.serve.commit.decide import Decide
+from cloneproof.serve.commit.reward import Reward
+from cloneproof.serve.ledger.chain import payment
+from cloneproof.serve.ledger.terms import made_mechanism
+from cloneproof.serve.market.engine import MarketEngine
+from cloneproof.serve.market.ledger_replay import Misfit, replayed
+from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.storage import MemoryStorage
-from serve_support import Clock, Desk, spec, sqlite
+from support.service import Clock, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000

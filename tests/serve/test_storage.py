@@ -5,21 +5,21 @@ import sqlite3
 import numpy as np
 import pytest
 
-from cloneproof.serve.entries import Decided, keys
-from cloneproof.serve.house import House
-from cloneproof.serve.ledger import Chain
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.commit.markets import ServedMarkets
+from cloneproof.serve.ledger.chain import Chain
+from cloneproof.serve.ledger.entries import Decided, keys
+from cloneproof.serve.ledger.terms import ServeError
 from cloneproof.serve.storage import MemoryStorage, open_storage
-from cloneproof.serve.storage import seen as seen_module
-from cloneproof.serve.storage.schema import MIGRATIONS
-from cloneproof.serve.storage.seen import Generations, chunked, hashes
-from serve_support import spec, sqlite
+from cloneproof.serve.storage import id_generations as seen_module
+from cloneproof.serve.storage.id_generations import Generations, chunked, hashes
+from cloneproof.serve.storage.sqlite_schema import MIGRATIONS
+from support.service import spec, sqlite
 
 
 def played(storage, rounds, house=None, offset=0):
     """A house that decides and rewards, and checkpoints when storage asks for it."""
     if house is None:
-        house = House()
+        house = ServedMarkets()
         market, _ = house.create(spec(horizon=10**6), 1000)
         for agent in ("ana", "bo"):
             market.register_agent(agent, 1000)
@@ -52,7 +52,7 @@ def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
     played(storage, 1000)
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
-    House.recovered(storage)
+    ServedMarkets.recovered(storage)
     wanted = [f"q:r{n}" for n in range(1100)] + [f"e:e{n}" for n in range(1100)] + [f"q:e{n}" for n in range(1000)]
     found = storage.find({1: wanted, 2: ["q:r1"]})
     assert found[2] == {}
@@ -69,8 +69,8 @@ def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
     house = played(storage, 400)
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
-    house = played(storage, 300, House.recovered(storage), 400)
-    assert state_of(house) == state_of(unbroken) == state_of(House.recovered(memory))
+    house = played(storage, 300, ServedMarkets.recovered(storage), 400)
+    assert state_of(house) == state_of(unbroken) == state_of(ServedMarkets.recovered(memory))
     assert [one.line for one in storage.lines(1, 0, 10**6)] == [one.line for one in memory.lines(1, 0, 10**6)]
     assert storage.lines(1, 10, 7) == memory.lines(1, 10, 7)
     assert storage.lines(1, 10**6, 7) == storage.lines(9, 0, 7) == []
@@ -167,7 +167,7 @@ def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("DELETE FROM snapshots")
     storage = sqlite(tmp_path / "a.db", 100)
-    storage.checkpoint(House.recovered(storage).snapshots())
+    storage.checkpoint(ServedMarkets.recovered(storage).snapshots())
     assert set(storage.find({1: [f"q:r{n}" for n in range(1100)]})[1]) == {f"q:r{n}" for n in range(1000)}
     storage.close()
     with sqlite3.connect(tmp_path / "a.db") as connection:
@@ -176,7 +176,7 @@ def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path)
         ).fetchone()
     assert most < 200
     storage = sqlite(tmp_path / "a.db", 100)
-    House.recovered(storage)
+    ServedMarkets.recovered(storage)
     assert set(storage.find({1: [f"e:e{n}" for n in range(1100)]})[1]) == {f"e:e{n}" for n in range(1000) if n % 5}
     storage.close()
 
@@ -191,5 +191,5 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
         connection.execute("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place % (1 << 30) > 1", change)
     storage = sqlite(tmp_path / "a.db")
     with pytest.raises(ServeError, match="comes out otherwise here"):
-        House.recovered(storage)
+        ServedMarkets.recovered(storage)
     storage.close()

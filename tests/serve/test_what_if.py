@@ -9,11 +9,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
-from cloneproof.serve.http import what_if as route
-from cloneproof.serve.protocol import Refused
-from cloneproof.serve.questions import Belief, Task, WhatIf
-from cloneproof.serve.what_if import _past_view, answer
-from serve_support import Desk, open_market, spec
+from cloneproof.serve.api.what_if_messages import Belief, Task, WhatIf
+from cloneproof.serve.ledger.terms import Refused
+from cloneproof.serve.what_if import route
+from cloneproof.serve.what_if.answer import _past_view, answer
+from support.service import Desk, open_market, spec
 
 PATH = "/v1/markets/feed/what-if"
 BELIEF = {"low": 0.2, "high": 0.8, "chance": 0.5, "originals": 2, "agents": 2}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from cloneproof.analysis.chunks import check_mechanism_or_box, job_of, source_of
+from cloneproof.analysis.run_source import check_mechanism_or_box, job_of, source_of
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
@@ -16,20 +16,20 @@ from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.conditions import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.session import checked_seed
+from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 
-Engine = Literal["auto", "closed-form", "tree", "monte-carlo"]
-Arithmetic = Literal["float", "ball"]
+EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
+ArithmeticName = Literal["float", "ball"]
 
 
 def evaluate(
     market: Market,
     mechanism: Mechanism | BlackBox,
     copies: Copies | None = None,
-    engine: Engine = "auto",
-    arithmetic: Arithmetic = "float",
+    engine: EngineName = "auto",
+    arithmetic: ArithmeticName = "float",
     runs: int | None = None,
     seed: int = 0,
     *,
@@ -91,7 +91,7 @@ def evaluate_horizons(
     mechanism: Mechanism | Callable[[Market], Mechanism],
     horizons: Sequence[int],
     copies: Copies | None = None,
-    engine: Engine = "auto",
+    engine: EngineName = "auto",
 ) -> dict[int, Evaluation]:
     """The same at many horizons; the tree takes all those that run the same machine in one pass.
 
@@ -139,10 +139,10 @@ def evaluate_horizons(
 
 
 def _check(engine: object, arithmetic: object) -> None:
-    if engine not in get_args(Engine):
-        known = get_args(Engine)
+    if engine not in get_args(EngineName):
+        known = get_args(EngineName)
         raise EngineError(f"unknown engine {engine!r}; {did_you_mean(str(engine), known)}known are {', '.join(known)}")
-    if arithmetic not in get_args(Arithmetic):
+    if arithmetic not in get_args(ArithmeticName):
         raise EngineError(f"expected arithmetic 'float' or 'ball', got {arithmetic!r}; choose one of them")
 
 
@@ -151,7 +151,7 @@ def _check_mechanism(mechanism: object) -> None:
         raise MechanismError(f"expected a mechanism, got {brief(mechanism)}; make one with cp.mechanism(name, ..)")
 
 
-def _candidates(engine: Engine, arithmetic: Arithmetic) -> tuple[Engine, ...]:
+def _candidates(engine: EngineName, arithmetic: ArithmeticName) -> tuple[EngineName, ...]:
     if arithmetic == "ball":
         if engine not in ("auto", "closed-form"):
             raise EngineError(f"arithmetic 'ball' expects engine 'closed-form', got {engine!r}; leave the engine out")
@@ -160,11 +160,11 @@ def _candidates(engine: Engine, arithmetic: Arithmetic) -> tuple[Engine, ...]:
 
 
 def _by_engine(
-    name: Engine,
+    name: EngineName,
     market: Market,
     mechanism: Mechanism,
     copies: dict[str, tuple[int, ...]],
-    arithmetic: Arithmetic,
+    arithmetic: ArithmeticName,
     sampled: Callable[[], Evaluation],
 ) -> Evaluation:
     if name == "closed-form":

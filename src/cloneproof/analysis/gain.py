@@ -9,30 +9,30 @@ from typing import Literal
 
 import numpy as np
 
-from cloneproof.analysis.chunks import check_mechanism_or_box, job_of, source_of
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.run_source import check_mechanism_or_box, job_of, source_of
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.bounds import gain_bounds, payoff_bounds
-from cloneproof.engines.monte_carlo.confidence import Floats
-from cloneproof.engines.monte_carlo.driver import Plan, Reason, Status, drive
+from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.progress import Progress, Target
 from cloneproof.engines.monte_carlo.sampler import (
-    Chunk,
+    ChunkOutcomes,
     check_sampling,
     expected_count,
     identity,
     is_precise,
     limit_of,
 )
-from cloneproof.engines.monte_carlo.strata import Strata, strata_of
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
+from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
 from cloneproof.errors import MarketError, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.session import checked_seed
+from cloneproof.mechanisms.online.session import checked_seed
 
-Decided = Literal["pays", "does not pay", "undecided"]
+GainDecision = Literal["pays", "does not pay", "undecided"]
 
 DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
@@ -58,10 +58,10 @@ class Gain:
     stopped: Reason | Literal["decided"]
     variance_reduction: float | None
     pairing: float | None
-    progress: Progress
+    progress: RunTotals
 
     @property
-    def decided(self) -> Decided:
+    def decided(self) -> GainDecision:
         """Whether it pays, in words."""
         if self.estimate.low > 0:
             return "pays"
@@ -88,8 +88,8 @@ def gain(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[Status], None] | None = None,
-    resume: Progress | None = None,
-    outcomes: Chunk | None = None,
+    resume: RunTotals | None = None,
+    outcomes: ChunkOutcomes | None = None,
     chunk: int | None = None,
 ) -> Gain:
     """What `agent` gains by registering these copies (its own, or a mapping in which the others' are fixed as well).
@@ -120,7 +120,7 @@ def gain(
     bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
     target = Target(bounds, strata.weights, identity(jobs[1], agent))
     alpha = 1 - confidence
-    plan = Plan(
+    plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(strata.weights)),
         enough=partial(_enough, precision=precision, alpha=alpha, sign=stop_when_decided),
         aim=None
@@ -131,7 +131,7 @@ def gain(
         chunk=chunk,
         report=progress,
     )
-    start = Progress.empty(target) if resume is None else resume.of_the_same(target)
+    start = RunTotals.empty(target) if resume is None else resume.of_the_same(target)
     with source_of(mechanism, threads) as (source, executor):
         observe = partial(_pairs, outcomes or source, jobs[0], jobs[1], known.index(agent))
         end, stopped = drive(observe, start, replace(plan, executor=executor))
@@ -145,14 +145,14 @@ def gain(
     return Gain(agent, full, difference, before, after, confidence, end.runs, why, reduction, pairing, end)
 
 
-def _pairs(outcomes: Chunk, honest: Job, copied: Job, agent: int, first: int, count: int) -> Floats:
+def _pairs(outcomes: ChunkOutcomes, honest: Job, copied: Job, agent: int, first: int, count: int) -> FloatArray:
     """One row a run: what the copies changed, and the payoff without and with them."""
     before = outcomes(honest, first, count).payoff[:, agent]
     after = outcomes(copied, first, count).payoff[:, agent]
     return np.column_stack([after - before, before, after])
 
 
-def _enough(state: Progress, precision: float | None, alpha: float, sign: bool) -> bool:
+def _enough(state: RunTotals, precision: float | None, alpha: float, sign: bool) -> bool:
     """Whether the sign or the precision is reached."""
     width = float(state.half_widths(alpha)[0])
     if precision is not None and width <= precision:
@@ -161,7 +161,7 @@ def _enough(state: Progress, precision: float | None, alpha: float, sign: bool) 
     return sign and (mean - width > 0 or mean + width <= 0)
 
 
-def _variance_reduction(end: Progress) -> tuple[float | None, float | None]:
+def _variance_reduction(end: RunTotals) -> tuple[float | None, float | None]:
     """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
     if end.count < 2:
         return None, None

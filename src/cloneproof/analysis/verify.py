@@ -17,7 +17,7 @@ def verify(path: str | Path) -> Verification:
     """
     data = read_json(path)
     if isinstance(data, dict):
-        from cloneproof.analysis import replay  # late: a certificate is checked without any of the search
+        from cloneproof.analysis import replay_record as replay
 
         if data.get("format") == replay.FORMAT:
             return replay.replayed(whole_document(data, path, replay.FORMAT, replay.VERSION, replay.KEYS))

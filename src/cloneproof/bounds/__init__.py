@@ -7,7 +7,7 @@ arms that such a score allows, n the agents, T the horizon. `spread` is the rewa
 and whether its constant is proven (and where) or whether only the shape is known.
 """
 
-from cloneproof.bounds.conditions import holdout_applies, trp_applies
+from cloneproof.bounds.applicability import holdout_applies, trp_applies
 from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch, doubling_length
 from cloneproof.bounds.incentives import covered_gap, holdout_gain
 from cloneproof.bounds.regret import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.bounds.conditions import holdout_applies
+from cloneproof.bounds.applicability import holdout_applies
 from cloneproof.bounds.tails import mistake
 
 

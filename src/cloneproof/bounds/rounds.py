@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cloneproof.bounds.conditions import holdout_applies, trp_applies
+from cloneproof.bounds.applicability import holdout_applies, trp_applies
 from cloneproof.errors import MechanismError
 
 MOST_ROUNDS = 10**15

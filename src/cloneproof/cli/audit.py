@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from cloneproof._files import check_place
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.cli.arguments import AsJson, Settings, chosen_mechanism
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.errors import CloneproofError
-from cloneproof.files import check_place
 from cloneproof.market.toml import load_market
 
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
@@ -69,7 +69,7 @@ def audit(
                 "expected --from-ledger with none of MARKET.toml, --mechanism, --set and --horizons, since the ledger "
                 "has the market; leave them out"
             )
-        from cloneproof.cli.audit_ledger import audit_ledger
+        from cloneproof.cli.audit_season import audit_ledger
 
         search: dict[str, Any] = {"agent": agent, "max_copies": max_copies, "odds": copy_odds, "atoms": atoms}
         search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
@@ -104,7 +104,7 @@ def audit(
     if certificate is not None:
         write_certificate_of(found, certificate)
     if html is not None:
-        from cloneproof.report.audit_page import write_audit_page  # late: drawing takes a second to load
+        from cloneproof.report.pages.audit_page import write_audit_page  # late: drawing takes a second to load
 
         write_audit_page(found, html)
     raise typer.Exit(EXIT[found.verdict])
@@ -113,7 +113,7 @@ def audit(
 def write_certificate_of(found: Audit, path: str) -> bool:
     """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
     if found.samples and found.worst.gain.kind != "proven":
-        from cloneproof.analysis.replay import write_replay
+        from cloneproof.analysis.replay_record import write_replay
 
         write_replay(found, path)
         note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")

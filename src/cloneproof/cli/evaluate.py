@@ -10,7 +10,7 @@ import typer
 
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
-from cloneproof.cli.arguments import (
+from cloneproof.cli.options import (
     AsJson,
     CopiesOption,
     MarketFile,

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.arguments import AsJson
 from cloneproof.cli.award_table import COLUMNS, award_rows
+from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import new_table, print_json, print_table
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
-from cloneproof.mechanisms.conditions import outside_conditions
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 
 
 def mechanisms(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import print_json
 from cloneproof.cli.serve import service_package
 
@@ -20,7 +20,7 @@ def replay(
 ) -> None:
     """Do everything in the ledger again, bit for bit, and name the first entry that does not fit."""
     service_package()
-    from cloneproof.serve.reading import replay_all
+    from cloneproof.serve.offline.reading import replay_all
 
     found = replay_all(place, market)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import new_table, print_json, print_table, progress_bar
 
 
@@ -19,7 +19,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Check every statement of the paper and of its predecessor: report.html, results.json, certificates."""
-    from cloneproof.reproduce.run import reproduce as run
+    from cloneproof.reproduce.run_rows import reproduce as run
 
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)

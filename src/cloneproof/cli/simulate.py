@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.arguments import (
+from cloneproof.cli.options import (
     AsJson,
     CopiesOption,
     MarketFile,
@@ -17,10 +17,10 @@ from cloneproof.cli.arguments import (
     parsed_copies,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
-from cloneproof.engines.reference import Run, SampleMean, Summary, simulate_runs, summarise
+from cloneproof.engines.reference import Run, RunSummary, SampleMean, simulate_runs, summarise
 from cloneproof.market.copies import full_copies
 from cloneproof.market.toml import load_market
-from cloneproof.mechanisms.conditions import outside_conditions
+from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 
 
 def simulate(
@@ -66,7 +66,7 @@ def simulate(
         raise typer.Exit(130)
 
 
-def _show(summary: Summary, copies: dict[str, tuple[int, ...]], title: str) -> None:
+def _show(summary: RunSummary, copies: dict[str, tuple[int, ...]], title: str) -> None:
     table = new_table(title, "agent", "copies", "mean payoff", "standard error", right=2)
     for name, payoff in summary.payoff.items():
         table.add_row(name, ",".join(map(str, copies[name])), f"{payoff.mean:.3f}", f"{payoff.standard_error:.3f}")
@@ -81,7 +81,7 @@ def _number(mean: SampleMean) -> dict[str, Any]:
 
 
 def _as_data(
-    summary: Summary,
+    summary: RunSummary,
     copies: dict[str, tuple[int, ...]],
     mechanism: str,
     parameters: dict[str, Any],

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TaskID
 
-from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.errors import SweepError
 
@@ -42,17 +42,17 @@ def sweep(
         return
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
-    from cloneproof.sweep.api import sweep as run_sweep
-    from cloneproof.sweep.progress import line
-    from cloneproof.sweep.run import Interrupted, State
-    from cloneproof.sweep.table import check_output
+    from cloneproof.sweeps.execution.progress_line import line
+    from cloneproof.sweeps.execution.sweep_run import Interrupted, SweepState
+    from cloneproof.sweeps.sweep import sweep as run_sweep
+    from cloneproof.sweeps.table import check_output
 
     if output is not None:
         check_output(output)
     with progress_bar() as bar:
         task: TaskID = bar.add_task("planning", total=None)
 
-        def report(state: State) -> None:
+        def report(state: SweepState) -> None:
             bar.update(task, total=state.missing, completed=int(state.fraction), description=line(state))
 
         try:
@@ -108,8 +108,8 @@ def _finite(value: Any) -> Any:  # noqa: ANN401
 
 
 def _show_status(folder: str, as_json: bool) -> None:
-    from cloneproof.sweep.survey import store_status
-    from cloneproof.sweep.version import code_version
+    from cloneproof.sweeps.code_version import code_version
+    from cloneproof.sweeps.storage.store_status import store_status
 
     found = store_status(folder)
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof.cli.arguments import AsJson
+from cloneproof.cli.options import AsJson
 from cloneproof.cli.output import print_json
 
 if TYPE_CHECKING:

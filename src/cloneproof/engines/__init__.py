@@ -3,12 +3,12 @@
 from cloneproof.engines.reference import (
     Record,
     Run,
+    RunSummary,
     SampleMean,
-    Summary,
     simulate,
     simulate_run,
     simulate_runs,
     summarise,
 )
 
-__all__ = ["Record", "Run", "SampleMean", "Summary", "simulate", "simulate_run", "simulate_runs", "summarise"]
+__all__ = ["Record", "Run", "RunSummary", "SampleMean", "simulate", "simulate_run", "simulate_runs", "summarise"]

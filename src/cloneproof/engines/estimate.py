@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["proven", "confidence", "estimated"]
+ErrorKind = Literal["proven", "confidence", "estimated"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Estimate:
 
     value: float
     error: float
-    kind: Kind
+    kind: ErrorKind
     method: str
 
     @property
@@ -39,7 +39,7 @@ class Estimate:
 
     def __sub__(self, other: Estimate) -> Estimate:
         """The difference; it is only as sure as the less sure of the two."""
-        order: list[Kind] = ["proven", "confidence", "estimated"]
+        order: list[ErrorKind] = ["proven", "confidence", "estimated"]
         kind = max(self.kind, other.kind, key=order.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
@@ -60,7 +60,7 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     value = math.fsum(weight * one.value for weight, one in parts)
     size = math.fsum(abs(weight) * (abs(one.value) + one.error) for weight, one in parts)
     error = math.fsum(abs(weight) * one.error for weight, one in parts) + 8 * size * 2.0**-53
-    order: list[Kind] = ["proven", "confidence", "estimated"]
+    order: list[ErrorKind] = ["proven", "confidence", "estimated"]
     kind = max((one.kind for _, one in parts), key=order.index)
     return Estimate(value, error, kind, "; ".join(dict.fromkeys(one.method for _, one in parts)))
 

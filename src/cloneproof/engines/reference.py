@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cloneproof.checks import whole
+from cloneproof._checks import whole
+from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market, Means
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.session import Session, checked_seed, session
-from cloneproof.randomness import substream, uniform, word
+from cloneproof.mechanisms.online.session import Session, checked_seed, session
 
 MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
 
@@ -70,7 +70,7 @@ def simulate_run(
     return Run(live.payoff, regret)
 
 
-class _Arm:
+class _TapedArm:
     """A registered arm as the world knows it: its mean, its tape, how often it was pulled."""
 
     __slots__ = ("loss", "mean", "pulls", "tape")
@@ -81,7 +81,7 @@ class _Arm:
 
 def _opened(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
-) -> tuple[Session, dict[str, list[_Arm]]]:
+) -> tuple[Session, dict[str, list[_TapedArm]]]:
     registered = full_copies(market.agents, copies)
     if whole(run) is None or run < 0:
         raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
@@ -90,7 +90,7 @@ def _opened(
     tapes = substream(0, seed, run, TAPE_STREAM)
     arms = {
         name: [
-            _Arm(means[name][original], best - means[name][original], substream(tapes, i, original, copy))
+            _TapedArm(means[name][original], best - means[name][original], substream(tapes, i, original, copy))
             for original, copy in arms_of(registered[name])
         ]
         for i, name in enumerate(registered)
@@ -106,7 +106,7 @@ def _opened(
     return live, arms
 
 
-def _steps(live: Session, arms: dict[str, list[_Arm]]) -> Iterator[Record]:
+def _steps(live: Session, arms: dict[str, list[_TapedArm]]) -> Iterator[Record]:
     sample = live.rewards.sample
     for _ in range(live.horizon):
         decision = live.decide()
@@ -137,19 +137,19 @@ class SampleMean:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """Payoffs and regret over many runs."""
 
     payoff: dict[str, SampleMean]
     regret: SampleMean
 
 
-def summarise(runs: list[Run]) -> Summary:
+def summarise(runs: list[Run]) -> RunSummary:
     """The sample means of some runs."""
     if not runs:
         raise MarketError("expected at least one run to summarise, got none; simulate some first")
     payoff = {name: SampleMean.of([run.payoff[name] for run in runs]) for name in runs[0].payoff}
-    return Summary(payoff, SampleMean.of([run.regret for run in runs]))
+    return RunSummary(payoff, SampleMean.of([run.regret for run in runs]))
 
 
 def simulate_runs(

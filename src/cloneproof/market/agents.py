@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cloneproof.checks import whole
+from cloneproof._checks import whole
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.priors import Prior, smallest_gap
 

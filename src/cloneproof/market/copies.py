@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cloneproof.checks import whole
+from cloneproof._checks import whole
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 

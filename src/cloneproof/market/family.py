@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cloneproof.checks import real
-from cloneproof.discovery import call, factories
+from cloneproof._checks import real
+from cloneproof._discovery import call, factories
 from cloneproof.errors import MarketError, brief
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloneproof.checks import whole
+from cloneproof._checks import whole
 from cloneproof.errors import MarketError
 
 

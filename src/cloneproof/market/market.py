@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from cloneproof.checks import real, whole
+from cloneproof._checks import real, whole
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import RewardFamily, reward_family

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import scipy
 
-from cloneproof.checks import real, whole
+from cloneproof._checks import real, whole
 from cloneproof.errors import MarketError, brief, did_you_mean
 
 WEIGHT_TOLERANCE = (

@@ -15,8 +15,8 @@ from typing import Any
 
 import tomli_w
 
+from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
-from cloneproof.files import write_whole
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import reward_family
 from cloneproof.market.market import Market

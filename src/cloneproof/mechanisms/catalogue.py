@@ -10,14 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cloneproof._discovery import check_options
 from cloneproof.bounds import first_horizon_with_award
-from cloneproof.discovery import check_options
 from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market
 from cloneproof.mechanisms.holdout import held_out
-from cloneproof.mechanisms.holdout_parameters import SOURCE, UNREVIEWED, holdout_parameters
 from cloneproof.mechanisms.mechanism import Claim, Doubling, Mechanism, Sample
-from cloneproof.mechanisms.parameters import Derived, etc_parameters, h_etc_r_parameters, uniform_etc_parameters
+from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED, holdout_parameters
+from cloneproof.mechanisms.parameters.theorems import (
+    Derived,
+    etc_parameters,
+    h_etc_r_parameters,
+    uniform_etc_parameters,
+)
 from cloneproof.mechanisms.rule import Choice, Clock, Order, positive
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from cloneproof.checks import real, whole
-from cloneproof.discovery import call, factories
+from cloneproof._checks import real, whole
+from cloneproof._discovery import call, factories
 from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figure_data import Figure, figure_from_dict, figure_to_dict
+from cloneproof.report.figures.figure_data import Figure, figure_from_dict, figure_to_dict
 
-Role = Literal["claim", "detail", "ours"]
-Verdict = Literal["confirmed", "confirmed with corrections", "refuted as stated", "undecided"]
-Cell = str | int | float | Estimate
+CheckRole = Literal["claim", "detail", "ours"]
+RowVerdict = Literal["confirmed", "confirmed with corrections", "refuted as stated", "undecided"]
+TableCell = str | int | float | Estimate
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,18 @@ class Check:
     """
 
     statement: str
-    role: Role
+    role: CheckRole
     holds: bool | None
-    evidence: tuple[tuple[str, Cell], ...] = ()
+    evidence: tuple[tuple[str, TableCell], ...] = ()
 
 
 @dataclass(frozen=True)
-class Table:
+class FindingsTable:
     """Numbers in rows; the first column names the row."""
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
 
 
@@ -47,16 +47,16 @@ class Findings:
     computed: str
     checks: tuple[Check, ...]
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[FindingsTable, ...] = ()
     certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RowVerdict:
         """What the checks come to."""
         return verdict(self.checks)
 
 
-def verdict(checks: Sequence[Check]) -> Verdict:
+def verdict(checks: Sequence[Check]) -> RowVerdict:
     """The one place where a verdict is made.
 
     1. A claim that fails is refuted as stated.
@@ -148,7 +148,7 @@ def from_dict(data: dict[str, Any]) -> Findings:
         ),
         tuple(figure_from_dict(one) for one in data["figures"]),
         tuple(
-            Table(
+            FindingsTable(
                 one["title"],
                 tuple(one["columns"]),
                 tuple(tuple(_uncell(cell) for cell in row) for row in one["rows"]),
@@ -160,7 +160,7 @@ def from_dict(data: dict[str, Any]) -> Findings:
     )
 
 
-def _cell(value: Cell) -> Any:  # noqa: ANN401
+def _cell(value: TableCell) -> Any:  # noqa: ANN401
     return value.to_dict() if isinstance(value, Estimate) else value
 
 

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Final
 
-from cloneproof.serve import calls
-from cloneproof.serve.client import Client
+from cloneproof.serve.api import calls
+from cloneproof.serve.api.client import Client
+from cloneproof.serve.api.messages import DecisionReply
+from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.local import LocalService
-from cloneproof.serve.messages import DecisionReply
-from cloneproof.serve.protocol import MarketSpec
 from cloneproof.serve.run import create_key
 
 MARKET: Final = "feed"

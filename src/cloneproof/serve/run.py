@@ -9,14 +9,14 @@ from collections.abc import Callable
 import uvicorn
 
 from cloneproof.errors import CloneproofError
+from cloneproof.serve.commit.group_writer import milliseconds
+from cloneproof.serve.commit.shared_writer import writer_over
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.protocol import ServeError
-from cloneproof.serve.shared import writer_over
+from cloneproof.serve.ledger.terms import ServeError
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.interface import Role
-from cloneproof.serve.writer import milliseconds
 
 
 def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:

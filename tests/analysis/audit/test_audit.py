@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import api, arguments, exact, question
-from cloneproof.analysis.audit.exact import payoffs
+from cloneproof.analysis.audit import api, question
 from cloneproof.analysis.audit.judgement import GUESSED
+from cloneproof.analysis.audit.proof import theorems as arguments
+from cloneproof.analysis.audit.search import exact_search as exact
+from cloneproof.analysis.audit.search.exact_search import payoffs
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])

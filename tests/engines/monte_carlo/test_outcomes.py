@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
+from cloneproof.engines.monte_carlo.blocks.block_kernel import run_blocks
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
-from cloneproof.engines.monte_carlo.sources import source_stamp
-from cloneproof.engines.monte_carlo.stepping.kernel import run_steps
+from cloneproof.engines.monte_carlo.source_stamp import source_stamp
+from cloneproof.engines.monte_carlo.stepping.stepping_kernel import run_steps
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
-from strategies import small
+from support.strategies import small
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=50, share=0.5)
 THINGS = {"odd": object()}

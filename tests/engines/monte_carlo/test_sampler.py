@@ -13,14 +13,14 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.driver import Status, looks
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.means import run_streams, words
-from cloneproof.engines.monte_carlo.progress import Progress
+from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
 from cloneproof.engines.monte_carlo.sampler import sample
-from cloneproof.engines.monte_carlo.strata import strata_of
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError
 from cloneproof.market import full_copies
-from market_strategies import cases
+from support.market_strategies import cases
 
 HORIZON = 10
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=HORIZON)
@@ -80,7 +80,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(after, threads, precision):
     assert first.partial
     assert first.runs == 37 * after
     assert f"interrupted: partial result of {first.runs} of 900 runs" in first.evaluation.notes
-    saved = Progress.from_json(first.progress.to_json())
+    saved = RunTotals.from_json(first.progress.to_json())
     assert sample(JOB, 900, precision, outcomes=coins, resume=saved, chunk=50) == whole
     assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].progress) == whole
 

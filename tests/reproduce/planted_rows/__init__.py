@@ -3,8 +3,8 @@
 import time
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figure_data import Lines, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, above
+from cloneproof.report.figures.figure_data import Lines, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above
 
 MOMENT = 0.25  # seconds
 
@@ -18,6 +18,6 @@ def planted(number, setting):
         f"planted, {setting.scale}",
         (Check("it is positive", "claim", above(gain), (("gain", gain), ("row", number))),),
         (figure,) if number == 1 else (),
-        (Table("a table", ("row", "gain"), ((str(number), gain), ("a third", 1 / 3))),),
+        (FindingsTable("a table", ("row", "gain"), ((str(number), gain), ("a third", 1 / 3))),),
         {"planted": {"verdict": "exploitable", "number": number}},
     )

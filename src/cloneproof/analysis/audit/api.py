@@ -14,35 +14,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from cloneproof.analysis.audit.apart import deviations_apart
-from cloneproof.analysis.audit.coverage import coverage, more_vectors
-from cloneproof.analysis.audit.dominance import dominance
-from cloneproof.analysis.audit.dominance_epochs import dominance_in_epochs
-from cloneproof.analysis.audit.exact import Searched, honest_evaluations, refine, relabelled, search
+from cloneproof._checks import whole
+from cloneproof.analysis.audit.copy_vectors import grid, ladders
+from cloneproof.analysis.audit.dominance.check import dominance
+from cloneproof.analysis.audit.dominance.epochs import dominance_in_epochs
 from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, simplest_of
-from cloneproof.analysis.audit.question import Clock, Machine, Question, Report, checked_budget, checked_question
-from cloneproof.analysis.audit.sampling_plan import confirm_guesses, sampled_results
+from cloneproof.analysis.audit.proof.coverage import coverage, more_vectors
+from cloneproof.analysis.audit.question import (
+    Deadline,
+    MechanismOrFactory,
+    ProgressCallback,
+    Question,
+    checked_budget,
+    checked_question,
+)
 from cloneproof.analysis.audit.scope import Cells, scope_of
-from cloneproof.analysis.audit.vectors import grid, ladders
+from cloneproof.analysis.audit.search.exact_search import SearchResult, honest_evaluations, refine, relabelled, search
+from cloneproof.analysis.audit.search.other_deviations import deviations_apart
+from cloneproof.analysis.audit.search.sampling import confirm_guesses, sampled_results
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.analysis.evaluate import Engine
-from cloneproof.checks import whole
+from cloneproof.analysis.evaluate import EngineName
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
-from cloneproof.mechanisms.session import checked_seed
+from cloneproof.mechanisms.online.session import checked_seed
 
-Opponents = Literal["market", "any"]
+OpponentsName = Literal["market", "any"]
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
 
 
 def audit(
     market: Market,
-    mechanism: Machine,
+    mechanism: MechanismOrFactory,
     agent: str | None = None,
     max_copies: int = 4,
-    opponents: Opponents = "market",
+    opponents: OpponentsName = "market",
     withhold: bool = False,
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
@@ -51,7 +58,7 @@ def audit(
     budget_seconds: float | None = None,
     runs: int | None = None,
     seed: int = 0,
-    progress: Report | None = None,
+    progress: ProgressCallback | None = None,
     draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
     """Try to game the mechanism; the verdict, the best deviation found, and the scope of both.
@@ -76,8 +83,8 @@ def audit(
     >>> audit(market, mechanism("etc", arm_rounds=1)).verdict
     'clone-proof'
     """
-    if opponents not in get_args(Opponents):
-        known = get_args(Opponents)
+    if opponents not in get_args(OpponentsName):
+        known = get_args(OpponentsName)
         raise EngineError(
             f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
         )
@@ -85,7 +92,7 @@ def audit(
     if runs is not None and (whole(runs) is None or runs < 1):
         raise EngineError(f"expected runs to be a whole number from 1, got {brief(runs)}; give e.g. 1000")
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
-    clock = Clock(checked_budget(budget_seconds), progress)
+    clock = Deadline(checked_budget(budget_seconds), progress)
     if opponents == "any":
         if horizons is not None or withhold or split or copy_cost:
             raise EngineError(
@@ -107,7 +114,7 @@ def audit(
     return _concluded(question, _everybodys(question, results), apart, notes, clock)
 
 
-def _everybodys(question: Question, results: list[Searched]) -> list[Searched]:
+def _everybodys(question: Question, results: list[SearchResult]) -> list[SearchResult]:
     """The findings for all agents, out of those for one of each kind."""
     return [
         one if one.agent == name else relabelled(one, name)
@@ -117,7 +124,9 @@ def _everybodys(question: Question, results: list[Searched]) -> list[Searched]:
     ]
 
 
-def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], Engine], clock: Clock) -> Searched:
+def _exact(
+    question: Question, agent: str, honest: tuple[dict[int, Evaluation], EngineName], clock: Deadline
+) -> SearchResult:
     payoffs = {horizon: evaluation.payoff[agent] for horizon, evaluation in honest[0].items()}
     kinds = question.kinds(agent)
     vectors, _ = grid(kinds, question.max_copies)
@@ -127,7 +136,7 @@ def _exact(question: Question, agent: str, honest: tuple[dict[int, Evaluation], 
 
 
 def _concluded(
-    question: Question, results: list[Searched], apart: dict[str, Witness], notes: list[str], clock: Clock
+    question: Question, results: list[SearchResult], apart: dict[str, Witness], notes: list[str], clock: Deadline
 ) -> Audit:
     tried = [one for result in results for one in result.witnesses]
     if not tried:
@@ -184,7 +193,7 @@ def _contradictions(paying: list[Witness], cells: Cells) -> list[str]:
     ]
 
 
-def _against_any(question: Question, clock: Clock) -> Audit:
+def _against_any(question: Question, clock: Deadline) -> Audit:
     """Dominance: every strategy and every realisation of the others, one agent at a time."""
     mechanism: Mechanism = question.mechanisms[question.horizons[0]]
     names = list(dict.fromkeys(question.representatives.values()))
@@ -195,7 +204,7 @@ def _against_any(question: Question, clock: Clock) -> Audit:
     return _together(question, dict(zip(names, found, strict=True)), clock)
 
 
-def _together(question: Question, found: dict[str, Audit], clock: Clock) -> Audit:
+def _together(question: Question, found: dict[str, Audit], clock: Deadline) -> Audit:
     """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
     order: list[Verdict] = ["clone-proof", "undecided", "exploitable"]
     verdict = max((each.verdict for each in found.values()), key=order.index)

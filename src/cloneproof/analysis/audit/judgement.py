@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.vectors import Vector
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.copies import full_copies
@@ -22,7 +22,7 @@ GUESSED = "two resolutions"  # in the method of an error that was guessed
 
 
 def witness(
-    question: Question, agent: str, horizon: int, copies: Vector, honest: Estimate, copied: Estimate
+    question: Question, agent: str, horizon: int, copies: CopyVector, honest: Estimate, copied: Estimate
 ) -> Witness:
     """A deviation against honest others, from the two payoffs."""
     market = question.markets[horizon]

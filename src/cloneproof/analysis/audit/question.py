@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from cloneproof.analysis.audit.vectors import Kinds, kinds_of
-from cloneproof.checks import real, whole
+from cloneproof._checks import real, whole
+from cloneproof.analysis.audit.copy_vectors import OriginalKinds, kinds_of
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-Machine = Mechanism | Callable[[Market], Mechanism]
-Report = Callable[[int, int, str], None]
+MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
+ProgressCallback = Callable[[int, int, str], None]
 MOST_HORIZONS = 100_000
 MOST_CAP = 10**6
 
 
 @dataclass
-class Clock:
+class Deadline:
     """The time that an audit may take, and where it reports how far it is."""
 
     budget: float | None = None
-    report: Report | None = None
+    report: ProgressCallback | None = None
     start: float = field(default_factory=time.perf_counter)
     until: float | None = None  # seconds since the start at which a share of the budget is spent
 
@@ -40,7 +40,7 @@ class Clock:
         end = self.budget if self.until is None else self.until
         return None if end is None else max(0.0, end - self.seconds)
 
-    def share(self, parts: int) -> Clock:
+    def share(self, parts: int) -> Deadline:
         """The same clock for one of so many who have yet to come: it stops when its part of what is left is spent."""
         return self if self.left is None else replace(self, until=self.seconds + self.left / parts)
 
@@ -86,7 +86,7 @@ class Question:
             found[name] = found[like[0]] if like and exchangeable else name
         return found
 
-    def kinds(self, name: str) -> Kinds:
+    def kinds(self, name: str) -> OriginalKinds:
         """Which originals of an agent can be exchanged under the mechanisms of all horizons."""
         running = [chosen.facing(len(self.market.agents), horizon) for horizon, chosen in self.mechanisms.items()]
         return kinds_of(self.agent(name), any(one.arm.order == "index" for one in running))
@@ -94,7 +94,7 @@ class Question:
 
 def checked_question(
     market: Market,
-    mechanism: Machine,
+    mechanism: MechanismOrFactory,
     agent: str | None,
     max_copies: int,
     tolerance: float,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cloneproof.analysis.audit.coverage import Coverage
-from cloneproof.analysis.audit.exact import Searched
+from cloneproof.analysis.audit.proof.coverage import Coverage
 from cloneproof.analysis.audit.question import Question
+from cloneproof.analysis.audit.search.exact_search import SearchResult
 from cloneproof.analysis.audit.verdict import Verdict, Witness
 
 Cells = dict[tuple[str, int], Coverage]
 
 
-def scope_of(question: Question, verdict: Verdict, worst: Witness, results: list[Searched], cells: Cells) -> str:
+def scope_of(question: Question, verdict: Verdict, worst: Witness, results: list[SearchResult], cells: Cells) -> str:
     """One paragraph."""
     parts = [_who(question), _tried(question, results), *_left_out(results)]
     if verdict == "exploitable":
@@ -34,7 +34,7 @@ def _who(question: Question) -> str:
     return f"replications by {_listed(question.agents)} against honest others with the market's priors, {when}{slack}"
 
 
-def _tried(question: Question, results: list[Searched]) -> str:
+def _tried(question: Question, results: list[SearchResult]) -> str:
     words = []
     for result in {each.agent: each for each in results}.values():
         vectors = [v for each in results if each.agent == result.agent for v in each.found]
@@ -53,7 +53,7 @@ def _tried(question: Question, results: list[Searched]) -> str:
     return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
 
 
-def _left_out(results: list[Searched]) -> list[str]:
+def _left_out(results: list[SearchResult]) -> list[str]:
     reasons = Counter(why for result in results for why in result.left_out.values())
     return [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
 

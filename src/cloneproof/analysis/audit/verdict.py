@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.progress import Progress
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -43,7 +43,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampledDeviation:
     """A deviation that was sampled: what it takes to draw the same pairs of runs again, and what they added up to."""
 
     agent: str
@@ -52,7 +52,7 @@ class Sample:
     mechanism: Mechanism
     seed: int
     confidence: float
-    progress: Progress
+    progress: RunTotals
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,5 @@ class Audit:
     thresholds: tuple[tuple[float, Estimate], ...] = ()
     apart: dict[str, Witness] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0

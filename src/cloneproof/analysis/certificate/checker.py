@@ -21,7 +21,7 @@ from cloneproof.analysis.certificate.document import Game, number, require, whol
 
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
 Ball = Any
-Types = tuple[tuple[Fraction, int], ...]  # realised means, and how many arms have each
+CheckedMeans = tuple[tuple[Fraction, int], ...]  # realised means, and how many arms have each
 
 
 def _ball(value: Fraction | int) -> Ball:
@@ -39,7 +39,7 @@ def _law(mean: Fraction, rounds: int) -> list[Ball]:
     return [_polynomial(mean, rounds)[j] for j in range(rounds + 1)]
 
 
-def _mean(types: Types) -> Fraction:
+def _mean(types: CheckedMeans) -> Fraction:
     return sum((v * count for v, count in types), Fraction(0)) / sum(count for _, count in types)
 
 
@@ -56,9 +56,9 @@ def _late(game: Game, arms: int) -> Ball:
     return total
 
 
-def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[Types, Fraction]:
+def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[CheckedMeans, Fraction]:
     """Every multiset of realised means with its probability."""
-    priors, found = game.priors[name], dict[Types, Fraction]()
+    priors, found = game.priors[name], dict[CheckedMeans, Fraction]()
     require(len(copies) == len(priors) and sum(copies) > 0, f"{name!r} has other originals than {copies}")
     game.spend(10 * math.prod(len(p) for p in priors) + 100 * sum(copies))
     for drawn in product(*priors):
@@ -73,7 +73,7 @@ def _realised(game: Game, name: str, copies: tuple[int, ...]) -> dict[Types, Fra
 
 
 @cache
-def _committed(m: int, bernoulli: bool, types: Types) -> tuple[Ball, ...]:
+def _committed(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
     """The chance that the arm committed to is of each type."""
     if len(types) == 1:
         return (arb(1),)
@@ -92,18 +92,18 @@ def _committed(m: int, bernoulli: bool, types: Types) -> tuple[Ball, ...]:
     return tuple(totals)
 
 
-def _commits_to(game: Game, types: Types) -> Ball:
+def _commits_to(game: Game, types: CheckedMeans) -> Ball:
     return sum((_ball(t[0]) * c for t, c in zip(types, _committed(game.m, game.bernoulli, types), strict=True)), arb(0))
 
 
-def _prize(game: Game, types: Types) -> Ball:
+def _prize(game: Game, types: CheckedMeans) -> Ball:
     """What the award pays with these means."""
     early = min(game.award, game.m * sum(count for _, count in types))
     return _ball(_mean(types) * early) + _commits_to(game, types) * (game.award - early)
 
 
 @lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
-def _score(game: Game, types: Types) -> dict[float, Ball]:
+def _score(game: Game, types: CheckedMeans) -> dict[float, Ball]:
     """The law of the score given the realised means."""
     arms, law = sum(count for _, count in types), dict[float, Ball]()
     left, chances = game.length - arms * game.m, _committed(game.m, game.bernoulli, types)
@@ -131,7 +131,7 @@ def _score(game: Game, types: Types) -> dict[float, Ball]:
     return law
 
 
-def _cut_short(game: Game, types: Types, arms: int) -> Iterator[tuple[Ball, list[tuple[Fraction, int]]]]:
+def _cut_short(game: Game, types: CheckedMeans, arms: int) -> Iterator[tuple[Ball, list[tuple[Fraction, int]]]]:
     """Exploration that ends early: a random set of arms has one pull more, or its block (and one arm a part of it)."""
     counts, step = [count for _, count in types], game.m if game.block else 1
     each, draws = (0, game.length // game.m) if game.block else divmod(game.length, arms)
@@ -148,7 +148,7 @@ def _cut_short(game: Game, types: Types, arms: int) -> Iterator[tuple[Ball, list
                 yield _ball(chance), [(v, each * c + extra) for (v, c), extra in zip(types, more, strict=True)]
 
 
-def _jointly(game: Game, types: Types, left: int) -> list[Ball]:
+def _jointly(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
     """All successes of the trial, summed over every best value s of exploration and every number of ties there."""
     game.spend(len(types) * game.m**2 * sum(count for _, count in types) ** 3)
     laws, skipped = [_law(v, game.m) for v, _ in types], arb(0)

@@ -15,7 +15,7 @@ KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
 
 LARGEST = 20_000  # rewards of one law: beyond it a certificate is refused, not checked
 MOST_WORK = 5 * 10**8  # operations on balls, about half a minute of them
-Prior = tuple[tuple[Fraction, Fraction], ...]
+CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401
@@ -72,7 +72,7 @@ def whole(value: object, most: int = 10**15) -> int:
     return value
 
 
-def prior(atoms: list[list[float]]) -> Prior:
+def prior(atoms: list[list[float]]) -> CertifiedPrior:
     """Values and weights, taken as proportions."""
     found = [(number(value), number(weight)) for value, weight in atoms]
     total = sum((weight for _, weight in found), Fraction(0))

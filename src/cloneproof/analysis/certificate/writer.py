@@ -7,12 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from cloneproof._files import write_whole
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
-from cloneproof.files import write_whole
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
 

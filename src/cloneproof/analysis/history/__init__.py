@@ -7,6 +7,6 @@ past       the three together, and the audit of the fitted market
 """
 
 from cloneproof.analysis.history.evidence import ArmRewards
-from cloneproof.analysis.history.past import PastAudit, audit_past
+from cloneproof.analysis.history.season_audit import PastAudit, audit_past
 
 __all__ = ["ArmRewards", "PastAudit", "audit_past"]

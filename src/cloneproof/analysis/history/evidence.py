@@ -19,16 +19,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
+from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.family import BOUNDED, RewardFamily
 
-Floats = NDArray[np.float64]
-
 POINTS: Final = 2001
-GRID: Final[Floats] = np.linspace(0.0, 1.0, POINTS)
+GRID: Final[FloatArray] = np.linspace(0.0, 1.0, POINTS)
 _RESOLVED: Final = (2 / (POINTS - 1)) ** 2  # the smallest variance of a mean that the grid can carry
 _EDGE: Final = 4000.0  # so many binary rewards are believed at any mean: near 0 and 1 the variance alone is no guide
 
@@ -43,7 +41,7 @@ class ArmRewards:
     mean: float
 
 
-def log_likelihood(arm: ArmRewards, family: RewardFamily) -> Floats:
+def log_likelihood(arm: ArmRewards, family: RewardFamily) -> FloatArray:
     """The log-likelihood of each mean on the grid, up to a constant; its largest value is 0.
 
     >>> seen = log_likelihood(ArmRewards("ana", "a", 10, 0.3), BOUNDED)

@@ -20,7 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from cloneproof.analysis.history.evidence import GRID, POINTS, ArmRewards, Floats, log_likelihood
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.history.evidence import GRID, POINTS, ArmRewards, log_likelihood
 from cloneproof.market.family import RewardFamily
 from cloneproof.market.priors import Discrete, Point, Prior
 
@@ -34,10 +35,10 @@ _SMALL: Final = 1e-5  # total change of a prior at which EM stops
 class FittedPriors:
     """The priors over the grid, of the market and of each agent, and each arm's likelihood and posterior on it."""
 
-    market: Floats
-    agents: Mapping[str, Floats]
-    likelihood: Mapping[tuple[str, str], Floats]
-    posterior: Mapping[tuple[str, str], Floats]
+    market: FloatArray
+    agents: Mapping[str, FloatArray]
+    likelihood: Mapping[tuple[str, str], FloatArray]
+    posterior: Mapping[tuple[str, str], FloatArray]
     smoothing: float
     pooling: float
 
@@ -65,7 +66,7 @@ def fit_priors(
     return FittedPriors(market, agents, likelihood, posterior, smoothing, pooling)
 
 
-def climbed(likelihood: Floats, pseudo: Floats) -> Floats:
+def climbed(likelihood: FloatArray, pseudo: FloatArray) -> FloatArray:
     """The prior that maximises the penalised likelihood; rows are arms, columns the grid."""
     prior = np.full(POINTS, 1.0 / POINTS)
     total = len(likelihood) + pseudo.sum()
@@ -79,7 +80,7 @@ def climbed(likelihood: Floats, pseudo: Floats) -> Floats:
     return np.asarray(prior / prior.sum())
 
 
-def condensed(prior: Floats, atoms: int) -> Prior:
+def condensed(prior: FloatArray, atoms: int) -> Prior:
     """A prior of few atoms for the exact engines: slices of equal probability, each at its own mean.
 
     The mean stays; the spread inside a slice is lost.

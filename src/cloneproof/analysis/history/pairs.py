@@ -21,9 +21,10 @@ from itertools import combinations
 
 import numpy as np
 
-from cloneproof.analysis.history.evidence import POINTS, ArmRewards, Floats
+from cloneproof._arrays import FloatArray
+from cloneproof._checks import real
+from cloneproof.analysis.history.evidence import POINTS, ArmRewards
 from cloneproof.analysis.history.fit import FittedPriors
-from cloneproof.checks import real
 from cloneproof.errors import EngineError, brief
 
 
@@ -37,7 +38,7 @@ class Pair:
     probability: float
 
 
-def bayes_factor(first: Floats, second: Floats, prior: Floats) -> float:
+def bayes_factor(first: FloatArray, second: FloatArray, prior: FloatArray) -> float:
     """How many times likelier the rewards of two arms are if they share one mean.
 
     >>> even, sure = np.full(POINTS, 1 / POINTS), np.eye(POINTS)[1000]

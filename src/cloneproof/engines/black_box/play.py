@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cloneproof._randomness import substream, uniform
+from cloneproof.engines.black_box.call_limit import CALL, CALLS, ROUND, RUN, Limit, Overtime
 from cloneproof.engines.black_box.contract import BlackBox, View
 from cloneproof.engines.black_box.failure import Place, broke, overtime, said, short
-from cloneproof.engines.black_box.limit import CALL, CALLS, ROUND, RUN, Limit, Overtime
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.level import ONE
-from cloneproof.mechanisms.session import checked_seed
-from cloneproof.randomness import substream, uniform
+from cloneproof.mechanisms.online.level import ONE
+from cloneproof.mechanisms.online.session import checked_seed
 
 MAKE, SELECT, UPDATE = range(3)
 
@@ -43,7 +43,7 @@ def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, s
     return Player(job).run(run)
 
 
-class _Arm:
+class _BoxArm:
     """A registered arm as the world knows it."""
 
     __slots__ = ("agent", "loss", "mean", "pulls", "tape")
@@ -56,7 +56,7 @@ class _World(NamedTuple):
     """What a run is played on; the policy sees the view alone."""
 
     view: View
-    arms: list[_Arm]
+    arms: list[_BoxArm]
 
 
 class Player:
@@ -161,7 +161,7 @@ def _opened(job: Job, run: int) -> _World:
     best = max(mean for own in means.values() for mean in own)
     tapes = substream(0, seed, run, TAPE_STREAM)
     arms = [
-        _Arm(i, means[agent.name][original], best - means[agent.name][original], substream(tapes, i, original, copy))
+        _BoxArm(i, means[agent.name][original], best - means[agent.name][original], substream(tapes, i, original, copy))
         for i, agent in enumerate(market.agents)
         for original, copy in arms_of(job.copies[agent.name])
     ]

@@ -25,14 +25,14 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-class Done(NamedTuple):
+class RunDone(NamedTuple):
     """One run is over."""
 
     number: int
     run: Run
 
 
-class Failed(NamedTuple):
+class RunFailed(NamedTuple):
     """One run went wrong; the worker has stopped."""
 
     number: int
@@ -60,6 +60,6 @@ def work(line: Connection, board: MutableSequence[float]) -> None:
                 try:
                     run = player.run(number)
                 except BlackBoxError as error:
-                    line.send(Failed(number, str(error), "".join(traceback.format_exception(error))))
+                    line.send(RunFailed(number, str(error), "".join(traceback.format_exception(error))))
                     return
-                line.send(Done(number, run))
+                line.send(RunDone(number, run))

@@ -18,11 +18,11 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from cloneproof.engines.black_box.call_limit import BOARD_SIZE, CALL, CALLS, IDLE, ROUND, RUN, SINCE
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.black_box.failure import BlackBoxError, Place, broke, overtime, said
-from cloneproof.engines.black_box.limit import BOARD_SIZE, CALL, CALLS, IDLE, ROUND, RUN, SINCE
 from cloneproof.engines.black_box.play import box_of, collected
-from cloneproof.engines.black_box.worker import Done, Failed, Unreadable, work
+from cloneproof.engines.black_box.worker import RunDone, RunFailed, Unreadable, work
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.reference import Run
 from cloneproof.errors import EngineError
@@ -165,11 +165,11 @@ class _Chunk:
         except (EOFError, OSError):
             self._died(worker)
             return
-        if isinstance(news, Failed):
+        if isinstance(news, RunFailed):
             error = BlackBoxError(news.message, news.number)
             error.add_note(f"In the worker process:\n{news.trace}")
             self._lost(worker, error)
-        elif isinstance(news, Done):
+        elif isinstance(news, RunDone):
             worker.left.discard(news.number)
             self.done[news.number] = news.run
             if news.number < self.end:

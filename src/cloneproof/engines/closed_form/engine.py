@@ -8,13 +8,22 @@ from typing import Literal
 
 from flint import arb, ctx
 
-from cloneproof.engines.closed_form.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball
-from cloneproof.engines.closed_form.commitment import Commitment, Group, commitment
 from cloneproof.engines.closed_form.expectation import Problem, Tools, expected_best, expected_rewards
-from cloneproof.engines.closed_form.gaussian import gaussian_commitment
-from cloneproof.engines.closed_form.quadrature import best_mean, discretised, resolutions
-from cloneproof.engines.closed_form.realisations import Original
-from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, Rewards
+from cloneproof.engines.closed_form.laws.arithmetic import (
+    BALLS,
+    FLOATS,
+    LOST,
+    PRECISION,
+    UNIT,
+    Arithmetic,
+    Number,
+    ball,
+)
+from cloneproof.engines.closed_form.laws.quadrature import best_mean, discretised, resolutions
+from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Deterministic, RewardLaw
+from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, commitment
+from cloneproof.engines.closed_form.phases.gaussian_commitment import gaussian_commitment
+from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
 from cloneproof.engines.closed_form.structure import check_structure
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
@@ -86,7 +95,7 @@ def _estimates(
     """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
     priors = [[discretised(prior, prior_points) for prior in agent.priors] for agent in market.agents]
     agents = tuple(
-        tuple(Original(atoms, count) for atoms, count in zip(own, copies[agent.name], strict=True) if count)
+        tuple(CopiedOriginal(atoms, count) for atoms, count in zip(own, copies[agent.name], strict=True) if count)
         for agent, own in zip(market.agents, priors, strict=True)
     )
     every = [atoms for own in priors for atoms in own]
@@ -115,7 +124,7 @@ def _tools(market: Market, means: list[float], points: int, arithmetic: Arithmet
     if family.quantile is gaussian.quantile:
         spread = family.parameters[0]
         return Tools(arithmetic, lambda groups, m: gaussian_commitment(groups, spread, m, points), None)
-    rewards: Rewards
+    rewards: RewardLaw
     if family.quantile is bernoulli.quantile:
         rewards = Bernoulli(arithmetic)
     elif family.quantile is deterministic.quantile:
@@ -126,7 +135,7 @@ def _tools(market: Market, means: list[float], points: int, arithmetic: Arithmet
             "use engine='monte-carlo'"
         )
 
-    def choose(groups: list[Group], arm_rounds: int) -> Commitment:
+    def choose(groups: list[EqualArms], arm_rounds: int) -> Commitment:
         return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
 
     return Tools(arithmetic, choose, rewards)

@@ -9,27 +9,27 @@ from itertools import pairwise
 
 from flint import arb
 
-from cloneproof.engines.closed_form.arithmetic import Arithmetic, Number, ball
-from cloneproof.engines.closed_form.commitment import Atoms, Commitment, Group
-from cloneproof.engines.closed_form.contest import awards
-from cloneproof.engines.closed_form.realisations import Original, grouped
-from cloneproof.engines.closed_form.rewards import Rewards
-from cloneproof.engines.closed_form.rounds import Binomial, Fixed, Rounds, schedule, unfinished_trial
+from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Number, ball
+from cloneproof.engines.closed_form.laws.reward_laws import RewardLaw
+from cloneproof.engines.closed_form.phases.award import awards
+from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
+from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, grouped
+from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
+from cloneproof.engines.closed_form.phases.trial_score import Phases, Score, agent_score
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
 from cloneproof.engines.closed_form.structure import epochs
-from cloneproof.engines.closed_form.trial import Phases, Score, agent_score
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.holdout import running_epochs
 from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 
-Choose = Callable[[list[Group], int], Commitment]
+Choose = Callable[[list[EqualArms], int], Commitment]
 
 
 @dataclass(frozen=True)
 class Problem:
     """Each agent's registered originals, and the mechanism that runs over this horizon."""
 
-    agents: tuple[tuple[Original, ...], ...]
+    agents: tuple[tuple[CopiedOriginal, ...], ...]
     mechanism: Mechanism
     horizon: int
 
@@ -40,7 +40,7 @@ class Tools:
 
     arithmetic: Arithmetic
     choose: Choose
-    rewards: Rewards | None
+    rewards: RewardLaw | None
 
 
 def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
@@ -99,7 +99,7 @@ def _separate(problem: Problem, rounds: Sequence[Rounds], tools: Tools) -> tuple
 
 
 def _level(
-    originals: list[Original], mechanism: Mechanism, arm_rounds: int, rounds: Rounds, tools: Tools
+    originals: list[CopiedOriginal], mechanism: Mechanism, arm_rounds: int, rounds: Rounds, tools: Tools
 ) -> tuple[list[Number], int]:
     """What each original earns in one ETC over all of them."""
     number = tools.arithmetic.number
@@ -140,7 +140,7 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
         )
     phases = Phases(mechanism, trial, award)
     check_staged(list(problem.agents), phases, tools.arithmetic)
-    known: dict[tuple[Original, ...], Score] = {}
+    known: dict[tuple[CopiedOriginal, ...], Score] = {}
     for own in problem.agents:
         if own not in known:
             known[own] = agent_score(list(own), phases, tools.rewards, tools.arithmetic)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.engines.closed_form.arithmetic import Arithmetic
-from cloneproof.engines.closed_form.commitment import Group
-from cloneproof.engines.closed_form.joint import Types
-from cloneproof.engines.closed_form.plans import merged
-from cloneproof.engines.closed_form.realisations import Original, count_realisations, realisations
-from cloneproof.engines.closed_form.rounds import Binomial
-from cloneproof.engines.closed_form.ties import node_count
-from cloneproof.engines.closed_form.trial import Phases
+from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic
+from cloneproof.engines.closed_form.laws.tie_breaking import node_count
+from cloneproof.engines.closed_form.phases.commitment import EqualArms
+from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
+from cloneproof.engines.closed_form.phases.cut_exploration import merged
+from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, count_realisations, realisations
+from cloneproof.engines.closed_form.phases.round_schedule import Binomial
+from cloneproof.engines.closed_form.phases.trial_score import Phases
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import HoldOut
 from cloneproof.mechanisms.rule import Order
@@ -22,7 +22,7 @@ REACH = 14.4  # standard deviations of a binomial law's window, on either side
 MOST_REALISATIONS = 100_000
 
 
-def check_levels(groups: list[Group], arm_rounds: list[int], arithmetic: Arithmetic) -> None:
+def check_levels(groups: list[EqualArms], arm_rounds: list[int], arithmetic: Arithmetic) -> None:
     """Refuse commitments over too many arms, one for each number of exploration rounds."""
     means = [value for group in groups for value, _ in group.atoms]
     arms = sum(group.copies * group.number for group in groups)
@@ -41,7 +41,7 @@ def check_random_rounds(rounds: Binomial, cap: int) -> None:
     _refuse_beyond(terms * 6e-6, 0.0, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
 
 
-def check_staged(agents: list[tuple[Original, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
+def check_staged(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
     """Refuse scores of too many realisations, or of too long trials."""
     score = phases.mechanism.score
     scored = score.rounds if isinstance(score, HoldOut) else phases.trial
@@ -71,7 +71,7 @@ def window(rounds: int, mean: float) -> float:
     return min(rounds + 1.0, 2 * REACH * math.sqrt(rounds * mean * (1 - mean)) + 20)
 
 
-def _realisation_seconds(runs: Types, phases: Phases, scored: int, arithmetic: Arithmetic) -> float:
+def _realisation_seconds(runs: MeanCounts, phases: Phases, scored: int, arithmetic: Arithmetic) -> float:
     types = merged(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     seconds = _commitment_seconds([mean for mean, _ in types], arms, m, arithmetic) + 2e-4
@@ -92,7 +92,7 @@ def _commitment_seconds(means: list[float], arms: int, arm_rounds: int, arithmet
     return 1e-4 * len(means) + 3e-5 * len(values) * len(means) + numbers * (2e-6 if arithmetic.proven else 3e-8)
 
 
-def _joint_seconds(types: Types, arm_rounds: int, arithmetic: Arithmetic) -> float:
+def _joint_seconds(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic) -> float:
     """Products of truncated polynomials, for each best value at which two types may tie and each tie-breaker."""
     ends = []
     for mean, _ in types:
@@ -110,7 +110,7 @@ def _joint_seconds(types: Types, arm_rounds: int, arithmetic: Arithmetic) -> flo
     )
 
 
-def _cut_seconds(types: Types, order: Order, trial: int, arm_rounds: int, arithmetic: Arithmetic) -> float:
+def _cut_seconds(types: MeanCounts, order: Order, trial: int, arm_rounds: int, arithmetic: Arithmetic) -> float:
     """Products of binomial laws, for each hypergeometric way to share the last rounds among the types."""
     products, reached = float(len(types)), 1.0
     if order != "index":

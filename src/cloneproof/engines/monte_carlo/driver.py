@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from cloneproof.engines.monte_carlo.confidence import Floats
-from cloneproof.engines.monte_carlo.progress import Progress
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 
-Observe = Callable[[int, int], Floats]  # (first run, count) to one row a run; a pure function
+Observe = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
 Reason = Literal["enough", "runs", "budget", "interrupted"]
 
 T = TypeVar("T")
@@ -33,13 +33,13 @@ FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at mos
 class Status(NamedTuple):
     """What a progress bar needs: the state, the runs that it will take as far as one can tell, and the time so far."""
 
-    progress: Progress
+    progress: RunTotals
     aim: int | None
     seconds: float
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """When to stop and with what means.
 
     `limit` counts observations (passes over the strata), None for no limit. `enough` is asked at the looks; `aim`
@@ -47,8 +47,8 @@ class Plan:
     """
 
     limit: int | None = None
-    enough: Callable[[Progress], bool] | None = None
-    aim: Callable[[Progress], int | None] | None = None
+    enough: Callable[[RunTotals], bool] | None = None
+    aim: Callable[[RunTotals], int | None] | None = None
     budget_seconds: float | None = None
     threads: int | None = None
     chunk: int | None = None
@@ -56,7 +56,7 @@ class Plan:
     executor: Callable[[int], Executor] = ThreadPoolExecutor
 
 
-def drive(observe: Observe, start: Progress, plan: Plan) -> tuple[Progress, Reason]:
+def drive(observe: Observe, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, Reason]:
     """Go on from `start` until the plan is fulfilled; Ctrl-C and a spent budget end it early, and nothing is lost."""
     begun = time.monotonic()
     deadline = math.inf if plan.budget_seconds is None else begun + plan.budget_seconds
@@ -115,7 +115,7 @@ def available_threads() -> int:
 
 
 @contextmanager
-def _pool(plan: Plan, threads: int) -> Iterator[Executor]:
+def _pool(plan: RunPlan, threads: int) -> Iterator[Executor]:
     pool = plan.executor(threads)
     try:
         yield pool
@@ -124,13 +124,13 @@ def _pool(plan: Plan, threads: int) -> Iterator[Executor]:
 
 
 def _chunks(
-    pool: Executor, observe: Observe, start: Progress, plan: Plan, threads: int, deadline: float
-) -> Iterator[Floats]:
+    pool: Executor, observe: Observe, start: RunTotals, plan: RunPlan, threads: int, deadline: float
+) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
     strata = len(start.target.weights)
     size = _passes(plan.chunk or FIRST_CHUNK, strata)
     largest, fixed = _passes(LARGEST_CHUNK, strata), plan.chunk is not None
-    waiting: deque[Future[tuple[Floats, float]]] = deque()
+    waiting: deque[Future[tuple[FloatArray, float]]] = deque()
     asked, first = start.count, True
     while True:
         while len(waiting) < threads + 1 and (plan.limit is None or asked < plan.limit):
@@ -157,7 +157,7 @@ def _chunks(
         yield rows
 
 
-def _timed(observe: Observe, first: int, count: int) -> tuple[Floats, float]:
+def _timed(observe: Observe, first: int, count: int) -> tuple[FloatArray, float]:
     begun = time.perf_counter()
     return observe(first, count), time.perf_counter() - begun
 
@@ -166,7 +166,7 @@ def _passes(runs: int, strata: int) -> int:
     return max(1, runs // strata)
 
 
-def _until_looks(rows: Floats, state: Progress, plan: Plan) -> Iterator[Floats]:
+def _until_looks(rows: FloatArray, state: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
     """The rows, cut at the looks; whole where nobody looks."""
     strata, begin = len(state.target.weights), state.count
     end = begin + len(rows) // strata
@@ -186,7 +186,7 @@ def _is_look(count: int) -> bool:
     return next(looks(count)) == count
 
 
-def _aim(state: Progress, plan: Plan) -> int | None:
+def _aim(state: RunTotals, plan: RunPlan) -> int | None:
     """The runs that it will take, as far as one can tell."""
     guess = None if plan.aim is None else plan.aim(state)
     if plan.limit is not None:

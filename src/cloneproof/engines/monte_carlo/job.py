@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from cloneproof._arrays import FloatArray
 from cloneproof.market.market import Market, Means
 from cloneproof.mechanisms.mechanism import Mechanism
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,5 +28,5 @@ class Job:
 class Outcomes(NamedTuple):
     """What each run of a range came to: payoffs (runs x agents, the share included) and regrets (runs)."""
 
-    payoff: Floats
-    regret: Floats
+    payoff: FloatArray
+    regret: FloatArray

@@ -11,7 +11,7 @@ from typing import Final
 
 from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.plain import plain_outcomes
+from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
 from cloneproof.engines.monte_carlo.ucb import ucb_applies, ucb_outcomes
 

@@ -12,16 +12,16 @@ from functools import partial
 
 import numpy as np
 
+from cloneproof._arrays import FloatArray
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.bounds import payoff_bounds, regret_bounds
-from cloneproof.engines.monte_carlo.confidence import Floats
-from cloneproof.engines.monte_carlo.driver import Plan, Reason, Status, drive
+from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.progress import Progress, Target
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
 from cloneproof.errors import EngineError
 from cloneproof.market.toml import market_to_toml
 
-Chunk = Callable[[Job, int, int], Outcomes]
+ChunkOutcomes = Callable[[Job, int, int], Outcomes]
 
 RUNS = 1000  # where nothing says when to stop
 PARTIAL: tuple[Reason, ...] = ("budget", "interrupted")
@@ -36,7 +36,7 @@ class Sampled:
     """
 
     evaluation: Evaluation
-    progress: Progress
+    progress: RunTotals
     stopped: Reason
 
     @property
@@ -65,11 +65,11 @@ def sample(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[Status], None] | None = None,
-    outcomes: Chunk = compiled,
+    outcomes: ChunkOutcomes = compiled,
     *,
     executor: Callable[[int], Executor] = ThreadPoolExecutor,
     weights: Sequence[float] = (),
-    resume: Progress | None = None,
+    resume: RunTotals | None = None,
     chunk: int | None = None,
 ) -> Sampled:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
@@ -85,8 +85,8 @@ def sample(
         raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
     bounds = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
     target = Target(bounds, weights, identity(job))
-    start = Progress.empty(target) if resume is None else resume.of_the_same(target)
-    plan = Plan(
+    start = RunTotals.empty(target) if resume is None else resume.of_the_same(target)
+    plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(weights)),
         enough=None if precision is None else partial(is_precise, precision=precision, alpha=1 - confidence),
         aim=None if precision is None else partial(expected_count, precision=precision, alpha=1 - confidence),
@@ -104,7 +104,7 @@ def sample(
     return Sampled(evaluation, end, stopped)
 
 
-def _rows(outcomes: Chunk, job: Job, first: int, count: int) -> Floats:
+def _rows(outcomes: ChunkOutcomes, job: Job, first: int, count: int) -> FloatArray:
     """One row a run: every payoff, then the regret."""
     found = outcomes(job, first, count)
     return np.column_stack([found.payoff, found.regret])
@@ -127,19 +127,19 @@ def limit_of(runs: int | None, precision: float | None, budget_seconds: float | 
     return -(-runs // strata)
 
 
-def is_precise(state: Progress, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
+def is_precise(state: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
     """Whether every half-width is at most the precision."""
     return bool((state.half_widths(alpha)[columns] <= precision).all())
 
 
-def expected_count(state: Progress, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
+def expected_count(state: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
     """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
     widest = float(state.half_widths(alpha)[columns].max())
     return max(state.count, math.ceil(state.count * (widest / precision) ** 2))
 
 
 def shortfalls(
-    end: Progress, stopped: Reason, runs: int | None, precision: float | None, confidence: float
+    end: RunTotals, stopped: Reason, runs: int | None, precision: float | None, confidence: float
 ) -> tuple[str, ...]:
     """What was asked for and not reached, in words."""
     notes = []

@@ -1,5 +1,5 @@
 """The state tree: every mechanism made of rules, Bernoulli and deterministic rewards, every horizon in one pass."""
 
-from cloneproof.engines.tree.evaluate import tree
+from cloneproof.engines.tree.engine import tree
 
 __all__ = ["tree"]

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import Beta, Prior, Uniform
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 EPS = 2.0**-53
@@ -27,13 +27,13 @@ NODES_LIMIT = 2_000
 
 
 @dataclass(frozen=True)
-class Belief:
+class MeanBelief:
     """The prior of an original, as atoms or as Beta(a, b); equal beliefs make originals exchangeable."""
 
     values: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
     shape: tuple[float, float] | None = None
-    _tables: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, compare=False, repr=False)
+    _tables: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def steepness(self) -> float:
@@ -43,7 +43,7 @@ class Belief:
         inner = [v for v in self.values if 0.0 < v < 1.0]
         return 4.0 * max((abs(math.log(v)) + abs(math.log1p(-v)) for v in inner), default=0.0) + len(inner)
 
-    def predictive(self, pulls: Ints, successes: Ints) -> tuple[Floats, Floats]:
+    def predictive(self, pulls: Ints, successes: Ints) -> tuple[FloatArray, FloatArray]:
         """P(next reward 1) and P(next reward 0), elementwise."""
         if len(self.values) == 1:
             one = np.full(pulls.shape, self.values[0])
@@ -57,7 +57,7 @@ class Belief:
             tables = self._tables["laws"] = self._laws(*np.indices((size, size)))
         return tables[0][pulls, successes], tables[1][pulls, successes]
 
-    def _laws(self, pulls: Ints, successes: Ints) -> tuple[Floats, Floats]:
+    def _laws(self, pulls: Ints, successes: Ints) -> tuple[FloatArray, FloatArray]:
         if self.shape is not None:
             a, b = self.shape
             total = a + b + pulls
@@ -75,13 +75,13 @@ class Belief:
         return ones / total, zeros / total
 
 
-def _log_likelihood(value: float, weight: float, successes: Ints, failures: Ints) -> Floats:
+def _log_likelihood(value: float, weight: float, successes: Ints, failures: Ints) -> FloatArray:
     up = successes * math.log(value) if value > 0.0 else np.where(successes > 0, -np.inf, 0.0)
     down = failures * math.log1p(-value) if value < 1.0 else np.where(failures > 0, -np.inf, 0.0)
     return np.asarray(math.log(weight) + up + down)
 
 
-def belief_of(prior: Prior, pulls: int, deterministic: bool) -> Belief:
+def belief_of(prior: Prior, pulls: int, deterministic: bool) -> MeanBelief:
     """The belief that a prior starts as, right for histories of up to `pulls` rewards of the original.
 
     A uniform prior becomes its Gauss-Legendre nodes: the moments asked for are those of polynomials of degree at most
@@ -90,14 +90,14 @@ def belief_of(prior: Prior, pulls: int, deterministic: bool) -> Belief:
     atoms = prior.atoms
     if atoms is not None:
         total = math.fsum(weight for _, weight in atoms)
-        return Belief(tuple(v for v, _ in atoms), tuple(w / total for _, w in atoms))
+        return MeanBelief(tuple(v for v, _ in atoms), tuple(w / total for _, w in atoms))
     if deterministic:
         raise EngineError(
             f"the tree expects discrete priors for deterministic rewards, got {prior!r}; "
             "use engine 'closed-form' where the mechanism commits, else 'monte-carlo'"
         )
     if isinstance(prior, Beta):
-        return Belief(shape=(prior.a, prior.b))
+        return MeanBelief(shape=(prior.a, prior.b))
     if isinstance(prior, Uniform):
         nodes = pulls // 2 + 2
         if nodes > NODES_LIMIT:
@@ -107,5 +107,5 @@ def belief_of(prior: Prior, pulls: int, deterministic: bool) -> Belief:
             )
         points, weights = np.polynomial.legendre.leggauss(nodes)
         values = prior.low + (prior.high - prior.low) * (points + 1) / 2
-        return Belief(tuple(values.tolist()), tuple((weights / weights.sum()).tolist()))
+        return MeanBelief(tuple(values.tolist()), tuple((weights / weights.sum()).tolist()))
     raise EngineError(f"the tree expects discrete, uniform or beta priors, got {prior!r}; use engine 'monte-carlo'")

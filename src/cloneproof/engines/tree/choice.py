@@ -1,17 +1,18 @@
-"""How a level spreads over its candidates in many states at once: `cloneproof.mechanisms.level` without the dice."""
+"""How a level spreads over its candidates in many states at once: `mechanisms.online.level` without the dice."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cloneproof.engines.tree.beliefs import Floats, Ints
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import Ints
 from cloneproof.engines.tree.priorities import Mask, best, is_coin
 from cloneproof.mechanisms.rule import Rule
 
 
 def spread(
-    rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: Floats, decided: Ints, chosen: Mask | None
-) -> tuple[Floats, Mask]:
+    rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: FloatArray, decided: Ints, chosen: Mask | None
+) -> tuple[FloatArray, Mask]:
     """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
     Exploration comes first: least-pulled with ties uniform, or block after block in an order drawn as it goes (the
@@ -49,5 +50,5 @@ def _next_explored(rule: Rule, decided: Ints, owed: Mask) -> Mask:
     return np.asarray(owed & (owed.cumsum(axis=0) == 1))
 
 
-def _even(candidates: Mask) -> Floats:
+def _even(candidates: Mask) -> FloatArray:
     return np.asarray(candidates / candidates.sum(axis=0))

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cloneproof.engines.tree.beliefs import Floats, Ints
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import Ints
 from cloneproof.engines.tree.shape import Shape, States
 
-Block = list[int]
+StateBlock = list[int]
 FEW = 4  # blocks that are quickly sorted by exchanges
 
 
@@ -24,7 +25,7 @@ class Symmetry:
     """The exchangeable blocks of a shape, innermost first, and which owners are alike."""
 
     def __init__(self, shape: Shape) -> None:
-        self.families: list[list[Block]] = []
+        self.families: list[list[StateBlock]] = []
         for o in range(len(shape.originals)):
             self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in shape.arms_of(o)])
         # an award clears the pulls: exploration by index would then start with whom the sorting put first
@@ -45,7 +46,7 @@ class Symmetry:
             for group in self.owners:
                 self._add([shape.rows_of_owner(owner) for owner in group])
 
-    def _add(self, blocks: list[Block]) -> None:
+    def _add(self, blocks: list[StateBlock]) -> None:
         if len(blocks) > 1 and blocks[0]:
             self.families.append(blocks)
 
@@ -59,11 +60,11 @@ class Symmetry:
                     _order(states, blocks[k], blocks[k + 1])
 
 
-def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> Block:
+def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
     return [row for name in names if (row := shape.row(*name)) is not None]
 
 
-def _original_block(shape: Shape, original: int) -> Block:
+def _original_block(shape: Shape, original: int) -> StateBlock:
     arms = shape.arms_of(original)
     names = [(name, a) for name in ("pulls", "sum", "chosen") for a in arms]
     return _rows(shape, [*names, ("seen", original), ("told", original)])
@@ -76,7 +77,7 @@ def _alike(items: list[int], kinds: Sequence[object]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _sorted_as_words(states: States, blocks: list[Block]) -> bool:
+def _sorted_as_words(states: States, blocks: list[StateBlock]) -> bool:
     """Sort blocks as one integer each, if they fit into one."""
     places = [[block[k] for block in blocks] for k in range(len(blocks[0]))]
     widths = [int(states[rows].max()).bit_length() for rows in places]
@@ -92,7 +93,7 @@ def _sorted_as_words(states: States, blocks: list[Block]) -> bool:
     return True
 
 
-def _order(states: States, one: Block, two: Block) -> None:
+def _order(states: States, one: StateBlock, two: StateBlock) -> None:
     """Swap the blocks wherever the first is the smaller, row by row."""
     smaller = np.zeros(states.shape[1], dtype=bool)
     for a, b in zip(reversed(one), reversed(two), strict=True):
@@ -105,7 +106,7 @@ def _order(states: States, one: Block, two: Block) -> None:
             states[b, swap] = kept
 
 
-def merged(states: States, weights: Floats) -> tuple[States, Floats, int]:
+def merged(states: States, weights: FloatArray) -> tuple[States, FloatArray, int]:
     """Equal columns as one, their weights added; and the most columns that became one. Weights of 0 go."""
     if not weights.all():
         some = np.flatnonzero(weights)

@@ -15,7 +15,8 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from cloneproof.engines.tree.beliefs import Floats, Ints
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import Ints
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
 from cloneproof.mechanisms.rule import Rule
@@ -44,7 +45,7 @@ def compares_floats(rule: Rule) -> bool:
     return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy)
 
 
-def best(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Mask:
+def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
     """Which candidates (rows) have the highest priority in each state (columns)."""
     if rule.priority is indifferent:
         return np.ones(pulls.shape, dtype=bool)
@@ -59,7 +60,7 @@ def best(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Mask:
     return np.asarray(value == value.max(axis=0))
 
 
-def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Mask:
+def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
     slow = rule.priority is slow_index
     scale = rule.parameters[0] * (np.sqrt(clock) * _ln(clock) if slow else _ln(clock))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,7 +113,7 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
         flint.ctx.prec = before
 
 
-def _called(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Floats:
+def _called(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
     """The scalar priority, once for each different (clock, pulls, mean)."""
     means, which = np.unique(mean, return_inverse=True)
     wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)
@@ -132,12 +133,12 @@ def _called(rule: Rule, clock: Ints, pulls: Ints, mean: Floats) -> Floats:
     return np.asarray(values[back.reshape(pulls.shape)])
 
 
-def _ln(clock: Ints) -> Floats:
+def _ln(clock: Ints) -> FloatArray:
     """The logarithms of whole numbers from 1."""
     return np.asarray(_logarithms(int(clock.max(initial=1)).bit_length())[clock])
 
 
 @cache
-def _logarithms(bits: int) -> Floats:
+def _logarithms(bits: int) -> FloatArray:
     """A table of ln t for t < 2^bits; that of 0 is never asked for."""
     return np.array([0.0, *(ln(t) for t in range(1, 1 << bits))])

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloneproof.engines.tree.beliefs import EPS, Floats
-from cloneproof.engines.tree.limits import Watch
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import EPS
 from cloneproof.engines.tree.merge import Symmetry, merged
+from cloneproof.engines.tree.round_step import RoundStep, settled
 from cloneproof.engines.tree.shape import Shape, States
-from cloneproof.engines.tree.step import Step, settled
+from cloneproof.engines.tree.work_limit import WorkLimit
 from cloneproof.mechanisms.mechanism import Doubling
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
@@ -30,21 +31,21 @@ ROUNDINGS = 16  # of a weight in one round: choice on two levels, outcome, produ
 
 
 @dataclass(frozen=True)
-class Rewards:
+class RoundRewards:
     """Expected rewards of each owner up to a horizon, and how far off they can be.
 
     relative_error   by roundings: weights are sums of products of positive numbers, so nothing cancels
     lost             by states that were dropped because they weigh too little, absolute
     """
 
-    values: Floats
+    values: FloatArray
     relative_error: float
     lost: float
 
 
-def run(shape: Shape, horizons: Sequence[int]) -> dict[int, Rewards]:
+def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
-    symmetry, watch = Symmetry(shape), Watch(shape)
+    symmetry, watch = Symmetry(shape), WorkLimit(shape)
     restart = shape.mechanism.restart
     epochs = restart if isinstance(restart, Doubling) else None
     states, weights = _begin(shape)
@@ -52,7 +53,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, Rewards]:
     explore, epoch, played, roundings = shape.mechanism.arm.explore, 0, 0, 0.0
     steepness = max((o.belief.steepness for o in shape.originals), default=0.0)
     begun, lost = 0, 0.0
-    found: dict[int, Rewards] = {}
+    found: dict[int, RoundRewards] = {}
     for horizon in sorted(set(horizons)):
         while played < horizon:
             if epochs is not None and epochs.epoch(played + 1) != epoch:
@@ -78,11 +79,11 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, Rewards]:
             lost += moved.lost
             end = max(horizons) if epochs is None else min(max(horizons), 2**epoch)
             watch.look(played - begun, end - begun, len(weights), moved.work, explore)
-        found[horizon] = Rewards(_evened(total, symmetry), (roundings + 64) * EPS, lost * horizon)
+        found[horizon] = RoundRewards(_evened(total, symmetry), (roundings + 64) * EPS, lost * horizon)
     return found
 
 
-def _begin(shape: Shape) -> tuple[States, Floats]:
+def _begin(shape: Shape) -> tuple[States, FloatArray]:
     return np.zeros((shape.height, 1), dtype=np.int32), np.ones(1)
 
 
@@ -93,16 +94,16 @@ class Moved:
     """
 
     def __init__(
-        self, shape: Shape, symmetry: Symmetry, round_: int, explore: int, states: States, weights: Floats
+        self, shape: Shape, symmetry: Symmetry, round_: int, explore: int, states: States, weights: FloatArray
     ) -> None:
         self.gains, self.work, self.additions = np.zeros(shape.owners), 0, len(shape.arms)
         self._parts: list[States] = []
-        self._masses: list[Floats] = []
+        self._masses: list[FloatArray] = []
         size = max(FEWEST, min(MOST, CELLS // (2 * len(shape.arms) * shape.height)))
         enough = 4 * size
         for start in range(0, len(weights), size):
             here = slice(start, start + size)
-            gains, part, mass = Step(shape, round_, explore).expand(states[:, here], weights[here])
+            gains, part, mass = RoundStep(shape, round_, explore).expand(states[:, here], weights[here])
             self.gains += gains
             self.work += len(mass)
             symmetry.sort(part)
@@ -129,19 +130,19 @@ class Moved:
         return len(mass)
 
 
-def _retire(shape: Shape, states: States, weights: Floats, rate: Floats) -> tuple[States, Floats]:
+def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray) -> tuple[States, FloatArray]:
     """Take out the states that nothing can change any more; they pay a rate from now on."""
     done = settled(shape, states)
     if not done.any():
         return states, weights
     gone = np.flatnonzero(done)
-    gains, _, _ = Step(shape, 0, 0).expand(states[:, gone], weights[gone])
+    gains, _, _ = RoundStep(shape, 0, 0).expand(states[:, gone], weights[gone])
     rate += gains
     left = np.flatnonzero(~done)
     return states[:, left], weights[left]
 
 
-def _evened(total: Floats, symmetry: Symmetry) -> Floats:
+def _evened(total: FloatArray, symmetry: Symmetry) -> FloatArray:
     """Owners that are alike expect the same; in sorted states only their sum is known."""
     values = total.copy()
     for group in symmetry.owners:

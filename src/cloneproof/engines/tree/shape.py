@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cloneproof.engines.tree.beliefs import Belief, Ints
+from cloneproof.engines.tree.beliefs import Ints, MeanBelief
 from cloneproof.engines.tree.priorities import is_blind
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
 
@@ -21,11 +21,11 @@ States = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Original:
+class TreeOriginal:
     """A registered original: its owner (a number), what is believed of its mean, and how many arms it has."""
 
     owner: int
-    belief: Belief
+    belief: MeanBelief
     copies: int
 
 
@@ -34,7 +34,7 @@ class Shape:
     """A mechanism facing registered originals; `registered` counts the arms of each owner before any sampling."""
 
     mechanism: Mechanism
-    originals: tuple[Original, ...]
+    originals: tuple[TreeOriginal, ...]
     registered: tuple[int, ...]
     deterministic: bool
 

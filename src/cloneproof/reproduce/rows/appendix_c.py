@@ -10,8 +10,8 @@ from cloneproof.bounds import trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of, at_most
+from cloneproof.report.figures.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
 ANA, ETC, OURS = "ana", "etc", "holdout-h-etc"
@@ -22,13 +22,13 @@ BOTH, BETTER, WORSE = (1, 1), (1, 0), (0, 1)
 def run(setting: Setting) -> Findings:
     """Two originals, one prior dominated by the other: payoffs of registering one, both, or copies, over T."""
     horizons = setting.pick(quick=(20, 100, 1000, 10**6), full=(20, 50, 100, 200, 500, 1000, 10**4, 10**6))
-    cases = [_Case(setting, pair, t) for pair in PAIRS for t in horizons]
+    cases = [_DominatedCase(setting, pair, t) for pair in PAIRS for t in horizons]
     dropped = [one.gain(BOTH, BETTER) for one in cases]
     pays = [one for one, own in zip(cases, dropped, strict=True) if own.low > 0]
     ordered = [one.gain(BETTER, WORSE) for one in cases]
     copied = [one.gain((3, 1), BOTH) for one in cases]
     early = max(copied, key=lambda own: own.value)
-    left_out = _Case(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
+    left_out = _DominatedCase(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
     ours = _holdout(setting)
     return Findings(
         computed=(
@@ -79,7 +79,7 @@ def run(setting: Setting) -> Findings:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _DominatedCase:
     setting: Setting
     chances: tuple[float, float]
     horizon: int
@@ -105,14 +105,14 @@ class _Case:
 
 
 def _holdout(setting: Setting) -> Estimate:
-    case = _Case(setting, PAIRS[0], 85)
+    case = _DominatedCase(setting, PAIRS[0], 85)
     made = setting.mechanism(OURS, arm_rounds=6, score_rounds=1, max_arms=2)
     copied, honest = (evaluate(case.market, made, {ANA: own}, arithmetic="ball").payoff[ANA] for own in ((3, 1), BOTH))
     return copied - honest
 
 
-def _table(cases: list[_Case]) -> Table:
-    return Table(
+def _table(cases: list[_DominatedCase]) -> FindingsTable:
+    return FindingsTable(
         "Payoff under ETC (share 1): what to register?",
         ("priors and horizon", "m", "better alone", "dominated alone", "both", "both, better one three times"),
         tuple(
@@ -127,7 +127,7 @@ def _figure(setting: Setting) -> Lines:
     m, upto = trp_arm_rounds(2, 1.0, 1000), setting.pick(quick=120, full=240)
     horizons = list(range(4, upto + 1, setting.pick(quick=4, full=2)))
     made = setting.mechanism(ETC, arm_rounds=m)
-    market = _Case(setting, PAIRS[1], upto).market
+    market = _DominatedCase(setting, PAIRS[1], upto).market
 
     def series(name: str, copies: tuple[int, int], shade: int) -> Series:
         found = [evaluate(market.with_horizon(t), made, {ANA: copies}).payoff[ANA] for t in horizons]

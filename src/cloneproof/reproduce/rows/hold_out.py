@@ -12,9 +12,9 @@ from cloneproof.bounds import holdout_arm_rounds, holdout_regret_simple
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
-from cloneproof.report.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, Copies, attacks
-from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of, at_most
+from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
+from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, CopyVector, attacks
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
 NAME, PAPERS = "holdout-h-etc", "h-etc-r"
@@ -103,7 +103,7 @@ def _certificates(audited: dict[tuple[str, int], Audit]) -> dict[str, dict[str, 
     }
 
 
-def _most(setting: Setting, own: Attack, tried: tuple[Copies, ...]) -> Estimate:
+def _most(setting: Setting, own: Attack, tried: tuple[CopyVector, ...]) -> Estimate:
     """The largest gain over the attack's copies and a few more, allowing as many arms as honest agents have, and 4."""
     made = [_made(setting, own.market, allowed) for allowed in (2, 4)]
     return _largest([own.witness(one, copies).gain for one in made for copies in dict.fromkeys((own.copies, *tried))])
@@ -155,8 +155,8 @@ def _nearest(found: list[Audit]) -> Estimate:
     return _largest([one.worst.gain for one in found])
 
 
-def _table(setting: Setting, played: dict[str, Attack], gains: dict[str, Estimate]) -> Table:
-    return Table(
+def _table(setting: Setting, played: dict[str, Attack], gains: dict[str, Estimate]) -> FindingsTable:
+    return FindingsTable(
         "The same attacks on both mechanisms (share 1)",
         ("market", "copies", "gain under H-ETC-R", "gain under hold-out", "best of the copies tried"),
         tuple(

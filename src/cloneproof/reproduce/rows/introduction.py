@@ -7,15 +7,15 @@ from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figure_data import Bars, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.report.figures.figure_data import Bars, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
 SHARE, ANA = 0.4, "ana"
 CASES = ((1, 1), (1, 0), (0, 1), (0, 0))
 HONEST, COPIED = (1, 1), (2, 1)
 ROUNDING = 1e-9  # a round: more than any of these sums can lose, far less than any payoff
-Payoffs = dict[tuple[int, ...], Estimate]  # by the case
+CasePayoffs = dict[tuple[int, ...], Estimate]  # by the case
 
 
 def run(setting: Setting) -> Findings:
@@ -83,8 +83,8 @@ class _Example:
 
     def __init__(self, mechanism: Mechanism, horizon: int, runs: int, seed: int) -> None:
         market = _market(horizon)
-        self.payoff: dict[tuple[int, ...], Payoffs] = {HONEST: {}, COPIED: {}}
-        self.regret: dict[tuple[int, ...], Payoffs] = {HONEST: {}, COPIED: {}}
+        self.payoff: dict[tuple[int, ...], CasePayoffs] = {HONEST: {}, COPIED: {}}
+        self.regret: dict[tuple[int, ...], CasePayoffs] = {HONEST: {}, COPIED: {}}
         self.exact = True
         for copies in (HONEST, COPIED):
             for case in CASES:
@@ -129,9 +129,9 @@ def _figure(found: dict[tuple[str, int], _Example], horizon: int) -> Bars:
     )
 
 
-def _table(found: dict[tuple[str, int], _Example], horizon: int) -> Table:
+def _table(found: dict[tuple[str, int], _Example], horizon: int) -> FindingsTable:
     own = {name: one for (name, at), one in found.items() if at == horizon}
-    return Table(
+    return FindingsTable(
         f"Payoffs in the four cases, T = {horizon}: honest → with a copy of a",
         ("mechanism", *(f"({a}, {b})" for a, b in CASES), "over the prior", "gain"),
         tuple(

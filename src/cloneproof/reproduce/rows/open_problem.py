@@ -5,15 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 
-from cloneproof.analysis.permutations import rp_regrets, sorted_copies
-from cloneproof.analysis.statements.exploration_cost import average_gap
-from cloneproof.analysis.statements.first_success import first_success_margins
-from cloneproof.analysis.statements.index_rules import PAIRS, VECTORS, IndexRule, index_rules, is_adaptive, trp_margin
+from cloneproof.analysis.properties.rp_regret import rp_regrets, sorted_copies
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.instance import Instance
-from cloneproof.report.figure_data import Bars, Series
-from cloneproof.reproduce.findings import Check, Findings, Table
+from cloneproof.report.figures.figure_data import Bars, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable
 from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.statements.exploration_cost import average_gap
+from cloneproof.reproduce.statements.first_success import first_success_margins
+from cloneproof.reproduce.statements.index_rules import PAIRS, VECTORS, IndexRule, index_rules, is_adaptive, trp_margin
 
 MEANS = (0.25, 0.75)
 ROUNDING = 1e-9
@@ -104,9 +104,9 @@ def _fraction(value: Fraction) -> Estimate:
     return Estimate(float(value), abs(float(value)) * 2.0**-52, "proven", "exact fractions")
 
 
-def _table(adaptive: list[IndexRule], horizon: int) -> Table:
+def _table(adaptive: list[IndexRule], horizon: int) -> FindingsTable:
     shown = sorted(adaptive, key=lambda rule: rule.ranking())[:8]
-    return Table(
+    return FindingsTable(
         f"Some adaptive TRP rules on {horizon} rounds: (pulls, successes) from the highest rank down",
         ("rule", "ranking"),
         tuple((number, " > ".join(f"({n}, {s})" for n, s in rule.ranking())) for number, rule in enumerate(shown, 1)),

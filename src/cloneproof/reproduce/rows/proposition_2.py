@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.permutations import rp_regret
+from cloneproof.analysis.properties.rp_regret import rp_regret
 from cloneproof.bounds import prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.report.figures.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.evidence.doubling_epochs import COPIES, Epochs, doubling, epoch_rounds, negated
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._doubling_epochs import COPIES, Epochs, doubling, epoch_rounds, negated
 
 NAME = "prior-independent-etc"
 LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
@@ -143,8 +143,8 @@ def _inequality_is_enough(one: Epochs) -> bool:
     return _epochs_where_copies_pay(one) == 0
 
 
-def _table(found: list[Epochs]) -> Table:
-    return Table(
+def _table(found: list[Epochs]) -> FindingsTable:
+    return FindingsTable(
         f"From when on is a gap safe? Copies {COPIES} of two originals, powers of two",
         ("gap", "copies pay from T =", "epochs safe for all copies from T =", "copies pay up to T ="),
         tuple((f"{one.gap:g}", _power(one.first_paying), _safe(one), _last(one)) for one in found),

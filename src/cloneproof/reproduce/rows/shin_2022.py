@@ -7,20 +7,20 @@ from math import sqrt
 import numpy as np
 from scipy import stats
 
+from cloneproof._arrays import FloatArray
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, above, agrees, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._h_ucb_ways import Against
-from cloneproof.reproduce.shin_2022 import (
+from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
+from cloneproof.reproduce.evidence.h_ucb_cases import Against
+from cloneproof.reproduce.evidence.shin_2022_experiments import (
     NAMES,
     SAMPLE_FACTORS,
     Experiment,
-    Floats,
     bayesian_market,
     experiments,
     played,
 )
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, agrees, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
 
 HORIZON = 100_000
 CONFIDENCE = 0.99
@@ -133,7 +133,7 @@ def _who(figure: str) -> str:
     return {"a": ".5", "b": ".9"}[figure]
 
 
-def estimated(values: Floats) -> Estimate:
+def estimated(values: FloatArray) -> Estimate:
     """The mean of independent runs with Student's interval: an estimate of the error, as runs are not normal."""
     count = len(values)
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
@@ -236,8 +236,8 @@ def _regrets(regret: dict[tuple[str, str], Estimate]) -> Bars:
     )
 
 
-def _table(cells: dict[tuple[str, str], Estimate]) -> Table:
-    return Table(
+def _table(cells: dict[tuple[str, str], Estimate]) -> FindingsTable:
+    return FindingsTable(
         "Ours, and the published number",
         ("experiment", *(part for name in NAMES for part in (name, "published"))),
         tuple(

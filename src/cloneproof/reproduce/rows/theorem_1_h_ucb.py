@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cloneproof.report.figure_data import Lines, Map, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of
+from cloneproof.report.figures.figure_data import Lines, Map, Mark, Series
+from cloneproof.reproduce.evidence.h_ucb_cases import Against, Told, best, corrected
+from cloneproof.reproduce.evidence.two_arms import exact_gains
+from cloneproof.reproduce.evidence.ucb1_cases import papers_horizon
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of
 from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._h_ucb_ways import Against, Told, best, corrected
-from cloneproof.reproduce.rows._two_arms import exact_gains
-from cloneproof.reproduce.rows._ucb1_ways import papers_horizon
 
 ROUNDING = 1e-6
 AGENTS = (2, 3, 5)
@@ -150,8 +150,8 @@ def _worth_map(found: dict[float, list[Against]], opponents: list[float], longes
     )
 
 
-def _table(tops: dict[int, Against]) -> Table:
-    return Table(
+def _table(tops: dict[int, Against]) -> FindingsTable:
+    return FindingsTable(
         "The best opponent for each number of agents, c = 1",
         ("agents n", "opponents' mean", "T", "honest payoff", "gain", "relative"),
         tuple(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cloneproof.reproduce.findings import Check, Findings, above, all_of
-from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._ucb1_pictures import (
+from cloneproof.reproduce.evidence.ucb1_cases import BONUSES, CLOCKS, CONSTANTS, ROUNDING, Tried, Way, papers_horizon
+from cloneproof.reproduce.evidence.ucb1_figures import (
     bonus_table,
     gain_map,
     gains_over_time,
@@ -12,7 +11,8 @@ from cloneproof.reproduce.rows._ucb1_pictures import (
     pulls,
     regrets,
 )
-from cloneproof.reproduce.rows._ucb1_ways import BONUSES, CLOCKS, CONSTANTS, ROUNDING, Tried, Way, papers_horizon
+from cloneproof.reproduce.findings import Check, Findings, above, all_of
+from cloneproof.reproduce.row import Row, Setting
 
 
 def run(setting: Setting) -> Findings:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.invariance import check_permutation_invariance
+from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import indifferent
-from cloneproof.report.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.report.figures.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.evidence.trp_offset import Offset, offset_figure
+from cloneproof.reproduce.evidence.trp_trials import AGENT, ROUNDING, Trial, trial, trials
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._trp_offset import Offset, offset_figure
-from cloneproof.reproduce.rows._trp_trials import AGENT, ROUNDING, Trial, trial, trials
 
 BERN = Discrete([0, 1], [0.5, 0.5])
 INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h-ucb": {}, "epsilon-greedy": {}}
@@ -227,10 +227,10 @@ def _scatter(found: list[Trial]) -> Lines:
     )
 
 
-def _table(found: list[Trial]) -> Table:
+def _table(found: list[Trial]) -> FindingsTable:
     names = list(dict.fromkeys(one.mechanism.name for one in found))
     own = {name: [one for one in found if one.mechanism.name == name] for name in names}
-    return Table(
+    return FindingsTable(
         "Random markets by mechanism",
         ("mechanism", "markets", "TRP holds", "and copies pay", "TRP violated", "and copies pay "),
         tuple(
@@ -248,9 +248,9 @@ def _table(found: list[Trial]) -> Table:
     )
 
 
-def _informed_table(informed: dict[str, Informed]) -> Table:
+def _informed_table(informed: dict[str, Informed]) -> FindingsTable:
     shown = ((1, 0), (3, 0), (1, 1), (2, 1), (1, 2))
-    return Table(
+    return FindingsTable(
         "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
         ("mechanism", *(f"copies ({a}, {b})" for a, b in shown)),
         tuple((name, *(one.payoff[copies] for copies in shown)) for name, one in informed.items()),

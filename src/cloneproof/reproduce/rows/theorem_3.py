@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from cloneproof.analysis.permutations import rp_regret
-from cloneproof.analysis.statements.exploration_cost import average_gap
+from cloneproof.analysis.properties.rp_regret import rp_regret
 from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.instance import Instance
-from cloneproof.report.figure_data import Lines, Map, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.report.figures.figure_data import Lines, Map, Mark, Series
+from cloneproof.reproduce.evidence.etc_cases import TRIED, EtcCase
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._etc_cases import TRIED, EtcCase
+from cloneproof.reproduce.statements.exploration_cost import average_gap
 
 HALVES = (0.25, 0.75)
 CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
@@ -130,8 +130,8 @@ def _used(chances: list[tuple[float, int, float, float, float]], bound: int) -> 
     return Estimate(max(own[2] / own[bound] for own in chances), 1e-9, "estimated", "binomial laws in floats")
 
 
-def _table(cases: list[EtcCase]) -> Table:
-    return Table(
+def _table(cases: list[EtcCase]) -> FindingsTable:
+    return FindingsTable(
         "Rounds of exploration for each arm",
         (
             "support",

@@ -10,21 +10,21 @@ from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.statements.score_tails import (
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CertificateError
+from cloneproof.market import Agent, Market, Point
+from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, Attack, attacks
+from cloneproof.reproduce.evidence.theorem_4_figures import MEANS, NAME, Reach, gain_map, reach_figure, tail_figure
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+from cloneproof.reproduce.statements.score_tails import (
     ROUNDING,
     Reading,
     Worst,
     tail_lower,
     tail_upper,
 )
-from cloneproof.analysis.statements.threshold_gains import ThresholdGains, threshold_gains
-from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError
-from cloneproof.market import Agent, Market, Point
-from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, Attack, attacks
-from cloneproof.reproduce.findings import Check, Findings, Table, above, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.rows._theorem_4_pictures import MEANS, NAME, Reach, gain_map, reach_figure, tail_figure
+from cloneproof.reproduce.statements.threshold_gains import ThresholdGains, threshold_gains
 
 TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
@@ -207,8 +207,8 @@ def _scaled(own: Estimate, factor: float) -> Estimate:
     return Estimate(own.value * factor, own.error * factor, own.kind, own.method)
 
 
-def _table(played: dict[str, Attack], found: dict[str, Witness]) -> Table:
-    return Table(
+def _table(played: dict[str, Attack], found: dict[str, Witness]) -> FindingsTable:
+    return FindingsTable(
         "The attacks, proven in ball arithmetic (share 1)",
         ("market", "m", "M", "copies", "honest payoff", "with the copies", "gain"),
         tuple(

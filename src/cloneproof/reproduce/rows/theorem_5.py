@@ -18,8 +18,8 @@ from cloneproof.bounds import (
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
-from cloneproof.report.figure_data import Lines, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, all_of, at_most
+from cloneproof.report.figures.figure_data import Lines, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
 NAME, OURS = "h-etc-r", "holdout-h-etc"
@@ -30,7 +30,7 @@ STEP = 0.75  # of a rival's distance, in units of 1/√(2M): about where distanc
 def run(setting: Setting) -> Findings:
     """Exact regret in several markets against the bounds; then agents whose best means come close as T grows."""
     markets = setting.pick(quick=((2, (0.25, 0.75)), (2, (0.0, 1.0))), full=_MARKETS)
-    cases = [_Case(setting, n, values) for n, values in markets]
+    cases = [_RegretCase(setting, n, values) for n, values in markets]
     upto = setting.pick(quick=9, full=15)
     near = [_Near(setting, 10**k) for k in range(5, upto + 1)]
     rate, closing = [one.slope for one in cases], _slope([(one.horizon, one.regret.value) for one in near])
@@ -94,7 +94,7 @@ _MARKETS = (
 
 
 @dataclass(frozen=True)
-class _Case:
+class _RegretCase:
     setting: Setting
     agents: int
     values: tuple[float, ...]
@@ -190,7 +190,7 @@ def _float(value: float) -> Estimate:
     return Estimate(value, 1e-9 * abs(value), "estimated", "floats")
 
 
-def _part(case: _Case) -> Estimate:
+def _part(case: _RegretCase) -> Estimate:
     parts = [(own, h_etc_r_shape(case.agents, 2, t, case.gap)) for t, own in case.regrets]
     return max(
         (Estimate(own.value / bound, own.error / bound, own.kind, own.method) for own, bound in parts),
@@ -198,18 +198,18 @@ def _part(case: _Case) -> Estimate:
     )
 
 
-def _table(cases: list[_Case]) -> Table:
-    def row(case: _Case, name: str, found: list[tuple[int, Estimate]]) -> tuple[str | Estimate, ...]:
+def _table(cases: list[_RegretCase]) -> FindingsTable:
+    def row(case: _RegretCase, name: str, found: list[tuple[int, Estimate]]) -> tuple[str | Estimate, ...]:
         return (f"{case.name}: {name}", *(own for _, own in found))
 
-    return Table(
+    return FindingsTable(
         "Expected regret, everybody honest",
         ("market", *(f"T = 10^{round(math.log10(t))}" for t in HORIZONS)),
         tuple(one for c in cases for one in (row(c, "H-ETC-R", c.regrets), row(c, "hold-out", c.holdout))),
     )
 
 
-def _figure(case: _Case) -> Lines:
+def _figure(case: _RegretCase) -> Lines:
     x = tuple(map(float, HORIZONS))
     shape = tuple(h_etc_r_shape(case.agents, 2, t, case.gap) for t in HORIZONS)
     return Lines(

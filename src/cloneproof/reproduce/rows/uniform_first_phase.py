@@ -13,8 +13,8 @@ from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, Table, above, agrees, all_of
+from cloneproof.report.figures.figure_data import Lines, Mark, Series
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, agrees, all_of
 from cloneproof.reproduce.row import Row, Setting
 
 ANA = "ana"
@@ -171,8 +171,8 @@ def _nearest(audits: list[Audit]) -> Estimate:
     return max((one.worst.gain for one in audits), key=lambda gain: gain.high)
 
 
-def _table(audits: dict[tuple[str, int, int], Audit]) -> Table:
-    return Table(
+def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
+    return FindingsTable(
         "Audits of uniform x ETC: all copies, all opponents",
         ("prior", "agents", "T", "m", "verdict", "nearest copies", "their gain"),
         tuple(

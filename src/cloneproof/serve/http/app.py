@@ -13,14 +13,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from cloneproof.serve.api.messages import ItemError
 from cloneproof.serve.http.keys import Caller
-from cloneproof.serve.http.limits import MOST_BYTES
 from cloneproof.serve.http.openapi import document
-from cloneproof.serve.http.page import Header, is_page, page_file
+from cloneproof.serve.http.page_files import Header, is_page, page_file
+from cloneproof.serve.http.request_limits import MOST_BYTES
 from cloneproof.serve.http.routes import READERS, ROUTES, Resolved, Router
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.messages import ItemError
-from cloneproof.serve.protocol import Refused
+from cloneproof.serve.ledger.terms import Refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

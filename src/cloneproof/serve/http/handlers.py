@@ -6,14 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cloneproof.serve.commands import Do
-from cloneproof.serve.decide import Decide
-from cloneproof.serve.entries import decode, owner
-from cloneproof.serve.house import House
-from cloneproof.serve.http import views
-from cloneproof.serve.http.keys import Caller, new_key
-from cloneproof.serve.http.service import Service
-from cloneproof.serve.messages import (
+from cloneproof.serve.api.messages import (
     AgentRequest,
     Agents,
     AgentView,
@@ -41,29 +34,36 @@ from cloneproof.serve.messages import (
     Rewards,
     SeasonRequest,
 )
-from cloneproof.serve.protocol import MarketSpec, Refused
-from cloneproof.serve.reward import Reward
-from cloneproof.serve.settle import Settle
-from cloneproof.serve.writer import milliseconds
+from cloneproof.serve.commit.commands import Do
+from cloneproof.serve.commit.decide import Decide
+from cloneproof.serve.commit.group_writer import milliseconds
+from cloneproof.serve.commit.markets import ServedMarkets
+from cloneproof.serve.commit.reward import Reward
+from cloneproof.serve.commit.settle import Settle
+from cloneproof.serve.http import views
+from cloneproof.serve.http.keys import Caller, new_key
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.ledger.entries import decode, owner
+from cloneproof.serve.ledger.terms import MarketSpec, Refused
 
-Answer = tuple[int, Any]
+HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
 
 
-async def health(service: Service, caller: Caller | None, params: Params, body: None) -> Answer:
+async def health(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether the process lives."""
     return 200, Health("alive")
 
 
-async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> Answer:
+async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether calls are taken: storage is there and the markets are read."""
     return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
 
 
-async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> Answer:
+async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
 
-    def work(house: House, now: int) -> tuple[MarketView, bool]:
+    def work(house: ServedMarkets, now: int) -> tuple[MarketView, bool]:
         market, fresh = house.create(body, now)
         return views.market(market), fresh
 
@@ -71,28 +71,28 @@ async def create_market(service: Service, caller: Caller, params: Params, body: 
     return 201 if fresh else 200, view
 
 
-async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The names of all markets."""
     return 200, await service.writer.submit(Do(lambda house, now: Markets(sorted(house.markets))))
 
 
-async def show_market(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def show_market(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The terms of a market and where it stands."""
     return 200, await service.writer.submit(Do(lambda house, now: views.market(house.market(params["market"]))))
 
 
-async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """How far the season is, with every agent's and arm's statistics."""
     view: Progress = await service.writer.submit(Do(lambda house, now: views.progress(house.market(params["market"]))))
     return 200, view
 
 
-async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> Answer:
+async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
     if caller.role == "agent" and caller.agent != body.agent:
         raise Refused(403, "forbidden", "an agent's key registers that agent alone")
 
-    def work(house: House, now: int) -> Registered:
+    def work(house: ServedMarkets, now: int) -> Registered:
         market = house.market(params["market"])
         entry = market.register_agent(body.agent, now)
         return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
@@ -101,11 +101,11 @@ async def register_agent(service: Service, caller: Caller, params: Params, body:
     return 200 if reply.duplicate else 201, reply
 
 
-async def register_arm(service: Service, caller: Caller, params: Params, body: ArmRequest) -> Answer:
+async def register_arm(service: Service, caller: Caller, params: Params, body: ArmRequest) -> HttpAnswer:
     """Register an arm of an agent: for this season while it is open, else for the next."""
     agent = params["agent"]
 
-    def work(house: House, now: int) -> Registered:
+    def work(house: ServedMarkets, now: int) -> Registered:
         market = house.market(params["market"])
         entry = market.register_arm(agent, body.arm, now)
         season = next(arm.season for arm in market.registry.agent(agent).arms if arm.arm == body.arm)
@@ -115,29 +115,29 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: A
     return 200 if reply.duplicate else 201, reply
 
 
-async def list_agents(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def list_agents(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All agents with their arms, statistics and balances."""
 
-    def work(house: House, now: int) -> Agents:
+    def work(house: ServedMarkets, now: int) -> Agents:
         registry = house.market(params["market"]).registry
         return Agents([views.agent(record) for record in registry.agents.values()])
 
     return 200, await service.writer.submit(Do(work))
 
 
-async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """One agent with its arms, statistics and balance."""
 
-    def work(house: House, now: int) -> AgentView:
+    def work(house: ServedMarkets, now: int) -> AgentView:
         return views.agent(house.market(params["market"]).registry.agent(params["agent"]))
 
     return 200, await service.writer.submit(Do(work))
 
 
-async def start(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def start(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Close registration; the mechanism runs."""
 
-    def work(house: House, now: int) -> MarketView:
+    def work(house: ServedMarkets, now: int) -> MarketView:
         market = house.market(params["market"])
         market.start(now)
         return views.market(market)
@@ -145,15 +145,15 @@ async def start(service: Service, caller: Caller, params: Params, body: None) ->
     return 200, await service.writer.submit(Do(work))
 
 
-async def settle(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def settle(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """End the season: what still waits gets the default reward, and balances are final."""
     return 200, await service.writer.submit(Settle(params["market"], views.market))
 
 
-async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> Answer:
+async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
 
-    def work(house: House, now: int) -> tuple[MarketView, bool]:
+    def work(house: ServedMarkets, now: int) -> tuple[MarketView, bool]:
         market = house.market(params["market"])
         entry = market.open_season(body.season, now)
         return views.market(market), entry is not None
@@ -162,37 +162,37 @@ async def open_season(service: Service, caller: Caller, params: Params, body: Se
     return 201 if fresh else 200, view
 
 
-async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All seasons of a market, with the decisions that belong to each."""
     return 200, await service.writer.submit(Do(lambda house, now: views.seasons(house.market(params["market"]))))
 
 
-def _single(reply: DecisionReply | RewardReply | ItemError) -> Answer:
+def _single(reply: DecisionReply | RewardReply | ItemError) -> HttpAnswer:
     return reply.status, reply
 
 
-async def decide(service: Service, caller: Caller, params: Params, body: DecisionRequest) -> Answer:
+async def decide(service: Service, caller: Caller, params: Params, body: DecisionRequest) -> HttpAnswer:
     """Whom to serve now; the same `request_id` again gets the same decision."""
     return _single((await service.writer.submit(Decide(params["market"], (body.request_id,))))[0])
 
 
-async def decide_batch(service: Service, caller: Caller, params: Params, body: DecisionBatch) -> Answer:
+async def decide_batch(service: Service, caller: Caller, params: Params, body: DecisionBatch) -> HttpAnswer:
     """Up to 1,000 decisions, a result for each."""
     requests = [item.request_id for item in body.items]
     return 200, Decisions(await service.writer.submit(Decide(params["market"], requests)))
 
 
-async def reward(service: Service, caller: Caller, params: Params, body: RewardItem) -> Answer:
+async def reward(service: Service, caller: Caller, params: Params, body: RewardItem) -> HttpAnswer:
     """Enter a reward; durable before the reply, once and for all."""
     return _single((await service.writer.submit(Reward(params["market"], (body,))))[0])
 
 
-async def reward_batch(service: Service, caller: Caller, params: Params, body: RewardBatch) -> Answer:
+async def reward_batch(service: Service, caller: Caller, params: Params, body: RewardBatch) -> HttpAnswer:
     """Up to 1,000 rewards, a result for each."""
     return 200, Rewards(await service.writer.submit(Reward(params["market"], body.items)))
 
 
-async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Lines of the ledger after a number; an agent gets those that are about it."""
     after, limit = _number(params, "after", 0, 1 << 40), _number(params, "limit", 100, 1000)
     number = await service.writer.submit(Do(lambda house, now: house.number(params["market"])))
@@ -203,17 +203,17 @@ async def show_ledger(service: Service, caller: Caller, params: Params, body: No
     )
 
 
-async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Every agent's balance in micro-units."""
 
-    def work(house: House, now: int) -> Balances:
+    def work(house: ServedMarkets, now: int) -> Balances:
         agents = house.market(params["market"]).registry.agents
         return Balances({name: record.balance for name, record in agents.items()})
 
     return 200, await service.writer.submit(Do(work))
 
 
-async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> Answer:
+async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> HttpAnswer:
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
     await service.writer.in_turn(lambda: service.writer.storage.put_key(record))
@@ -221,12 +221,12 @@ async def create_key(service: Service, caller: Caller, params: Params, body: Key
     return 201, NewKey(key, record.id, record.role, record.agent)
 
 
-async def list_keys(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def list_keys(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All keys, without their secrets."""
     return 200, Keys([_key(record) for record in service.keys.records.values()])
 
 
-async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> Answer:
+async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Make a key useless."""
     record = service.keys.records.get(params["key"])
     if record is None:

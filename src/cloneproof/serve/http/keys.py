@@ -10,7 +10,7 @@ import secrets
 from hashlib import sha256
 from typing import NamedTuple
 
-from cloneproof.serve.protocol import Refused
+from cloneproof.serve.ledger.terms import Refused
 from cloneproof.serve.storage.interface import KeyRecord, Role
 
 _NOBODY = bytes(32)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import Final
 
-from cloneproof.serve.writer import Writer
+from cloneproof.serve.commit.group_writer import Writer
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 

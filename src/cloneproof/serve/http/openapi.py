@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cloneproof.serve.messages import ItemError
+from cloneproof.serve.api.messages import ItemError
 
 if TYPE_CHECKING:
     from cloneproof.serve.http.routes import Route

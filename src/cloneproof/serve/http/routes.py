@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cloneproof.serve import messages as m
+from cloneproof.serve.api import messages as m
+from cloneproof.serve.api.what_if_messages import WhatIf, WhatIfView
 from cloneproof.serve.http import handlers as h
-from cloneproof.serve.http.what_if import what_if
-from cloneproof.serve.protocol import MarketSpec
-from cloneproof.serve.questions import WhatIf, WhatIfView
+from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.storage.interface import Role
+from cloneproof.serve.what_if.route import what_if
 
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
 

@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from cloneproof.serve.commit.group_writer import Writer
+from cloneproof.serve.commit.shared_writer import SharedWriter
 from cloneproof.serve.http.keys import Caller, KeyRing
-from cloneproof.serve.http.limits import RateLimit
 from cloneproof.serve.http.metrics import Metrics
-from cloneproof.serve.protocol import Refused
-from cloneproof.serve.shared import SharedWriter
-from cloneproof.serve.writer import Writer
+from cloneproof.serve.http.request_limits import RateLimit
+from cloneproof.serve.ledger.terms import Refused
 
 _KEYS_LIVE: Final = 1.0  # seconds until keys that another process made or revoked are known here
 _KEYS_REST: Final = 0.1  # at most this often are they read for the sake of a key that is not known

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from cloneproof.mechanisms.level import TICK_BITS
-from cloneproof.serve.market_engine import MarketEngine
-from cloneproof.serve.messages import AgentView, ArmView, MarketView, Progress, Seasons, SeasonView
-from cloneproof.serve.registry import AgentRecord
+from cloneproof.mechanisms.online.level import TICK_BITS
+from cloneproof.serve.api.messages import AgentView, ArmView, MarketView, Progress, Seasons, SeasonView
+from cloneproof.serve.market.engine import MarketEngine
+from cloneproof.serve.market.registry import AgentRecord
 
 
 def market(one: MarketEngine) -> MarketView:

@@ -5,9 +5,9 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 
 from __future__ import annotations
 
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.ledger.terms import ServeError
 from cloneproof.serve.storage.interface import KeyRecord, Storage, StoredMarket, Wanted
-from cloneproof.serve.storage.memory import MemoryStorage
+from cloneproof.serve.storage.memory_storage import MemoryStorage
 from cloneproof.serve.storage.sqlite import SqliteStorage
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.serve.storage.seen import Chunk, Generations, Words, hashes
+from cloneproof.serve.storage.id_generations import Generations, IdChunk, IdWords, hashes
 
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the entry's
 
@@ -17,7 +17,7 @@ SHIFT: Final = 40  # a place is the market's number times 2^40 plus the entry's
 class Ids:
     """The ids of all markets; an id of an old generation is only a candidate, which its entry confirms."""
 
-    def __init__(self, read: Callable[[int, int], Chunk | None]) -> None:
+    def __init__(self, read: Callable[[int, int], IdChunk | None]) -> None:
         self.old = Generations(read)
         self.forget_new()
 
@@ -53,6 +53,6 @@ class Ids:
         self._values.extend(values if len(values) == len(names) else hashes(market, names).tolist())
         self._places.extend([base + number for _, number in pairs])
 
-    def new(self) -> tuple[Words, NDArray[np.int64]]:
+    def new(self) -> tuple[IdWords, NDArray[np.int64]]:
         """Hashes and places of all new ids."""
         return np.array(self._values, np.uint64), np.array(self._places, np.int64)

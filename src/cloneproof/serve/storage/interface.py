@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from cloneproof.serve.entries import Entry
-from cloneproof.serve.ledger import Appended
+from cloneproof.serve.ledger.chain import Appended
+from cloneproof.serve.ledger.entries import Entry
 
 Role = Literal["platform", "agent", "auditor"]
 Wanted = Mapping[int, Sequence[str]]

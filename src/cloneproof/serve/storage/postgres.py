@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from cloneproof.serve.entries import Entry, decode, keys
-from cloneproof.serve.ledger import Appended, chained
+from cloneproof.serve.ledger.chain import Appended, chained
+from cloneproof.serve.ledger.entries import Entry, decode, keys
+from cloneproof.serve.storage.id_generations import ENTRIES_PER_GENERATION
 from cloneproof.serve.storage.interface import Found, KeyRecord, Line, News, StoredMarket, Wanted
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
 from cloneproof.serve.storage.postgres_link import Link, refused_address
 from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
-from cloneproof.serve.storage.seen import ENTRIES_PER_GENERATION
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 _PAGE: Final = 500  # rows that are read at a time
@@ -125,7 +125,7 @@ class PostgresStorage:
         return found
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
-        seq, blocks = self._seq, list[Block]()
+        seq, blocks = self._seq, list[LedgerBlock]()
         for market, _, new in appended:
             blocks += _blocks(market, new, seq)
             seq += len(new.lines)
@@ -214,7 +214,7 @@ def _first_block(connection: psycopg.Connection, market: int, after: int) -> int
     return int(row[0])
 
 
-class Block(NamedTuple):
+class LedgerBlock(NamedTuple):
     """A row of the ledger, and the ids in it."""
 
     market: int
@@ -226,7 +226,7 @@ class Block(NamedTuple):
     keys: list[tuple[str, int]]
 
 
-def _blocks(market: int, new: Appended, seq: int) -> Iterator[Block]:
+def _blocks(market: int, new: Appended, seq: int) -> Iterator[LedgerBlock]:
     """New lines in rows; `seq` entries are before them."""
     before, at = new.before, 0
     for start in range(0, len(new.lines), _BLOCK):
@@ -234,5 +234,5 @@ def _blocks(market: int, new: Appended, seq: int) -> Iterator[Block]:
         after, done = new.hashes[start + len(lines) - 1], start + len(lines)
         end = bisect_left(new.keys, new.first + done, at, key=itemgetter(1))
         text = b"\n".join(lines).decode()
-        yield Block(market, new.first + start, seq + done, before, after, text, new.keys[at:end])
+        yield LedgerBlock(market, new.first + start, seq + done, before, after, text, new.keys[at:end])
         before, at = after, end

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import psycopg
 
-from cloneproof.serve.entries import decode, keys
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.ledger.entries import decode, keys
+from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.serve.storage.id_generations import IdChunk, chunked
 from cloneproof.serve.storage.ids import Ids
 from cloneproof.serve.storage.postgres_link import Link
-from cloneproof.serve.storage.seen import Chunk, chunked
 
 _PAGE = 500  # rows that are read at a time
 
@@ -27,7 +27,7 @@ class SharedIds:
     def __init__(self, link: Link, interval: int) -> None:
         self._link, self._interval = link, interval
         self._ids = Ids(self._chunk)
-        self._closed: dict[int, dict[int, Chunk]] = {}  # not known to be stored
+        self._closed: dict[int, dict[int, IdChunk]] = {}  # not known to be stored
 
     @property
     def unstored(self) -> int:
@@ -95,7 +95,7 @@ class SharedIds:
             )
         return row is not None
 
-    def _chunk(self, generation: int, piece: int) -> Chunk | None:
+    def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         if generation in self._closed:
             return self._closed[generation].get(piece)
         with self._link.used() as connection:

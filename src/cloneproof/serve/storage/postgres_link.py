@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from cloneproof.serve.protocol import Refused, ServeError
+from cloneproof.serve.ledger.terms import Refused, ServeError
 
 # Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
 _SETTINGS: Final = (

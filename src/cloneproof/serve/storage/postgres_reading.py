@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.ledger.terms import ServeError
 from cloneproof.serve.storage.postgres_link import refused_address, without_password
 from cloneproof.serve.storage.postgres_schema import check_version, schema_version
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import psycopg
 
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.ledger.terms import ServeError
 
 MIGRATION_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01

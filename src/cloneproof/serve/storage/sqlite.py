@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof.serve.entries import Entry, decode, keys
-from cloneproof.serve.ledger import Appended, chained
-from cloneproof.serve.protocol import ServeError
+from cloneproof.serve.ledger.chain import Appended, chained
+from cloneproof.serve.ledger.entries import Entry, decode, keys
+from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.serve.storage.id_generations import CHUNKS, ENTRIES_PER_GENERATION, IdChunk, chunked
 from cloneproof.serve.storage.ids import SHIFT, Ids
 from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
-from cloneproof.serve.storage.schema import Connection, migrate
-from cloneproof.serve.storage.seen import CHUNKS, ENTRIES_PER_GENERATION, Chunk, chunked
+from cloneproof.serve.storage.sqlite_schema import Connection, migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 
@@ -64,7 +64,7 @@ class SqliteStorage:
             rows = self._writer.execute("SELECT hashes FROM seen WHERE chunk >= ? AND chunk < ?", span)
             self._ids.old.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
 
-    def _chunk(self, generation: int, piece: int) -> Chunk | None:
+    def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         row = self._writer.execute(
             "SELECT hashes, places FROM seen WHERE chunk = ?", (generation * CHUNKS + piece,)
         ).fetchone()

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cloneproof.engines.monte_carlo.job import Floats, Job, Outcomes
-from cloneproof.engines.monte_carlo.means import means_of_runs, run_streams
-from cloneproof.engines.monte_carlo.plain import plain_run
-from cloneproof.engines.monte_carlo.stepping.builtin import FAMILIES, PRIORITIES, USES_LOGARITHM
-from cloneproof.engines.monte_carlo.stepping.kernel import run_steps
-from cloneproof.engines.monte_carlo.stepping.own import own_priority, own_quantile
-from cloneproof.engines.monte_carlo.stepping.plan import Function, epoch_rounds, plan_of, tables_of
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.reference_runs import plain_run
+from cloneproof.engines.monte_carlo.stepping.builtin_functions import FAMILIES, PRIORITIES, USES_LOGARITHM
+from cloneproof.engines.monte_carlo.stepping.stepping_kernel import run_steps
+from cloneproof.engines.monte_carlo.stepping.stepping_plan import Function, epoch_rounds, plan_of, tables_of
+from cloneproof.engines.monte_carlo.stepping.user_functions import own_priority, own_quantile
 from cloneproof.mechanisms.logarithm import ln
 from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 
@@ -113,6 +114,6 @@ def _needs_logarithms(running: Mechanism) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _logarithms(horizon: int) -> Floats:
+def _logarithms(horizon: int) -> FloatArray:
     """Ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
     return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)

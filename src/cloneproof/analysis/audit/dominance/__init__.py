@@ -1,0 +1,1 @@
+"""Dominance: honesty against every set of opponents, for two-phase mechanisms."""

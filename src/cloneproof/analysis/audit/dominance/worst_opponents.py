@@ -1,0 +1,157 @@
+"""Opponents that the reward family can realise, chosen against the agent: from a threshold to a witness.
+
+A positive point of the sweep is not yet an attack: an opponent's score is random too. So the search runs over what
+opponents can be: a mean for each of them, or, against a hold-out score, all of them without a score. The gain is linear
+in the law of each opponent's score, so the search goes up one opponent at a time, from several of one mean and the rest
+at 0. It is a search, not a maximum; it runs in floats, and only what an evaluation in balls proves becomes a witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy
+
+from cloneproof.analysis.audit.dominance.threshold_sweep import ThresholdSweep
+from cloneproof.analysis.audit.dominance.two_phase_game import TwoPhaseGame
+from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.closed_form.laws.arithmetic import FLOATS, Array
+from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
+from cloneproof.market.copies import full_copies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+
+COARSE, FINE = 101, 21  # means tried, at first and around the best
+MOST_MEANS = 400  # of deterministic opponents
+SWEEPS = 2  # over the opponents, one mean at a time
+
+
+@dataclass(frozen=True)
+class WorstOpponents:
+    """The mean of each of the others (of all its originals); None: all without a score; (): they do not matter."""
+
+    means: tuple[float, ...] | None
+    gain: float
+
+
+def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) -> WorstOpponents:
+    """The most paying opponents found for one deviation, in floats (beyond the tolerance)."""
+    if not game.contested:
+        return WorstOpponents((), float(sweep.excess(tolerance)[0]))
+    excess = sweep.excess(tolerance)
+    found = []
+    if game.max_arms is not None:
+        found.append(WorstOpponents(None, float(excess[0])))
+        sweep = ThresholdSweep(sweep.copies, sweep.thresholds[1:], sweep.gains[1:], sweep.honest[1:])
+        excess = excess[1:]
+    scores, steps = sweep.thresholds[:-1], excess[:-1] - excess[1:]  # what is won at each score, and lost if never
+    for strong in range(1, game.agents):
+        means = _means(game, scores)
+        for _ in range(2):
+            values = excess[-1] + _winning(game, scores, means, strong) @ steps
+            best = int(np.argmax(values))
+            each = (float(means[best]),) * strong + (0.0,) * (game.agents - 1 - strong)
+            found.append(WorstOpponents(each, float(values[best])))
+            if game.deterministic:
+                break
+            width = 1 / (COARSE - 1)
+            means = np.clip(np.linspace(means[best] - width, means[best] + width, FINE), 0, 1)
+    best_yet = max(found, key=lambda own: own.gain)
+    if best_yet.means is None or len(best_yet.means) < 2:
+        return best_yet
+    return _one_by_one(game, scores, steps, float(excess[-1]), best_yet)
+
+
+def _one_by_one(game: TwoPhaseGame, scores: Array, steps: Array, never: float, start: WorstOpponents) -> WorstOpponents:
+    """Each opponent's mean in turn, the others fixed, as long as that is worth something."""
+    means, gain = list(start.means or ()), start.gain
+    tried = _means(game, scores)
+    for place in [*range(len(means))] * SWEEPS:
+        rest = np.array(means[:place] + means[place + 1 :])
+        below, at = _below_and_at(game, scores, tried)
+        fixed_below, fixed_at = _below_and_at(game, scores, rest)
+        total = np.zeros(at.shape)
+        for x, weight in zip(*tie_nodes(game.agents - 1, FLOATS), strict=True):
+            total += weight * (below + x * at) * np.prod(fixed_below + x * fixed_at, axis=0)
+        values = never + total @ steps
+        best = int(np.argmax(values))
+        if values[best] > gain:
+            means[place], gain = float(tried[best]), float(values[best])
+    return WorstOpponents(tuple(means), gain)
+
+
+def _means(game: TwoPhaseGame, scores: Array) -> Array:
+    """The means to try: a grid; or, where a score is the mean itself, every score and one between each two."""
+    if not game.deterministic:
+        return np.linspace(0, 1, COARSE)
+    ends = np.unique(np.concatenate([[0.0], scores, [1.0]]))
+    tried = np.unique(np.concatenate([ends, (ends[1:] + ends[:-1]) / 2]))
+    return tried if len(tried) <= MOST_MEANS else tried[:: -(-len(tried) // MOST_MEANS)]
+
+
+def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int) -> Array:
+    """The chance to win with each score, for each mean: ties by the integral over a tie-breaker."""
+    below, at = _below_and_at(game, scores, means)
+    weak = game.agents - 1 - strong
+    nodes, weights = tie_nodes(game.agents - 1, FLOATS)
+    total = np.zeros(at.shape)
+    for x, weight in zip(nodes, weights, strict=True):
+        total += weight * (below + x * at) ** strong * np.where(scores > 0, 1.0, x) ** weak
+    return total
+
+
+def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Array, Array]:
+    """The chances that an opponent of each mean scores less than each score, and just that."""
+    if game.deterministic:
+        return (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
+    reached, whole = scores.astype(int), _binomial_laws(game.score_rounds, tuple(means))
+    return (np.cumsum(whole, axis=1) - whole)[:, reached], whole[:, reached]
+
+
+@lru_cache(maxsize=8)
+def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
+    """The chance of every number of successes, a row for each mean."""
+    number, mean = np.arange(rounds + 1), np.array(means)[:, None]
+    of = scipy.special
+    ways = of.gammaln(rounds + 1) - of.gammaln(number + 1) - of.gammaln(rounds - number + 1)
+    return np.asarray(np.exp(ways + of.xlogy(number, mean) + of.xlog1py(rounds - number, -mean)))
+
+
+def proven_witness(
+    market: Market,
+    mechanism: Mechanism,
+    agent: str,
+    copies: tuple[int, ...],
+    opponents: WorstOpponents,
+    tolerance: float,
+) -> Witness | None:
+    """The deviation against these opponents, if its gain is proven to be above the tolerance."""
+    own, extra = _realised(market, mechanism, agent, opponents)
+    honest_copies = full_copies(own.agents, extra)
+    all_copies = full_copies(own.agents, {**extra, agent: copies})
+    honest = evaluate(own, mechanism, honest_copies, arithmetic="ball").payoff[agent]
+    copied = evaluate(own, mechanism, all_copies, arithmetic="ball").payoff[agent]
+    gain = copied - honest
+    if gain.low > 0 and gain.low > tolerance * honest.high * (1 + 1e-12):
+        return Witness(agent, copies, honest, copied, gain, own, all_copies)
+    return None
+
+
+def _realised(
+    market: Market, mechanism: Mechanism, agent: str, opponents: WorstOpponents
+) -> tuple[Market, dict[str, tuple[int, ...]]]:
+    """The market with these opponents, and what they register if that is not honest."""
+    others = [own for own in market.agents if own.name != agent]
+    if opponents.means is None:
+        assert isinstance(mechanism.score, HoldOut)
+        most = mechanism.score.max_arms
+        copies = {own.name: (max(1, most + 2 - own.count), *(1,) * (own.count - 1)) for own in others}
+        return market.at({own.name: (0.5,) * own.count for own in others}), copies
+    if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
+        vague = [own for own in others if any(prior.atoms is None for prior in own.priors)]
+        return market.at({own.name: (0.5,) * own.count for own in vague}) if vague else market, {}
+    means = {own.name: (mean,) * own.count for own, mean in zip(others, opponents.means, strict=True)}
+    return market.at(means), {}

@@ -1,0 +1,1 @@
+"""Properties of a mechanism: conformance, permutation invariance, random-permutation regret, TRP."""

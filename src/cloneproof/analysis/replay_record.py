@@ -1,0 +1,169 @@
+"""Replay records: what a sampled verdict rests on, so that anybody can draw the same runs and see the same sums.
+
+A record is no certificate. It says which pairs of runs were drawn (market, mechanism, seed, how many of each),
+what they added up to, bit for bit, and the confidence sequences that follow. Replaying it shows that nobody made the
+numbers up and that they give this verdict; it uses the code that made them, and a sample can mislead with probability
+ALPHA whoever draws it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from cloneproof._files import write_whole
+from cloneproof.analysis.audit.judgement import pays
+from cloneproof.analysis.audit.search.race import ALPHA
+from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
+from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
+from cloneproof.analysis.certificate.verification import Verification
+from cloneproof.analysis.gain import Gain, gain
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CertificateError, CloneproofError
+from cloneproof.market.toml import market_from_toml, market_to_toml
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
+
+FORMAT, VERSION = "cloneproof replay record", 1
+KEYS = ("verdict", "tolerance", "market", "mechanisms", "seed", "confidence", "worst", "deviations")
+MOST_ROUNDS = 10**11  # in all; a record of more is refused, not replayed
+PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
+
+
+def write_replay(audit: Audit, path: str | Path) -> None:
+    """Write the replay record of a sampled audit, whole or not at all."""
+    text = json.dumps(record(audit), indent=1, allow_nan=False) + "\n"
+    try:
+        write_whole(path, text)
+    except OSError as problem:
+        raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+
+
+def record(audit: Audit) -> dict[str, Any]:
+    """The record as data."""
+    if not audit.samples:
+        raise CertificateError(
+            "expected an audit that sampled, got one that did not; cp.write_certificate is for exact verdicts"
+        )
+    drawn = {one.market.horizon: one.mechanism.to_dict() for one in audit.samples}
+    for made in drawn.values():
+        try:
+            mechanism_from_dict(made)
+        except CloneproofError as problem:
+            raise CertificateError(f"expected a mechanism that a file can hold, got another: {problem}") from None
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "verdict": audit.verdict,
+        "tolerance": audit.tolerance,
+        "market": market_to_toml(audit.market),
+        "mechanisms": [{"horizon": horizon, "mechanism": made} for horizon, made in drawn.items()],
+        "seed": audit.samples[0].seed,
+        "confidence": audit.samples[0].confidence,
+        "worst": _name(audit.worst.agent, audit.worst.copies, audit.worst.horizon),
+        "deviations": [_deviation(one) for one in audit.samples],
+    }
+
+
+def _deviation(one: SampledDeviation) -> dict[str, Any]:
+    """The counts and sums of one deviation, and the intervals that follow from them."""
+    difference, honest, _ = one.progress.estimates(one.confidence, "")
+    return {
+        **_name(one.agent, one.copies, one.market.horizon),
+        "pairs": one.progress.runs,
+        "honest": _interval(honest),
+        "gain": _interval(difference),
+        "sums": json.loads(one.progress.to_json()),
+    }
+
+
+def replayed(data: dict[str, Any]) -> Verification:
+    """Draw everything again: the same bits, and the verdict that follows from them, or what differs."""
+    began = time.monotonic()
+    try:
+        statement, same = _replay(data), True
+    except RejectedError as problem:
+        statement, same = str(problem), False
+    except CloneproofError as problem:
+        statement, same = f"it cannot be drawn again: {problem}", False
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
+        statement, same = f"its data make no sense ({type(problem).__name__}: {problem})", False
+    return Verification(False, statement, time.monotonic() - began, "replay record", same)
+
+
+def _replay(data: dict[str, Any]) -> str:
+    listed = data["deviations"]
+    confidence, tolerance = float(number(data["confidence"])), float(number(data["tolerance"]))
+    require(data["verdict"] in ("exploitable", "undecided", "clone-proof"), "its verdict is none")
+    require(1 - ALPHA / (2 * len(listed)) <= confidence < 1, "its intervals do not hold all at once at 99 %")
+    rounds = sum(2 * whole(one["pairs"]) * whole(one["horizon"]) for one in listed)
+    require(rounds <= MOST_ROUNDS, f"{rounds:.2g} rounds are more than can be replayed, {MOST_ROUNDS:.0e}")
+    market = market_from_toml(data["market"], "the record")
+    mechanisms = {own["horizon"]: mechanism_from_dict(own["mechanism"]) for own in data["mechanisms"]}
+    witnesses = {}
+    for one in listed:
+        own, copies = market.with_horizon(one["horizon"]), tuple(map(whole, one["copies"]))
+        found = gain(
+            own, mechanisms[one["horizon"]], one["agent"], copies,
+            runs=one["pairs"], confidence=confidence, seed=data["seed"], stop_when_decided=False,
+        )  # fmt: skip
+        who = f"copies {copies} of {one['agent']!r} at horizon {one['horizon']}"
+        require(json.loads(found.progress.to_json()) == one["sums"], f"{who}: other sums came out{_made_by(data)}")
+        _same(found, one, who)
+        key = (one["agent"], copies, one["horizon"])
+        require(key not in witnesses, f"{who}: listed twice")
+        witnesses[key] = Witness(
+            one["agent"], copies, found.honest, found.copied, found.estimate, own, dict(found.copies)
+        )
+    return _follows(data, witnesses, tolerance)
+
+
+def _same(found: Gain, one: dict[str, Any], who: str) -> None:
+    for key, came in (("honest", found.honest), ("gain", found.estimate)):
+        require(_interval(came) == one[key], f"{who}: the interval of {key!r} is {came.value} ± {came.error}")
+
+
+def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], int], Witness], tolerance: float) -> str:
+    """That the verdict is the one of these intervals, in words."""
+    worst = data["worst"]
+    key = (worst["agent"], tuple(worst["copies"]), worst["horizon"])
+    pairs = sum(one["pairs"] for one in data["deviations"])
+    drawn = (
+        f"{len(witnesses)} deviations, {pairs} pairs of runs from seed {data['seed']}: the same sums to the last bit"
+    )
+    if data["verdict"] != "exploitable":
+        require(not any(pays(one, tolerance) for one in witnesses.values()), "a deviation pays, and it says otherwise")
+        rest = "nothing is claimed" if data["verdict"] == "undecided" else "arguments that it rests on are not replayed"
+        return f"{drawn}. No sampled deviation surely pays; the verdict is {data['verdict']!r}, and {rest}"
+    require(key in witnesses, f"its witness {key} was not sampled")
+    best = witnesses[key]
+    require(pays(best, tolerance), f"the gain of its witness is {best.gain.value:.6g} ± {best.gain.error:.3g}")
+    return (
+        f"{drawn}. {best.agent!r} gains {best.gain.value:.6g} ± {best.gain.error:.3g} with copies {best.copies} over "
+        f"{best.horizon} rounds, all intervals together at {1 - ALPHA:.0%}: evidence, not a proof"
+    )
+
+
+def _name(agent: str, copies: tuple[int, ...], horizon: int) -> dict[str, Any]:
+    return {"agent": agent, "copies": list(copies), "horizon": horizon}
+
+
+def _interval(estimate: Estimate) -> dict[str, float]:
+    return {"value": estimate.value, "error": estimate.error}
+
+
+def _made_by(data: dict[str, Any]) -> str:
+    """A hint where other versions made the record."""
+    made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
+    return "" if made == _version("cloneproof") else f" (it was made by cloneproof {made})"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # a source tree that is not installed
+        return "unknown"

@@ -1,0 +1,1 @@
+"""Probability laws: arithmetic, binomial laws, laws of whole numbers, quadrature, reward laws."""

@@ -1,0 +1,1 @@
+"""The random numbers of runs, compiled: hashes, means, quantiles, exact sums."""

@@ -1,0 +1,78 @@
+"""All rules and reward families behind one compiled function each, which a number directs.
+
+One function for all of them makes one kernel for all of them, compiled once and cached on disk. The functions
+themselves are those of the rules and families, compiled as they are; somebody's own is called by its address.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from typing import Final
+
+import numba as nb
+import numpy as np
+
+from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at
+from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
+from cloneproof.mechanisms.rules import epsilon_greedy, etc, slow_ucb, thompson, ucb, uniform
+
+PRIORITIES: Final = (
+    etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
+)  # fmt: skip
+USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
+FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
+
+_average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw = (
+    nb.njit(nogil=True)(function) for function in PRIORITIES
+)
+_bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
+
+
+@nb.njit(nogil=True)
+def priority(which, clock, log_clock, pulls, mean, coin, draw, candidates, parameter, address):
+    """The priority of rule `which` of PRIORITIES, none of which has more than one parameter; below 0, one's own."""
+    if which == 0:
+        value = _average(clock, log_clock, pulls, mean, coin, draw, candidates)
+    elif which == 1:
+        value = _ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 2:
+        value = _indifferent(clock, log_clock, pulls, mean, coin, draw, candidates)
+    elif which == 3:
+        value = _slow_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 4:
+        value = _epsilon_greedy(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 5:
+        value = _posterior_draw(clock, log_clock, pulls, mean, coin, draw, candidates)
+    else:
+        value = priority_at(address, clock, log_clock, pulls, mean, coin, draw, candidates)  # type: ignore[call-arg]
+    return value
+
+
+THOMPSON: Final = PRIORITIES.index(thompson.posterior_draw)
+
+
+@nb.njit(nogil=True)
+def surely_below(bar, pulls, mean, draw):
+    """Whether Thompson's priority, which takes a dear quantile, is below `bar` by a cheap bound.
+
+    With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
+    exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is
+    below x, and by far more than it is rounded.
+    """
+    distance = bar - (mean * pulls + 1e-6) / (pulls + 1)
+    return distance > 0.0 and 2.0 * (pulls + 1) * distance * distance > -np.log(0.5 * (1.0 - draw))
+
+
+@nb.njit(nogil=True)
+def reward_at(which, mean, u, parameter, address):
+    """The reward at level u of family `which` of FAMILIES; below 0, one's own."""
+    if which < 0:
+        return quantile_at(address, mean, u)  # type: ignore[call-arg]
+    if which == 0:
+        return _bernoulli(mean, u)
+    if which == 1:
+        return _deterministic(mean, u)
+    if which == 2:
+        return _gaussian(mean, u, parameter)
+    return _beta(mean, u, parameter)

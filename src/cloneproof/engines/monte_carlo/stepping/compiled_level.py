@@ -1,0 +1,135 @@
+"""One level of a running mechanism in compiled code: `mechanisms.level` where every reward arrives at once.
+
+No reward is ever outstanding here, so nothing is parked and nothing waits: the rounds of a level are its exploration,
+in a fixed sequence, and then picks by priority.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from cloneproof.engines.monte_carlo.arm_table import (
+    COIN_STREAM,
+    DRAW_STREAM,
+    EXPLORE_STREAM,
+    TIE_STREAM,
+    all_explored,
+    rank_by_word,
+)
+from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
+from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
+from cloneproof.engines.monte_carlo.stepping.builtin_functions import THOMPSON, priority, surely_below
+from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
+
+NOT_A_NUMBER = -2  # a priority was NaN
+
+
+@nb.njit(nogil=True)
+def open_level(level, rows, explore, stream, randomised):
+    """A level with no statistics."""
+    level.explore, level.needed = explore, all_explored(level.end - level.begin, explore)
+    level.stream, level.rounds, level.choice = stream, 0, -1
+    draws = word(stream, DRAW_STREAM)
+    for k in range(level.begin, level.end):
+        rows[k].high, rows[k].low, rows[k].arrived, rows[k].mean = 0, 0, 0, 0.0
+        if randomised:
+            rows[k].draw = word(draws, rows[k].key)
+
+
+@nb.njit(nogil=True)
+def explored(level, order, rows):
+    """The candidate whose turn it is."""
+    begin, count, at = level.begin, level.end - level.begin, level.rounds
+    if order == INDEX:
+        return begin + at // level.explore
+    if order == BLOCK:
+        sweep, position, due = np.int64(0), at // level.explore, at == 0
+    else:
+        sweep, position = at // count, at % count
+        due = position == 0
+    if due:
+        stream = word(level.stream, EXPLORE_STREAM)
+        for k in range(begin, level.end):
+            rows[k].word = word(word(stream, rows[k].key), sweep)
+        rank_by_word(rows, begin, level.end)
+    return begin + rows[begin + position].rank
+
+
+@nb.njit(nogil=True)
+def pick(level, clock, rule, logarithms, rows):
+    """The candidate to play in the level's round `clock` (from 1)."""
+    if level.choice >= 0:
+        return level.choice
+    if level.rounds < level.needed:
+        return explored(level, rule.order, rows)
+    k = best(level, clock, rule, logarithms, rows)
+    if rule.commits:
+        level.choice = k
+    return k
+
+
+@nb.njit(nogil=True)
+def best(level, clock, rule, logarithms, rows):
+    """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
+    if rule.completed:
+        clock -= 1
+    log_clock = logarithms[clock] if clock < len(logarithms) else 0.0
+    begin, count = level.begin, level.end - level.begin
+    coin = draw = 0.5
+    if rule.randomised:
+        coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
+    highest, ties = -np.inf, 0
+    leader, bar = np.int64(-1), -1.0
+    if rule.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
+        leader, bar = best_average(level, clock, coin, rule, rows)
+    for k in range(begin, level.end):
+        row = rows[k]
+        if rule.randomised:
+            draw = uniform(row.draw, level.rounds)
+        if bar > 0.0 and surely_below(max(bar, highest), row.arrived, row.mean, draw):
+            continue
+        value = bar
+        if k != leader:
+            value = priority(
+                rule.which, clock, log_clock, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
+            )
+        if value > highest:
+            highest, ties = value, 0
+        elif value != highest:
+            if value != value:
+                return NOT_A_NUMBER
+            continue
+        rows[begin + ties].tie = k
+        ties += 1
+    if ties == 1:
+        return rows[begin].tie
+    return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@nb.njit(nogil=True)
+def best_average(level, clock, coin, rule, rows):
+    """The candidate of the highest average, and its priority."""
+    leader = level.begin
+    for k in range(level.begin, level.end):
+        if rows[k].mean > rows[leader].mean:
+            leader = k
+    row = rows[leader]
+    draw = uniform(row.draw, level.rounds)
+    count = level.end - level.begin
+    return leader, priority(
+        rule.which, clock, 0.0, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
+    )
+
+
+@nb.njit(nogil=True)
+def enter(row, reward, binarise, coins, round_):
+    """Enter a reward that counts, or the coin that stands for it."""
+    if binarise:
+        reward = 1.0 if uniform(coins, round_) < reward else 0.0
+    high, low = ticks(reward)
+    row.high, row.low = plus(row.high, row.low, high, low)
+    row.arrived += 1
+    row.mean = average(row.high, row.low, row.arrived)

@@ -1,0 +1,157 @@
+"""What the stepping kernel must know of a job: numbers, and three tables (arms, candidates, levels)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable, arm_rows
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.rule import Rule
+
+ROUND_ROBIN, BLOCK, INDEX = range(3)
+
+
+class Function(NamedTuple):
+    """A function for the kernel: which of the built-in ones and its parameter, or -1 and the address of one's own."""
+
+    which: int
+    parameter: float
+    address: int
+
+
+_ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
+
+ARM: Final = np.dtype([*ARM_FIELDS, ("key", "u8"), ("pulls", "i8"), ("word", "u8"), ("rank", "i8")], align=True)
+CANDIDATE: Final = np.dtype(
+    [
+        ("arm", "i8"),  # the row of the arm, where the candidate is one
+        ("key", "u8"),
+        ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
+        ("draw", "u8"),  # the stream of its own draws
+        ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
+    ],
+    align=True,
+)  # fmt: skip
+LEVEL: Final = np.dtype(
+    [
+        ("begin", "i8"), ("end", "i8"),  # rows of its candidates
+        ("registered", "i8"),  # arms of the agent before any sample
+        ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
+        ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
+    ],
+    align=True,
+)  # fmt: skip
+
+
+class RuleNumbers(NamedTuple):
+    """A rule as numbers."""
+
+    which: int  # and the next two: its priority, as a `Function`
+    parameter: float
+    address: int
+    explore: int
+    order: int
+    commits: bool
+    completed: bool  # the clock counts completed rounds
+    randomised: bool
+    binarise: bool
+
+
+class SteppingPlan(NamedTuple):
+    """A job as numbers. Rounds of exploration are cut at T + 1, which no run can tell from more."""
+
+    arms: int
+    agents: int
+    horizon: int
+    agent_rule: RuleNumbers
+    arm_rule: RuleNumbers
+    flat: bool
+    award: bool  # arms start afresh when the agents' exploration is over
+    doubling: bool
+    held_out: int  # rewards that a score counts, 0 where every one does
+    most_arms: int  # that a hold-out score allows
+    sample: int  # arms kept from the start, per agent or of all; 0 where all are
+    family: int  # and the next two: its quantile, as a `Function`
+    parameter: float
+    address: int
+    checked: bool  # whether rewards may lie outside their family's support: a family of one's own
+    low: float
+    high: float
+    largest: float  # rewards beyond this would overflow an exact sum
+
+
+def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
+    """A rule as the kernel reads it."""
+    return RuleNumbers(
+        which=priority.which,
+        parameter=priority.parameter,
+        address=priority.address,
+        explore=min(rule.explore, horizon + 1),
+        order=_ORDERS[rule.order],
+        commits=rule.commits,
+        completed=rule.clock == "completed",
+        randomised=rule.randomised,
+        binarise=rule.binarise,
+    )
+
+
+def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family: Function) -> SteppingPlan:
+    """The plan of a job; `running` is the mechanism that runs over its horizon, the rest numbers its functions."""
+    horizon, rewards, score = job.market.horizon, job.market.family, running.score
+    return SteppingPlan(
+        arms=sum(map(sum, job.copies.values())),
+        agents=len(job.market.agents),
+        horizon=horizon,
+        agent_rule=rule_numbers(running.agent or running.arm, agent, horizon),
+        arm_rule=rule_numbers(running.arm, arm, horizon),
+        flat=running.agent is None,
+        award=running.restart == "award",
+        doubling=isinstance(running.restart, Doubling),
+        held_out=min(score.rounds, horizon + 1) if isinstance(score, HoldOut) else 0,
+        most_arms=min(score.max_arms, NEVER) if isinstance(score, HoldOut) else 0,
+        sample=0 if running.sample is None else running.sample.size(horizon),
+        family=family.which,
+        parameter=family.parameter,
+        address=family.address,
+        checked=family.which < 0,
+        low=rewards.low,
+        high=rewards.high,
+        largest=2.0**61 / horizon,
+    )
+
+
+def tables_of(job: Job, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTable]:
+    """Arms, candidates and levels: the arms' level (flat), or the agents' level and one for each agent."""
+    rows = arm_rows(job)
+    arms = np.zeros(len(rows), ARM)
+    for field, values in zip(("agent", "number", "original", "copy", "column"), zip(*rows, strict=True), strict=True):
+        arms[field] = values
+    registered = [sum(job.copies[agent.name]) for agent in job.market.agents]
+    sizes = [len(rows)] if plan.flat else [plan.agents, *registered]
+    if plan.sample:
+        sizes = [min(size, plan.sample) if plan.flat or level else size for level, size in enumerate(sizes)]
+    levels = np.zeros(len(sizes), LEVEL)
+    levels["end"] = np.cumsum(sizes)
+    levels["registered"] = [len(rows), *registered] if not plan.flat else [len(rows)]
+    levels["begin"][1:] = levels["end"][:-1]
+    arms["key"] = (arms["agent"] << 32) + arms["number"] if plan.flat else arms["number"]
+    candidates = np.zeros(sum(sizes), CANDIDATE)
+    if not plan.flat:
+        candidates["key"][: plan.agents] = np.arange(plan.agents)
+    if not plan.sample:  # the candidates of a sample are another run's others
+        candidates["arm"][sum(sizes) - len(rows) :] = np.arange(len(rows))
+        candidates["key"][sum(sizes) - len(rows) :] = arms["key"]
+    return arms, candidates, levels
+
+
+def epoch_rounds(running: Mechanism, horizon: int) -> npt.NDArray[np.int64]:
+    """Rounds of exploration in epochs 0 (there is none), 1, 2, .. of a doubling mechanism."""
+    if not isinstance(running.restart, Doubling):
+        return np.zeros(1, np.int64)
+    last = running.restart.epoch(horizon)
+    numbers = [0, *(min(running.restart.arm_rounds(epoch), horizon + 1) for epoch in range(1, last + 1))]
+    return np.array(numbers, np.int64)

@@ -1,0 +1,111 @@
+"""The rounds of one run: `mechanisms.machine` where every reward arrives at once, with one level or two."""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from cloneproof.engines.monte_carlo.arm_table import ONE, ZERO, level_stream
+from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform
+from cloneproof.engines.monte_carlo.randomness.exact_sums import plus, ticks
+from cloneproof.engines.monte_carlo.stepping.builtin_functions import reward_at
+from cloneproof.engines.monte_carlo.stepping.compiled_level import enter, open_level, pick
+
+
+@nb.njit(nogil=True)
+def flat_rounds(plan, values, epochs, logarithms, arms, rows, levels, decisions, streams, paid):
+    """All rounds of a run of one level, once or in epochs; False where it cannot go on."""
+    rule, level = plan.arm_rule, levels[0]
+    version, epoch_end = ZERO, ZERO
+    if not plan.doubling:
+        open_level(level, rows, rule.explore, level_stream(streams.levels, ZERO, ZERO), rule.randomised)
+    for t in range(1, plan.horizon + 1):
+        if plan.doubling and t > epoch_end:
+            version += 1
+            epoch_end = ONE << version
+            open_level(level, rows, epochs[version], level_stream(streams.levels, version, ZERO), rule.randomised)
+        counts = not rule.commits or level.rounds < level.needed
+        k = pick(level, t, rule, logarithms, rows)
+        if k < 0:
+            return False
+        level.rounds += 1
+        if len(decisions):
+            decisions[t - 1] = rows[k].arm
+        reward = _pull(plan, values, arms[rows[k].arm], paid)
+        if reward != reward:
+            return False
+        if counts:
+            enter(rows[k], reward, rule.binarise, streams.coins, t)
+    return True
+
+
+@nb.njit(nogil=True)
+def two_level_rounds(plan, values, logarithms, arms, rows, levels, decisions, streams, paid):
+    """All rounds of a run of two levels; False where it cannot go on. Row i is agent i."""
+    agent_rule, arm_rule, agents = plan.agent_rule, plan.arm_rule, levels[0]
+    version = ZERO
+    open_level(agents, rows, agent_rule.explore, level_stream(streams.levels, ZERO, ZERO), agent_rule.randomised)
+    _open_arms(plan, rows, levels, streams.levels, version)
+    for t in range(1, plan.horizon + 1):
+        i = pick(agents, t, agent_rule, logarithms, rows)
+        if i < 0:
+            return False
+        if version == 0 and plan.award and agents.rounds >= agents.needed:
+            version = ONE
+            _open_arms(plan, rows, levels, streams.levels, version)
+        level = levels[1 + i]
+        arm_counts = not arm_rule.commits or level.rounds < level.needed
+        k = pick(level, level.rounds + 1, arm_rule, logarithms, rows)
+        if k < 0:
+            return False
+        agent_counts = (not agent_rule.commits or agents.choice < 0) and _scores(plan, rows[i].arrived, level)
+        agents.rounds += 1
+        level.rounds += 1
+        if len(decisions):
+            decisions[t - 1] = rows[k].arm
+        reward = _pull(plan, values, arms[rows[k].arm], paid)
+        if reward != reward:
+            return False
+        if agent_counts:
+            enter(rows[i], reward, agent_rule.binarise, streams.coins, t)
+        if arm_counts:
+            enter(rows[k], reward, arm_rule.binarise, streams.coins, t)
+    return True
+
+
+@nb.njit(nogil=True)
+def _open_arms(plan, rows, levels, stream, version):
+    """Fresh levels for the arms of all agents."""
+    rule = plan.arm_rule
+    for i in range(plan.agents):
+        open_level(levels[1 + i], rows, rule.explore, level_stream(stream, version, i + 1), rule.randomised)
+
+
+@nb.njit(nogil=True)
+def _scores(plan, judged, level):
+    """Whether the reward of this trial round counts towards the score of the level's agent; its arm is picked."""
+    if plan.held_out == 0:
+        return True
+    if not plan.agent_rule.commits and level.rounds < plan.most_arms * plan.arm_rule.explore:
+        return False
+    return level.choice >= 0 and judged < plan.held_out and level.registered <= plan.most_arms
+
+
+@nb.njit(nogil=True)
+def _pull(plan, values, arm, paid):
+    """The next reward of the arm's tape, paid to its agent; NaN for one that a session or an exact sum cannot take."""
+    reward = reward_at(plan.family, arm.mean, uniform(arm.tape, arm.pulls), plan.parameter, plan.address)
+    arm.pulls += 1
+    if not abs(reward) <= plan.largest:
+        return np.nan
+    if plan.checked:
+        listed = len(values) == 0
+        for v in range(len(values)):
+            listed = listed or reward == values[v]
+        if not (listed and plan.low <= reward <= plan.high):
+            return np.nan
+    high, low = ticks(reward)
+    paid[arm.agent, 0], paid[arm.agent, 1] = plus(paid[arm.agent, 0], paid[arm.agent, 1], high, low)
+    return reward

@@ -1,0 +1,117 @@
+"""Somebody's own rule or reward family, compiled as it is, for a kernel that calls it by its address.
+
+A pure function of numbers compiles; functions that it calls, through its closure or its module, are compiled with it.
+What the compiler cannot take (Python objects, text, ..) is left to the reference simulator, and so is a run in which
+the function raises. Compiled code counts in 64-bit integers and freezes the globals that it reads, as it may: a rule
+is a pure function of numbers.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from threading import RLock
+from types import CellType, FunctionType
+from typing import Any
+
+import numba as nb
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic, is_jitted
+
+_lock = RLock()  # one thread compiles, the others wait for its result
+_PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
+_QUANTILE = nb.float64(nb.float64, nb.float64)
+
+
+def own_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    """A rule's priority with its parameters, compiled (NaN where it raises), or None where it does not compile."""
+    with _lock:
+        return _own_priority(function, parameters)
+
+
+def own_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    """A family's quantile in the same way."""
+    with _lock:
+        return _own_quantile(function, parameters)
+
+
+@lru_cache(maxsize=256)
+def _own_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    compiled = _compiled(function, {})
+
+    @nb.njit(nogil=True)
+    def applied(clock, log_clock, pulls, mean, coin, draw, candidates):
+        return float(compiled(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters))
+
+    def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
+        try:
+            value = applied(clock, log_clock, pulls, mean, coin, draw, candidates)
+        except Exception:
+            value = np.nan
+        return value
+
+    return _at_an_address(_PRIORITY, priority)
+
+
+@lru_cache(maxsize=256)
+def _own_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    compiled = _compiled(function, {})
+
+    @nb.njit(nogil=True)
+    def applied(mean, u):
+        return float(compiled(mean, u, *parameters))
+
+    def quantile(mean, u):
+        try:
+            value = applied(mean, u)
+        except Exception:
+            value = np.nan
+        return value
+
+    return _at_an_address(_QUANTILE, quantile)
+
+
+def _at_an_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
+    try:
+        return nb.cfunc(signature)(function)
+    except NumbaError:
+        return None
+
+
+def _compiled(function: Any, known: dict[int, Any]) -> Any:  # noqa: ANN401
+    """The function with all plain functions that it can reach compiled; anything else is given back."""
+    if not isinstance(function, FunctionType) or is_jitted(function):
+        return function
+    if id(function) in known:
+        return known[id(function)]
+    known[id(function)] = function  # a function that reaches itself is left to fail, and so to the reference
+    names = {name: value for name, value in function.__globals__.items() if name in function.__code__.co_names}
+    reached = {name: _compiled(value, known) for name, value in names.items()}
+    cells = tuple(CellType(_compiled(cell.cell_contents, known)) for cell in function.__closure__ or ())
+    copy = FunctionType(
+        function.__code__, {**function.__globals__, **reached}, function.__name__, function.__defaults__, cells
+    )
+    known[id(function)] = nb.njit(nogil=True)(copy)
+    return known[id(function)]
+
+
+def _call(context, builder, signature, arguments):
+    """Call the function at the address that is the first argument."""
+    kind = ir.FunctionType(ir.DoubleType(), [argument.type for argument in arguments[1:]])
+    return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
+
+
+@intrinsic
+def priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates):
+    """The priority by the function at an address."""
+    return nb.float64(nb.int64, *_PRIORITY.args), _call
+
+
+@intrinsic
+def quantile_at(typing, address, mean, u):
+    """The reward by the function at an address."""
+    return nb.float64(nb.int64, *_QUANTILE.args), _call

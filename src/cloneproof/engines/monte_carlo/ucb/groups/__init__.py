@@ -1,0 +1,1 @@
+"""Groups of candidates with equal statistics, for levels of many arms."""

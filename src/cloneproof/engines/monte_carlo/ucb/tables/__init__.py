@@ -1,0 +1,1 @@
+"""Numbers that the UCB kernels look up: tables over rounds, exact indices, reward tapes."""

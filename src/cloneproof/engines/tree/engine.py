@@ -1,0 +1,178 @@
+"""The tree engine: ex-ante payoffs and regret of any mechanism made of rules, at many horizons at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.tree.arm_samples import SAMPLES_LIMIT, samples
+from cloneproof.engines.tree.beliefs import EPS, MeanBelief, belief_of
+from cloneproof.engines.tree.best_mean import expected_best
+from cloneproof.engines.tree.priorities import compares_floats, is_coin
+from cloneproof.engines.tree.recursion import RoundRewards, run
+from cloneproof.engines.tree.shape import Shape, TreeOriginal
+from cloneproof.engines.tree.work_limit import lessons
+from cloneproof.errors import EngineError
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.rule import Rule
+
+FullCopies = dict[str, tuple[int, ...]]
+METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
+
+
+def tree(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int] | None = None
+) -> dict[int, Evaluation]:
+    """Evaluate a mechanism at the market's horizon, or at each of the given ones.
+
+    Exact up to rounding for Bernoulli and deterministic rewards that arrive at once. Horizons for which the mechanism
+    is the same machine share one pass; the hold-out fallback and the size of a sample depend on the horizon.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> ana = Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))
+    >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
+    4.25
+    """
+    asked = [market.horizon] if horizons is None else _checked(horizons)
+    copies = {agent.name: copies[agent.name] for agent in market.agents}
+    if isinstance(mechanism.restart, HoldOutEpochs):
+        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in asked}
+    deterministic = _deterministic(market)
+    groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    for horizon in asked:
+        running = mechanism.facing(len(market.agents), horizon)
+        groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
+    best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
+    found: dict[int, Evaluation] = {}
+    for (whole, sizes), members in groups.items():
+        running = mechanism if whole else mechanism.facing(len(market.agents), members[0])
+        for rule in running.rules:
+            _check_rule(rule, deterministic)
+        rewards = _averaged(market, running, copies, sizes, members, deterministic)
+        method = _method(running)
+        for horizon in members:
+            found[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
+    return {horizon: found[horizon] for horizon in asked}
+
+
+def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
+    """Epochs that start afresh: a tree for each, added up."""
+    plan = running_epochs(mechanism, len(market.agents), horizon)
+    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
+    payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}
+    return Evaluation(payoff, _sum([part.regret for part in parts]), "tree")
+
+
+def _sum(estimates: list[Estimate]) -> Estimate:
+    total = math.fsum(own.value for own in estimates)
+    return Estimate(total, math.fsum(own.error for own in estimates) + abs(total) * EPS, "estimated", METHOD)
+
+
+def _checked(horizons: Sequence[int]) -> list[int]:
+    for horizon in horizons:
+        if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+            raise EngineError(f"expected horizons that are whole numbers from 1, got {horizon!r}; count the rounds")
+    return [int(horizon) for horizon in horizons]
+
+
+def _deterministic(market: Market) -> bool:
+    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1."""
+    if market.family.name not in ("bernoulli", "deterministic"):
+        raise EngineError(
+            f"the tree expects bernoulli or deterministic rewards, got {market.family.name}; use engine 'monte-carlo'"
+        )
+    supports = [agent.support for agent in market.agents]
+    sure = all(support is not None and set(support) <= {0.0, 1.0} for support in supports)
+    return sure or market.family.name == "deterministic"
+
+
+def _check_rule(rule: Rule, deterministic: bool) -> None:
+    if rule.randomised and not is_coin(rule):
+        raise EngineError(
+            f"the tree expects rules whose only randomness is a tie or a coin, got {rule.name!r}; "
+            "use engine 'monte-carlo'"
+        )
+    if rule.binarise and deterministic:
+        raise EngineError(
+            f"the tree expects rules that take rewards as they are, got {rule.name!r}, which flips a coin for each; "
+            "use engine 'monte-carlo'"
+        )
+
+
+def _method(mechanism: Mechanism) -> str:
+    own = [rule.name for rule in mechanism.rules if compares_floats(rule)]
+    return METHOD + (f"; the own priorities of {' and '.join(own)} are compared in floats" if own else "")
+
+
+def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> tuple[int, ...]:
+    """How many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
+    if mechanism.sample is None:
+        return ()
+    size, arms = mechanism.sample.size(horizon), [sum(own) for own in copies.values()]
+    return tuple(min(size, n) for n in ([sum(arms)] if mechanism.sample.scope == "all" else arms))
+
+
+def _averaged(
+    market: Market, mechanism: Mechanism, copies: FullCopies, sizes: tuple[int, ...], horizons: list[int], sure: bool
+) -> dict[int, RoundRewards]:
+    """Rewards over all samples of arms, weighted; without sampling there is just one."""
+    registered = tuple(sum(own) for own in copies.values())
+    pulls = lessons(mechanism, registered, max(horizons))
+    known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
+    beliefs = [[belief_of(prior, pulls, sure) for prior in agent.priors] for agent in market.agents]
+    beliefs = [[known.setdefault(belief, belief) for belief in own] for own in beliefs]
+    total = {horizon: np.zeros(len(registered)) for horizon in horizons}
+    error, lost = dict.fromkeys(horizons, 0.0), dict.fromkeys(horizons, 0.0)
+    for weight, kept in _configurations(mechanism, list(copies.values()), sizes, beliefs):
+        originals = [
+            TreeOriginal(i, beliefs[i][k], count) for i, own in enumerate(kept) for k, count in enumerate(own) if count
+        ]
+        rewards = run(Shape(mechanism, tuple(originals), registered, sure), horizons)
+        for horizon, reward in rewards.items():
+            total[horizon] += weight * reward.values
+            error[horizon] = max(error[horizon], reward.relative_error)
+            lost[horizon] += weight * reward.lost
+    return {h: RoundRewards(total[h], error[h] + SAMPLES_LIMIT * EPS * bool(sizes), lost[h]) for h in horizons}
+
+
+def _configurations(
+    mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: tuple[int, ...], beliefs: Sequence[Sequence[object]]
+) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
+    """The copies that each agent keeps, with probabilities."""
+    if mechanism.sample is None:
+        yield 1.0, copies
+        return
+    ordered = mechanism.arm.order == "index"
+    kinds = [[(i, k if ordered else belief) for k, belief in enumerate(own)] for i, own in enumerate(beliefs)]
+    if mechanism.sample.scope == "all":
+        laws = [samples([c for own in copies for c in own], sizes[0], [kind for own in kinds for kind in own])]
+    else:
+        laws = [samples(own, size, kind) for own, size, kind in zip(copies, sizes, kinds, strict=True)]
+    if math.prod(len(law) for law in laws) > SAMPLES_LIMIT:
+        raise EngineError(
+            f"the tree expects at most {SAMPLES_LIMIT} different samples of arms, "
+            f"got {math.prod(len(law) for law in laws)}; use engine 'monte-carlo'"
+        )
+    for outcome in product(*(law.items() for law in laws)):
+        flat = iter([count for kept, _ in outcome for count in kept])
+        yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in own) for own in copies]
+
+
+def _evaluation(
+    market: Market, rewards: RoundRewards, horizon: int, best: tuple[float, float], method: str
+) -> Evaluation:
+    error, share = rewards.relative_error + 4 * EPS, market.share
+    payoff = {
+        agent.name: Estimate(share * float(value), share * (float(value) * error + rewards.lost), "estimated", method)
+        for agent, value in zip(market.agents, rewards.values, strict=True)
+    }
+    paid = math.fsum(rewards.values)
+    lost = horizon * best[0] - paid
+    regret = Estimate(lost, paid * error + rewards.lost + horizon * (best[1] + 4 * EPS), "estimated", method)
+    return Evaluation(payoff, regret, "tree")

@@ -1,0 +1,100 @@
+"""What the levels look at, read off the states: pulls and means, exactly as the online machine has them.
+
+A mean is the exact sum of rewards, in the machine's ticks of 2^-60, divided by the pulls and rounded once, so equal
+averages are equal floats whatever the pulls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import Ints
+from cloneproof.engines.tree.priorities import Mask
+from cloneproof.engines.tree.shape import Shape, States
+from cloneproof.mechanisms.mechanism import HoldOut
+from cloneproof.mechanisms.online.level import TICK_BITS
+
+ONE = 1 << TICK_BITS
+
+
+def ticks(value: float) -> int:
+    """A reward as the machine adds it."""
+    return ONE if value == 1.0 else round(value * ONE)
+
+
+def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, FloatArray, Mask | None]:
+    """Pulls and mean of each arm of a level, and which one it committed to."""
+    arms = shape.levels[level]
+    pulls = states[shape.rows("pulls", arms)].astype(np.int64)
+    if shape.deterministic:
+        mean = np.zeros(pulls.shape)
+        for k, a in enumerate(arms):
+            o = shape.arms[a]
+            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
+            mean[k] = np.where(pulls[k] > 0, values[shape.told(states, o)], 0.0)
+    else:
+        mean = states[shape.rows("sum", arms)] / np.maximum(pulls, 1)
+    if not shape.mechanism.arm.commits:
+        return pulls, mean, None
+    return pulls, mean, states[shape.rows("chosen", arms)] > 0
+
+
+def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
+    """Rounds given, pulls that count and their mean for each agent, and which one was committed to."""
+    assert shape.mechanism.agent is not None
+    own = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
+    seen = [shape.seen(states, o) for o in range(len(shape.originals))]
+    decided = np.array([sum(seen[o] for o in mine) for mine in own])
+    if isinstance(shape.mechanism.score, HoldOut):
+        pulls, mean = _fresh(shape, states, decided)
+    elif shape.deterministic:
+        pulls, mean = decided, np.array([_exact_mean(shape, states, mine, seen) for mine in own])
+    else:
+        total = np.array([sum(shape.told(states, o) for o in mine) for mine in own])
+        pulls, mean = decided, total / np.maximum(decided, 1)
+    if not shape.mechanism.agent.commits:
+        return decided, pulls, mean, None
+    return decided, pulls, mean, states[shape.rows("winner", tuple(range(shape.owners)))] > 0
+
+
+def fresh_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
+    """The rewards of a hold-out score so far: it starts with the round that commits, and ends when it is full.
+
+    Where the agents' rule does not commit, it starts when as many arms as are allowed would have been explored.
+    """
+    score, agent = shape.mechanism.score, shape.mechanism.agent
+    assert isinstance(score, HoldOut)
+    assert agent is not None
+    if shape.registered[owner] > score.max_arms:
+        return np.zeros_like(decided)
+    arms = len(shape.levels[owner]) if agent.commits else score.max_arms
+    return np.clip(decided - arms * shape.mechanism.arm.explore, 0, score.rounds)
+
+
+def _fresh(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
+    pulls = np.array([fresh_pulls(shape, i, decided[i]) for i in range(shape.owners)])
+    if not shape.deterministic:
+        return pulls, states[shape.rows("fresh", tuple(range(shape.owners)))] / np.maximum(pulls, 1)
+    mean = np.zeros(pulls.shape)
+    for i in range(shape.owners):
+        for a in shape.levels[i]:
+            o = shape.arms[a]
+            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
+            mean[i] += np.where(states[shape.row("chosen", a)] > 0, values[shape.told(states, o)], 0.0)
+    return pulls, np.where(pulls > 0, mean, 0.0)
+
+
+def _exact_mean(shape: Shape, states: States, own: list[int], seen: list[Ints]) -> FloatArray:
+    """The mean of different deterministic rewards, by whole numbers of any size where floats would not be exact."""
+    coarse = all((v * 2**20).is_integer() for o in own for v in shape.originals[o].belief.values)
+    kind = np.float64 if coarse else object
+    total = np.zeros(states.shape[1], dtype=kind)
+    for o in own:
+        values = [0, *(ticks(v) for v in shape.originals[o].belief.values)]
+        worth = np.array([v / ONE for v in values] if coarse else values, dtype=kind)
+        total = total + seen[o].astype(kind) * worth[shape.told(states, o)]
+    pulls = np.maximum(sum(seen[o] for o in own), 1)
+    if coarse:
+        return np.asarray(total / pulls)
+    return np.array([int(x) / (int(n) << TICK_BITS) for x, n in zip(total, pulls, strict=True)], dtype=float)

@@ -1,0 +1,214 @@
+"""One round: from a distribution over states to the next, and what the round pays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.tree.beliefs import Ints
+from cloneproof.engines.tree.choice import spread
+from cloneproof.engines.tree.level_statistics import agent_statistics, arm_statistics, fresh_pulls
+from cloneproof.engines.tree.priorities import Mask
+from cloneproof.engines.tree.shape import Shape, States
+from cloneproof.mechanisms.mechanism import HoldOut
+
+
+def inner_done(shape: Shape, states: States, level: int) -> Mask:
+    """Where a level of arms needs no reward any more."""
+    if shape.idle[level]:
+        return np.ones(states.shape[1], dtype=bool)
+    if not shape.mechanism.arm.commits:
+        return np.zeros(states.shape[1], dtype=bool)
+    return np.asarray(states[shape.rows("chosen", shape.levels[level])].any(axis=0))
+
+
+def won(shape: Shape, states: States, owner: int) -> Mask:
+    """Where the agents' level has committed to this owner."""
+    row = shape.row("winner", owner)
+    return np.zeros(states.shape[1], dtype=bool) if row is None else states[row] > 0
+
+
+def settled(shape: Shape, states: States) -> Mask:
+    """Where no reward can change a later choice."""
+    if not shape.may_settle:
+        return np.zeros(states.shape[1], dtype=bool)
+    inner = [inner_done(shape, states, level) for level in range(len(shape.levels))]
+    if shape.agents_idle:
+        return np.asarray(np.logical_and.reduce(inner))
+    return np.asarray(np.logical_or.reduce([done & won(shape, states, i) for i, done in enumerate(inner)]))
+
+
+class RoundStep:
+    """The round number `round_` (from 1) of a shape, whose levels of arms explore `explore` rounds an arm."""
+
+    def __init__(self, shape: Shape, round_: int, explore: int) -> None:
+        self.shape, self.round, self.explore = shape, round_, explore
+        self.gains = np.zeros(shape.owners)
+        self.parts: list[States] = []
+        self.weights: list[FloatArray] = []
+
+    def expand(self, states: States, weights: FloatArray) -> tuple[FloatArray, States, FloatArray]:
+        """What each owner expects of this round, and the states after it with their weights, not merged yet."""
+        shape, count = self.shape, len(weights)
+        if shape.flat:
+            self._level(0, states, weights, np.ones(count, dtype=bool))
+        else:
+            agents, awarding = self._agents(states)
+            for owner in range(shape.owners):
+                some = np.flatnonzero(agents[owner] > 0)
+                if len(some):
+                    here = states[:, some]
+                    if awarding:
+                        self._award(here, owner)
+                    deaf = shape.agents_idle | won(shape, here, owner)
+                    self._level(owner, here, weights[some] * agents[owner][some], deaf)
+        return self.gains, np.concatenate(self.parts, axis=1), np.concatenate(self.weights)
+
+    def _agents(self, states: States) -> tuple[FloatArray, bool]:
+        """How the agents' level spreads, and whether it is awarding now: exploration is just over."""
+        shape, rule, count = self.shape, self.shape.mechanism.agent, states.shape[1]
+        assert rule is not None
+        if shape.agents_idle:
+            return np.full((shape.owners, count), 1.0 / shape.owners), False
+        decided, pulls, mean, chosen = agent_statistics(shape, states)
+        clock = np.full(count, self.round)
+        agents, _ = spread(rule, rule.explore, clock, pulls, mean, decided, chosen)
+        first = self.round == shape.owners * rule.explore + 1
+        return agents, first and (rule.commits or shape.mechanism.restart == "award")
+
+    def _award(self, states: States, owner: int) -> None:
+        """Clear the arms' statistics, and forget the losers where the choice is for good."""
+        shape = self.shape
+        if shape.mechanism.restart == "award":
+            for a in range(len(shape.arms)):
+                for name in ("pulls", "sum", "chosen"):
+                    _clear(states, shape.row(name, a))
+        row = shape.row("winner", owner)
+        if row is not None:
+            for other in range(shape.owners):
+                if other != owner:
+                    states[shape.rows_of_owner(other)] = 0
+            _clear(states, shape.row("fresh", owner))
+            states[row] = 1
+
+    def _level(self, level: int, states: States, weights: FloatArray, deaf: Mask) -> None:
+        """Pick among the arms of a level; `deaf` is where the agents' level needs no reward any more."""
+        shape, rule = self.shape, self.shape.mechanism.arm
+        arms, count = shape.levels[level], len(weights)
+        if shape.idle[level]:
+            shares, committing = np.full((len(arms), count), 1.0 / len(arms)), np.zeros(count, dtype=bool)
+        else:
+            pulls, mean, chosen = arm_statistics(shape, states, level)
+            clock = np.full(count, self.round) if shape.flat else pulls.sum(axis=0) + 1
+            shares, committing = spread(rule, self.explore, clock, pulls, mean, pulls, chosen)
+            self._lump(shares, states, arms)
+        done = inner_done(shape, states, level) | committing
+        for k, a in enumerate(arms):
+            some = np.flatnonzero(shares[k] > 0)
+            if not len(some):
+                continue
+            part, mass = states[:, some], weights[some] * shares[k][some]
+            self._commit(part, level, a, committing[some])
+            quiet = (done & deaf)[some]
+            self._forget(part, a, quiet)
+            for mask, observe in ((quiet, False), (~quiet, True)):
+                if mask.all():
+                    self._pull(a, part, mass, done[some], observe)
+                elif mask.any():
+                    self._pull(a, part[:, mask], mass[mask], done[some][mask], observe)
+
+    def _lump(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
+        """Copies with the same statistics lead to the same state: the first of them is picked for all."""
+        shape, rows = self.shape, ("pulls", "sum", "chosen")
+        for k in range(len(arms) - 1, 0, -1):
+            one, two = arms[k - 1], arms[k]
+            if shape.arms[one] == shape.arms[two]:
+                pairs = [(shape.row(name, one), shape.row(name, two)) for name in rows]
+                alike = np.logical_and.reduce([states[a] == states[b] for a, b in pairs if a is not None])
+                shares[k - 1] += np.where(alike, shares[k], 0.0)
+                shares[k] = np.where(alike, 0.0, shares[k])
+
+    def _commit(self, states: States, level: int, arm: int, committing: Mask) -> None:
+        if committing.any():
+            now = np.flatnonzero(committing)
+            for a in self.shape.levels[level]:
+                for name in ("pulls", "sum"):
+                    _clear(states, self.shape.row(name, a), now)
+            states[self.shape.row("chosen", arm), now] = 1
+
+    def _forget(self, states: States, arm: int, quiet: Mask) -> None:
+        """Where one arm is played for good, the other originals of its level do not matter any more."""
+        shape = self.shape
+        if not shape.mechanism.arm.commits or not quiet.any():
+            return
+        now, own = np.flatnonzero(quiet), shape.arms[arm]
+        for a in shape.levels[shape.level_of[arm]]:
+            if shape.arms[a] != own:
+                for name in ("seen", "told"):
+                    _clear(states, shape.row(name, shape.arms[a]), now)
+
+    def _pull(self, arm: int, states: States, weights: FloatArray, done: Mask, observe: bool) -> None:
+        """Play an arm; the reward is looked at only where something depends on it."""
+        shape, o = self.shape, self.shape.arms[arm]
+        belief, owner = shape.originals[o].belief, shape.originals[o].owner
+        seen, told = shape.seen(states, o), shape.told(states, o)
+        counted, fresh = np.where(done, 0, 1), self._fresh_now(owner, states, done)
+        if observe:
+            _add(states, shape.row("pulls", arm), counted)
+            _add(states, shape.row("seen", o), 1)
+        if shape.deterministic:
+            self._reveal(o, states, weights, told, observe)
+            return
+        success, failure = belief.predictive(seen, told)
+        self.gains[owner] += float((weights * success).sum())
+        if not observe:
+            self._keep(states, weights)
+            return
+        self._keep(states, weights * failure)
+        states = states.copy()
+        _add(states, shape.row("sum", arm), counted)
+        _add(states, shape.row("told", o), 1)
+        _add(states, shape.row("fresh", owner), fresh)
+        self._keep(states, weights * success)
+
+    def _reveal(self, original: int, states: States, weights: FloatArray, told: Ints, observe: bool) -> None:
+        """A deterministic reward: known, or one of the prior's atoms."""
+        belief, owner = self.shape.originals[original].belief, self.shape.originals[original].owner
+        values = np.array([sum(v * w for v, w in zip(belief.values, belief.weights, strict=True)), *belief.values])
+        self.gains[owner] += float((weights * values[told]).sum())
+        new = told == 0
+        if not observe or not new.any():
+            self._keep(states, weights)
+            return
+        if not new.all():
+            self._keep(states[:, ~new], weights[~new])
+        for k, weight in enumerate(belief.weights):
+            part = states[:, new]
+            row = self.shape.row("told", original)
+            assert row is not None
+            part[row] = k + 1
+            self._keep(part, weights[new] * weight)
+
+    def _fresh_now(self, owner: int, states: States, done: Mask) -> Ints:
+        """1 where this reward counts towards the owner's hold-out score."""
+        shape, score = self.shape, self.shape.mechanism.score
+        if not isinstance(score, HoldOut) or shape.registered[owner] > score.max_arms:
+            return np.zeros(len(done), dtype=np.int64)
+        decided = np.asarray(sum(shape.seen(states, o) for o, x in enumerate(shape.originals) if x.owner == owner))
+        trial, so_far = ~won(shape, states, owner), fresh_pulls(shape, owner, decided)
+        counts = (so_far < score.rounds) & (fresh_pulls(shape, owner, decided + 1) > so_far)
+        return np.asarray(trial & done & counts).astype(np.int64)
+
+    def _keep(self, states: States, weights: FloatArray) -> None:
+        self.parts.append(states)
+        self.weights.append(weights)
+
+
+def _add(states: States, row: int | None, what: Ints | int) -> None:
+    if row is not None:
+        states[row] += what
+
+
+def _clear(states: States, row: int | None, where: Ints | slice = slice(None)) -> None:
+    if row is not None:
+        states[row, where] = 0

@@ -1,0 +1,265 @@
+"""One level of a running mechanism: some candidates, their statistics, and the rule that picks among them."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from cloneproof._randomness import substream, uniform, word
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.rule import Rule
+
+TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
+ONE: Final = 1 << TICK_BITS
+WAIT: Final = -1
+
+_EXPLORE, _TIE, _COIN, _DRAW, _WAITING = range(5)
+
+
+class Level:
+    """Statistics of the candidates of one level, and the pick that the rule makes of them.
+
+    decided   rounds given to each candidate, towards its exploration
+    judged    decisions of each candidate whose reward counts
+    arrived   rewards that count and have arrived
+    total     their sum, in ticks
+    choice    the candidate committed to
+    chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
+
+    `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
+    relabelled with them.
+    """
+
+    __slots__ = (
+        "_abreast", "_draws", "_ghosts", "_orders", "_parked", "_queue", "_streams", "arrived", "chance", "choice",
+        "decided", "explore", "judged", "keys", "missing", "rounds", "rule", "total", "waits",
+    )  # fmt: skip
+
+    def __init__(self, rule: Rule, explore: int, stream: int, keys: Sequence[int]) -> None:
+        count = len(keys)
+        self.rule, self.explore, self.keys = rule, explore, keys
+        self.decided, self.judged, self.arrived = [0] * count, [0] * count, [0] * count
+        self.total, self.waits = [0] * count, [0] * count
+        self.rounds = self.missing = 0
+        self.choice: int | None = None
+        self.chance: float | None = 1.0
+        self._streams = [word(stream, purpose) for purpose in range(5)]
+        self._orders = [word(self._streams[_EXPLORE], key) for key in keys]
+        self._draws = [word(self._streams[_DRAW], key) for key in keys] if rule.randomised else []
+        self._parked: set[int] = set()
+        self._ghosts: set[int] = set()  # parked, and still in the queue
+        self._fill_queue()
+
+    def _fill_queue(self) -> None:
+        self._queue = [self._entry(k) for k in range(len(self.keys)) if self.decided[k] < self.explore]
+        heapq.heapify(self._queue)
+        self._count_abreast()
+
+    def _count_abreast(self) -> None:
+        """How many queued candidates are as far as the one at the front, each as likely as it to be next."""
+        self._drop_ghosts()
+        queue, ghosts = self._queue, self._ghosts
+        if self.rule.order == "round-robin":
+            self._abreast = sum(entry[0] == queue[0][0] and entry[2] not in ghosts for entry in queue)
+        elif self.rule.order == "block":  # one that has begun goes on; else any of them may be the next
+            begun = any(self.decided[entry[2]] and entry[2] not in ghosts for entry in queue)
+            self._abreast = 1 if begun else len(queue) - len(ghosts)
+        else:
+            self._abreast = min(1, len(queue))
+
+    def _one_less_abreast(self) -> None:
+        """The front has moved on: amortised constant, as a pass over all candidates ends in one new count."""
+        if self.rule.order == "round-robin" and self._abreast > 1:
+            self._abreast -= 1
+        else:
+            self._count_abreast()
+
+    def _entry(self, k: int) -> tuple[int, int, int]:
+        """What sorts candidate k in the queue of exploration."""
+        if self.rule.order == "round-robin":
+            return self.decided[k], word(self._orders[k], self.decided[k]), k
+        if self.rule.order == "block":
+            return 0, word(self._orders[k], 0), k
+        return k, 0, k
+
+    @property
+    def exploring(self) -> bool:
+        """Whether a candidate is still owed rounds."""
+        return bool(self._queue) or bool(self._parked)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a commitment is due whose rewards have not all arrived."""
+        return self.choice is None and self.missing > 0 and self.rule.commits and not self.exploring
+
+    def front(self) -> int:
+        """The candidate whose turn it is to be explored, or WAIT where all that are owed rounds are parked."""
+        self._drop_ghosts()
+        if not self._queue:
+            return WAIT
+        self.chance = 1.0 / self._abreast
+        return self._queue[0][2]
+
+    def park(self, k: int) -> None:
+        """Set a candidate aside that is owed rounds and cannot use one now."""
+        if self.decided[k] < self.explore:
+            self._drop_ghosts()
+            ahead = self._queue[0][0]
+            self._parked.add(k)
+            self._ghosts.add(k)
+            if self.rule.order != "round-robin" or self.decided[k] == ahead:
+                self._one_less_abreast()
+
+    def release(self, k: int) -> None:
+        """Queue a parked candidate again."""
+        if k not in self._parked:
+            return
+        self._drop_ghosts()
+        ahead = self._queue[0][0] if self._queue else math.inf
+        self._parked.discard(k)
+        if k in self._ghosts:
+            self._ghosts.discard(k)
+        else:
+            heapq.heappush(self._queue, self._entry(k))
+        if self.rule.order != "round-robin" or self.decided[k] < ahead:
+            self._count_abreast()
+        elif self.decided[k] == ahead:
+            self._abreast += 1
+
+    def _drop_ghosts(self) -> None:
+        """Take parked candidates off the front of the queue; further back they do no harm, and may come back first."""
+        while self._queue and self._queue[0][2] in self._ghosts:
+            self._ghosts.discard(heapq.heappop(self._queue)[2])
+
+    def pick(self, clock: int) -> int:
+        """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
+        if self.choice is not None:
+            self.chance = 1.0
+            return self.choice
+        if self._queue or self._parked:
+            return self.front()
+        if not self.rule.commits:
+            return self._best(clock)
+        if self.missing:
+            return WAIT
+        self.choice = self._best(clock)
+        return self.choice
+
+    def take(self, k: int, counts: bool) -> None:
+        """Enter a decision for candidate k; `counts` says whether its reward will."""
+        self.rounds += 1
+        self.decided[k] += 1
+        if counts:
+            self.judged[k] += 1
+            self.missing += 1
+        if self._queue and self._queue[0][2] == k:
+            if self.decided[k] >= self.explore:
+                heapq.heappop(self._queue)
+                self._one_less_abreast()
+            elif self.rule.order == "round-robin":
+                heapq.heapreplace(self._queue, self._entry(k))
+                self._one_less_abreast()
+            elif self.decided[k] == 1:
+                self._count_abreast()
+
+    def repeat(self, k: int, times: int) -> None:
+        """Enter decisions for candidate k after the commitment, when nothing is explored or counts any more."""
+        self.rounds += times
+        self.decided[k] += times
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward that counts."""
+        self.arrived[k] += 1
+        self.total[k] += ticks
+        self.missing -= 1
+
+    def wait(self, waiting: Sequence[int]) -> int:
+        """A waiting round: round-robin over the waiting candidates, counted in no comparison."""
+        least = min(self.waits[k] for k in waiting)
+        k = self._one_of([k for k in waiting if self.waits[k] == least], _WAITING, sum(self.waits))
+        self.waits[k] += 1
+        return k
+
+    def _best(self, clock: int) -> int:
+        """The candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+        rule = self.rule
+        if rule.clock == "completed":
+            clock -= 1
+        log_clock = ln(clock) if clock > 0 else -math.inf
+        coin = draw = 0.5
+        if rule.randomised:
+            coin = uniform(self._streams[_COIN], self.rounds)
+        best, ties = -math.inf, []
+        priority, parameters, count = rule.priority, rule.parameters, len(self.keys)
+        for k in range(count):
+            pulls = self.arrived[k]
+            mean = self.total[k] / (pulls << TICK_BITS) if pulls else 0.0
+            if rule.randomised:
+                draw = uniform(self._draws[k], self.rounds)
+            value = priority(clock, log_clock, pulls, mean, coin, draw, count, *parameters)
+            if value > best:
+                best, ties = value, [k]
+            elif value == best:
+                ties.append(k)
+            elif value != value:
+                raise MechanismError(
+                    f"expected rule {rule.name!r} to return a number, got NaN at clock {clock} with {pulls} pulls and "
+                    f"mean {mean}; mend its priority or bonus"
+                )
+        if rule.spreads and self.missing and len(ties) > 1:
+            fewest = min(self.judged[k] - self.arrived[k] for k in ties)
+            ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
+        picked = self._one_of(ties, _TIE, self.rounds)
+        if rule.randomised:
+            self.chance = self._chance_of(picked, clock)
+        return picked
+
+    def _chance_of(self, picked: int, clock: int) -> float | None:
+        """How likely the pick of a randomised rule was, where the rule can tell."""
+        if self.rule.chance is None:
+            return None
+        means = [total / (n << TICK_BITS) if n else 0.0 for total, n in zip(self.total, self.arrived, strict=True)]
+        outstanding = [
+            judged - arrived if self.rule.spreads else 0
+            for judged, arrived in zip(self.judged, self.arrived, strict=True)
+        ]
+        return self.rule.chance(clock, self.arrived, means, outstanding, *self.rule.parameters)[picked]
+
+    def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
+        """One of them uniformly at random, in an order that travels with the keys."""
+        self.chance = 1.0 / len(ties)
+        if len(ties) == 1:
+            return ties[0]
+        ties.sort(key=self.keys.__getitem__)
+        return ties[int(uniform(self._streams[purpose], index) * len(ties))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically; queues are derived from it."""
+        names = ("decided", "judged", "arrived", "total", "waits", "rounds", "missing", "choice")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        for name in ("decided", "judged", "arrived", "total", "waits"):
+            if len(state[name]) != len(self.keys):
+                raise ValueError(name)
+            setattr(self, name, list(state[name]))
+        self.rounds, self.missing, self.choice = state["rounds"], state["missing"], state["choice"]
+        self._fill_queue()
+
+
+def ticks(value: float) -> int:
+    """A reward as a whole number of 2**-60, rounded to the nearest.
+
+    >>> ticks(1.0) == 1 << 60, ticks(-0.5) == -(1 << 59), ticks(2.0**60) == 1 << 120
+    (True, True, True)
+    """
+    return ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
+
+
+def level_stream(seed_stream: int, version: int, key: int) -> int:
+    """The random stream of a level: fresh after each restart, and named by a key that travels with the agent."""
+    return substream(seed_stream, version, key)

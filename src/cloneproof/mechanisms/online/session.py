@@ -1,0 +1,331 @@
+"""The online session: run a mechanism live, one decision at a time.
+
+`decide()` never blocks and `reward()` may come late, out of order or twice. The session keeps the ledger. It is given
+the public view alone (who registered how many arms, the horizon), so means, priors and which arms are copies cannot be
+reached from it.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import accumulate
+from operator import sub
+from typing import Any, Final, NamedTuple
+
+from cloneproof._checks import real, whole
+from cloneproof._randomness import substream, uniform
+from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
+from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.level import ONE, ticks
+from cloneproof.mechanisms.online.session_file import opened, restored_mechanism, sealed
+from cloneproof.mechanisms.online.state import Allocation, Registration, initial_state
+
+SEED_LIMIT: Final = 1 << 63
+_MACHINE, _COINS = range(2)
+
+
+class Decision(NamedTuple):
+    """Whom to serve this round. `id` is the round, from 1; `arm` counts from 0 inside its agent.
+
+    `phase` is trial or award where agents are first tried and one is then chosen, waiting where a commitment waits for
+    rewards, and play otherwise.
+    """
+
+    id: int
+    agent: str
+    arm: int
+    phase: str
+
+
+class SessionEntry(NamedTuple):
+    """A line of the ledger: the reward of a decision and what its owner was paid."""
+
+    id: int
+    agent: str
+    arm: int
+    reward: float
+    paid: float
+
+
+class Session:
+    """A mechanism in the middle of its work. Made by `cloneproof.session`."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        seed: int,
+        share: float,
+        rewards: RewardFamily,
+    ) -> None:
+        self.mechanism, self.registration, self.horizon = mechanism, registration, horizon
+        self.seed, self.share, self.rewards, self.history = seed, share, rewards, True
+        stream = substream(0, seed)
+        self._coins = substream(stream, _COINS)
+        self._binarises = any(rule.binarise for rule in mechanism.rules)
+        self.machine = initial_state(mechanism, registration, horizon, substream(stream, _MACHINE))
+        self.round = 0
+        self.pending: dict[int, Allocation] = {}
+        self._slots: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
+        self.sums = [0] * len(registration.names)
+        self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
+
+    def decide(self) -> Decision:
+        """Decide the next round. Never waits for rewards."""
+        return self.decide_run(1)[0]
+
+    def decide_run(self, most: int) -> tuple[Decision, int]:
+        """Decide the next round and those after it that no reward can change, as after the last commitment.
+
+        At most `most` in all, and not beyond the horizon. Returns the first decision and how many there are of it, with
+        ids that follow on each other: what as many calls of `decide` would have returned.
+        """
+        if self.round >= self.horizon:
+            raise SessionError(
+                f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
+            )
+        if most < 1:
+            raise SessionError(
+                f"expected at least one decision to be asked for, got {brief(most)}; give a number from 1"
+            )
+        first = self.round + 1
+        slot, count = self.machine.next_run(first, min(most, self.horizon - self.round))
+        slot = self._slots.setdefault(slot, slot)
+        self.round += count
+        if count == 1:
+            self.pending[first] = slot
+        else:
+            self.pending.update(dict.fromkeys(range(first, first + count), slot))
+        if self.history:
+            self._agent_of.extend([slot.agent] * count)
+            self._arm_of.extend([slot.arm] * count)
+            self._value_of.extend([math.nan] * count)
+        return Decision(first, self.registration.names[slot.agent], slot.arm, slot.phase), count
+
+    def reward(self, decision: int, value: float) -> None:
+        """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
+        if type(decision) is not int:
+            decision = self._checked_id(decision)
+        if decision not in self.pending:
+            self._repeated(decision, value)
+            return
+        value = self._checked(value)
+        self._enter(decision, value, ticks(value))
+
+    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
+        """Enter rewards of different decisions that all await one; all are checked first. Each one's slot and ticks."""
+        decisions = {decision for decision, _ in rewards}
+        if len(decisions) < len(rewards) or not decisions <= self.pending.keys():
+            raise SessionError("expected rewards of different decisions that await one, got others; send them singly")
+        worth = {value: ticks(self._checked(value)) for value in {value for _, value in rewards}}
+        enter = self._enter
+        return [(enter(decision, value, worth[value]), worth[value]) for decision, value in rewards]
+
+    def _enter(self, decision: int, value: float, worth: int) -> Allocation:
+        """Let a reward count, for which everything has been checked: nothing can fail here."""
+        slot = self.pending.pop(decision)
+        if slot.agent_counts or slot.arm_counts:
+            coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
+            self.machine.add(slot, worth, coin)
+        self.sums[slot.agent] += worth
+        if self.history:
+            self._value_of[decision - 1] = value
+        return slot
+
+    def _checked(self, value: object) -> float:
+        number = real(value)
+        if number is None or not self.rewards.allows(number):
+            raise SessionError(
+                f"expected a reward in {self.rewards.support} ({self.rewards.name} rewards), got {brief(value)}; "
+                "scale it, or name another reward family when the session is opened"
+            )
+        return number
+
+    def _checked_id(self, decision: object) -> int:
+        number = whole(decision)
+        if number is None or not 1 <= number <= self.round:
+            raise SessionError(
+                f"expected the id of a decision made so far (1 to {self.round}), got {brief(decision)}; use its id"
+            )
+        return number
+
+    def _repeated(self, decision: int, value: float) -> None:
+        self._checked_id(decision)
+        if not self.history:
+            raise SessionError(f"decision {decision} already has its reward, got {value!r}; a reward is final")
+        before = self._value_of[decision - 1]
+        if before != value:
+            raise SessionError(
+                f"decision {decision} already has reward {before!r}, got {value!r}; a reward is final, "
+                "only the same value may be sent again"
+            )
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of the last decision given everything before it; None where the dice have no formula."""
+        return self.machine.chance
+
+    @property
+    def payoff(self) -> dict[str, float]:
+        """What each agent has been paid so far: the share of the rewards of its arms that have arrived."""
+        return {
+            name: self.share * (total / ONE) for name, total in zip(self.registration.names, self.sums, strict=True)
+        }
+
+    @property
+    def ledger(self) -> list[SessionEntry]:
+        """Every reward that has arrived, by decision, with what was paid for it."""
+        names = self.registration.names
+        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
+        return [
+            SessionEntry(number, names[agent], arm, value, self.share * value)
+            for number, (agent, arm, value) in lines
+            if value == value
+        ]
+
+    def to_json(self) -> str:
+        """The whole session as text, from which `from_json` goes on as if nothing had happened."""
+        return sealed(
+            {
+                "mechanism": self.mechanism.to_dict(),
+                "registration": asdict(self.registration),
+                "horizon": self.horizon,
+                "seed": self.seed,
+                "share": self.share,
+                "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
+                "round": self.round,
+                "sums": self.sums,
+                "pending": _by_slot(self.pending),
+                "agent_of": self._agent_of.tolist(),
+                "arm_of": self._arm_of.tolist(),
+                "history": self.history,
+                "value_of": [None if math.isnan(value) else value for value in self._value_of],
+                "machine": self.machine.to_dict(),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
+        """A session from the text of `to_json`; a mechanism with functions of your own must be given again."""
+        body = opened(text)
+        try:
+            saved = restored_mechanism(body["mechanism"], mechanism)
+            view = body["registration"]
+            arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
+            public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
+            live = checked_session(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
+            live.history = body.get("history", True)
+            live.round = body["round"]
+            live.sums = list(body["sums"])
+            for *fields, steps in body["pending"]:
+                slot = live._slots.setdefault(Allocation(*fields), Allocation(*fields))
+                live.pending |= dict.fromkeys(accumulate(steps), slot)
+            live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
+            live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
+            live.machine.restore(body["machine"])
+        except CloneproofError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError) as problem:
+            raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
+        return live
+
+
+def _by_slot(pending: Mapping[int, Allocation]) -> list[list[Any]]:
+    """Decisions with the same slot together: the slot, the first of them, and the steps to each next one.
+
+    >>> _by_slot({4: (a := Slot(0, 1, "award", False, False, 1)), 5: a, 9: a})
+    [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
+    """
+    slots: dict[int, Allocation] = {}
+    numbers: defaultdict[int, list[int]] = defaultdict(list)
+    for number, slot in pending.items():
+        slots[id(slot)] = slot
+        numbers[id(slot)].append(number)
+    return [
+        [*slots[key], [mine[0], *map(sub, mine[1:], mine)]]
+        for key, mine in sorted(numbers.items(), key=lambda item: slots[item[0]])
+    ]
+
+
+def session(
+    mechanism: Mechanism,
+    registered: Mapping[str, int],
+    horizon: int,
+    seed: int = 0,
+    share: float = 1.0,
+    rewards: RewardFamily | str | Mapping[str, Any] | None = None,
+    history: bool = True,
+) -> Session:
+    """Open a session: the mechanism, who registered how many arms, and the horizon.
+
+    Rewards are any numbers in [0, 1] unless a reward family is named. Without `history` the session forgets a decision
+    once it has its reward: its memory does not grow with the rounds, its own ledger stays empty, and a repeated reward
+    is an error, so somebody else has to keep the books.
+
+    >>> from cloneproof.mechanisms.catalogue import mechanism
+    >>> s = session(mechanism("ucb1"), registered={"ana": 3, "bo": 1}, horizon=10, seed=0)
+    >>> d = s.decide()
+    >>> s.reward(d.id, 1.0)
+    >>> s.payoff[d.agent]
+    1.0
+    """
+    registration = open_registration(registered)
+    live = checked_session(mechanism, registration, horizon, seed, share, rewards)
+    live.history = history
+    return live
+
+
+def open_registration(registered: Mapping[str, int]) -> Registration:
+    """The public view in its usual order, keys as positions."""
+    if not isinstance(registered, Mapping) or not registered:
+        raise SessionError(
+            f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
+        )
+    counts = tuple(whole(arms) or 0 for arms in registered.values())
+    for (name, arms), count in zip(registered.items(), counts, strict=True):
+        if not isinstance(name, str) or count < 1:
+            raise SessionError(
+                f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
+                "leave out an agent that registered nothing"
+            )
+    arm_keys = tuple(tuple(range(count)) for count in counts)
+    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
+
+
+def checked_session(
+    mechanism: Mechanism,
+    registration: Registration,
+    horizon: int,
+    seed: int,
+    share: float,
+    rewards: RewardFamily | str | Mapping[str, Any] | None,
+) -> Session:
+    """A session on a registration, after a check of all that was given."""
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
+    rounds, portion = whole(horizon), real(share)
+    if rounds is None or rounds < 1:
+        raise SessionError(f"expected a horizon that is a whole number from 1, got {brief(horizon)}; count the rounds")
+    if portion is None or not 0 < portion <= 1:
+        raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
+    family = BOUNDED if rewards is None else reward_family(rewards)
+    if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
+        raise MechanismError(
+            f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
+            "use another mechanism or family"
+        )
+    return Session(mechanism, registration, rounds, checked_seed(seed), portion, family)
+
+
+def checked_seed(seed: object) -> int:
+    """A seed, or a clear error."""
+    number = whole(seed)
+    if number is None or not 0 <= number < SEED_LIMIT:
+        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {brief(seed)}; use e.g. 0")
+    return number

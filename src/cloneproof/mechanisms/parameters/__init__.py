@@ -1,0 +1,1 @@
+"""Parameters that follow from the theorems, and where a run leaves their conditions."""

@@ -1,0 +1,207 @@
+"""Parameters and claims of the hold-out mechanism, from a market or from a platform's own bounds.
+
+horizon, agents     T and n; horizon="unknown" runs it in doubling epochs, which need neither
+max_originals       L: a rule of the house rather than knowledge, since more arms than K >= L have no score
+gap                 the smallest distance of an agent's means; unknown: m = (ln T)^3, and the claim says which gaps that
+                    covers
+agent_gap           the smallest distance of different best means of agents; unknown: the T^(2/3) schedule for W
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+from cloneproof._checks import real
+from cloneproof.bounds import (
+    arm_rounds_without_gap,
+    covered_gap,
+    holdout_regret,
+    holdout_rounds,
+    holdout_trial,
+)
+from cloneproof.errors import MechanismError, brief
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Claim, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP, Derived, Given, known_gap
+from cloneproof.mechanisms.rule import Order, positive, rounds_number
+from cloneproof.mechanisms.rules.etc import etc
+
+UNKNOWN = "unknown"
+SOURCE = "the hold-out theorem"
+UNREVIEWED = "our proof, not yet reviewed by others"
+
+
+class PlatformBounds(NamedTuple):
+    """What the platform knows; None where it does not know."""
+
+    agents: int | None
+    horizon: int | None
+    max_originals: int
+    gap: float | None
+    agent_gap: float | None
+    spread: float
+    apart: tuple[str, ...] = ()  # agents whose originals have different priors, of whom the theorem does not speak
+
+    @property
+    def finding(self) -> str:
+        """What stands beside every claim."""
+        but = f"; not for {', '.join(self.apart)}, whose originals have different priors" if self.apart else ""
+        return UNREVIEWED + but
+
+
+def holdout_parameters(
+    market: Market | None,
+    given: Given,
+    *,
+    agents: int | None = None,
+    horizon: int | Literal["unknown"] | None = None,
+    max_originals: int | None = None,
+    gap: float | None = None,
+    agent_gap: float | None = None,
+    spread: float | None = None,
+) -> Derived:
+    """m, W and K by the hold-out theorem: what is given here goes before what the market says."""
+    unknown = horizon == UNKNOWN
+    known = PlatformBounds(
+        agents=len(market.agents) if agents is None and market is not None else agents,
+        horizon=None if unknown else market.horizon if horizon is None and market is not None else horizon,  # type: ignore[arg-type]
+        max_originals=_originals(market, max_originals),
+        gap=_distance(gap, "gap") if gap is not None else _gap(market, "arm_rounds" not in given),
+        agent_gap=_distance(agent_gap, "agent_gap") if agent_gap is not None else _agent_gap(market),
+        spread=positive(spread, "the spread") if spread is not None else market.family.spread if market else 0.5,
+        apart=_apart(market),
+    )
+    max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
+    if unknown:
+        return _in_epochs(known, given, max_arms)
+    if known.agents is None or known.horizon is None:
+        raise MechanismError(
+            "mechanism 'holdout-h-etc' needs agents and horizon to derive its rounds; give both (horizon='unknown' for "
+            "doubling epochs), or market=.., or arm_rounds, score_rounds and max_arms themselves"
+        )
+    n, rounds = rounds_number(known.agents, "agents"), rounds_number(known.horizon, "horizon")
+    m, w = holdout_rounds(n, known.max_originals, known.gap, known.agent_gap, rounds, known.spread)
+    m = rounds_number(given.get("arm_rounds", m), "arm_rounds")
+    w = rounds_number(given.get("score_rounds", w), "score_rounds")
+    return Derived(
+        {"arm_rounds": m, "score_rounds": w, "max_arms": max_arms}, _claims(known, n, rounds, m, w, max_arms)
+    )
+
+
+def holdout_in_epochs(
+    max_originals: int,
+    max_arms: int,
+    gap: float | None = None,
+    agent_gap: float | None = None,
+    spread: float = 0.5,
+    horizon: str = UNKNOWN,
+    order: Order = "round-robin",
+    agent_order: Order = "round-robin",
+) -> Mechanism:
+    """The hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
+    restart = HoldOutEpochs(max_originals, max_arms, gap, agent_gap, spread)
+    return Mechanism(agent=etc(1, "commit", agent_order), arm=etc(1, "commit", order), restart=restart)
+
+
+def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
+    for fixed in ("arm_rounds", "score_rounds"):
+        if fixed in given:
+            raise MechanismError(
+                f"expected no {fixed} where the horizon is unknown, got {brief(given[fixed])}; "
+                "every epoch derives its own"
+            )
+    if known.gap is None and known.max_originals > 1:
+        reach = ", ".join(f"{_covered(known, length):.3g} at {length:.0e}" for length in (10**4, 10**6, 10**9))
+        proof = Claim(
+            f"clone-proof in every epoch long enough to cover the gaps ({reach}), "
+            f"for at most {known.max_originals} originals",
+            SOURCE,
+            f"{known.finding}; shorter epochs may be gamed, by no more than their rounds",
+        )
+    else:
+        proof = Claim(f"clone-proof at every horizon for {_originals_words(known)}", SOURCE, known.finding)
+    order = "O(T^(2/3) ln(T)^(1/3))" if known.agent_gap is None else "O(ln(T)^4)" if known.gap is None else "O(ln(T)^2)"
+    regret = Claim(f"regret {order}, the sum of the epochs' bounds", SOURCE, UNREVIEWED)
+    parameters: dict[str, Any] = {
+        "horizon": UNKNOWN, "max_originals": known.max_originals, "max_arms": max_arms,
+        "gap": known.gap, "agent_gap": known.agent_gap, "spread": known.spread,
+    }  # fmt: skip
+    return Derived(parameters, (proof, regret), holdout_in_epochs)
+
+
+def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
+    """What the theorem says of these very numbers."""
+    reach = covered_gap(known.max_originals, m, horizon, known.spread)
+    if known.gap is not None and math.isinf(known.gap):
+        reach = known.gap
+    if math.isinf(reach) and known.gap != reach:
+        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", SOURCE),)
+    finding = known.finding
+    if known.gap is not None and known.gap < reach:
+        finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
+    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
+    proof = Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, finding)
+    if max_arms < known.max_originals:
+        return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
+    if horizon < n * holdout_trial(m, w, max_arms):
+        return (proof, Claim("linear regret: there is no award at this horizon", SOURCE))
+    least = reach if known.gap is None else known.gap
+    bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
+    whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
+    return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
+
+
+def _originals_words(known: PlatformBounds) -> str:
+    if known.max_originals == 1:
+        return "one original an agent"
+    if known.gap is None or math.isinf(known.gap):
+        return f"at most {known.max_originals} originals of the same mean"
+    return f"at most {known.max_originals} originals and gaps of at least {_rounded_up(known.gap):g}"
+
+
+def _rounded_up(gap: float) -> float:
+    """To four decimals, and never down: a claim must not say more than is true."""
+    return gap if gap == round(gap, 4) else math.ceil(gap * 10**4) / 10**4
+
+
+def _covered(known: PlatformBounds, length: int) -> float:
+    return covered_gap(known.max_originals, arm_rounds_without_gap(length), length, known.spread)
+
+
+def _originals(market: Market | None, declared: int | None) -> int:
+    if declared is not None:
+        return rounds_number(declared, "max_originals")
+    if market is None:
+        raise MechanismError(
+            "mechanism 'holdout-h-etc' needs max_originals, the originals that an agent may have: it is the platform's "
+            "to set, as more arms have no score; give it, or market=.., or arm_rounds, score_rounds and max_arms"
+        )
+    return market.most_originals
+
+
+def _gap(market: Market | None, needed: bool) -> float | None:
+    """One original has nothing to be told from; continuous priors have no gap."""
+    if market is None or market.gap is None or not needed:
+        return None if market is None else market.gap
+    return known_gap(market) if market.most_originals > 1 else math.inf
+
+
+def _apart(market: Market | None) -> tuple[str, ...]:
+    agents = () if market is None else market.agents
+    return tuple(agent.name for agent in agents if any(prior != agent.priors[0] for prior in agent.priors))
+
+
+def _agent_gap(market: Market | None) -> float | None:
+    return None if market is None else market.agent_gap
+
+
+def _distance(value: object, name: str) -> float:
+    if value == math.inf:
+        return math.inf  # nothing to tell apart
+    number = real(value)
+    if number is None or not SMALLEST_GAP <= number <= 1:
+        raise MechanismError(
+            f"expected {name} from {SMALLEST_GAP:g} to 1, got {brief(value)}; it is a distance of two means"
+        )
+    return number

@@ -1,0 +1,1 @@
+"""What several rows compute and draw: attacks, cases, trials, figures."""

@@ -1,0 +1,235 @@
+"""What goes over the wire: requests and replies, each a small typed object with its bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cloneproof.serve.ledger.terms import MOST_ITEMS, CallerId, MarketSpec, Name, SeasonState
+from cloneproof.serve.storage.interface import Role
+
+
+class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
+    """Ask for a decision. The same `request_id` again gets the same decision."""
+
+    request_id: CallerId
+
+
+class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for several decisions."""
+
+    items: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class RewardItem(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
+    """The reward of a decision. The same `event_id` again, with the same content, is a duplicate."""
+
+    event_id: CallerId
+    decision: Annotated[int, Meta(ge=1, le=(1 << 62))]
+    value: Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class RewardBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several rewards."""
+
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Register an agent."""
+
+    agent: Name
+
+
+class ArmRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Register an arm."""
+
+    arm: Name
+
+
+class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Open a season: the number of the next one."""
+
+    season: Annotated[int, Meta(ge=2, le=1_000_000)]
+
+
+class KeyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Make an API key; one of role agent names its agent."""
+
+    role: Role
+    agent: Name | None = None
+
+
+class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
+    """Whom to serve, with the probability of that given everything before it (null where it has no formula)."""
+
+    status: int
+    decision: int
+    agent: str
+    arm: str
+    phase: str
+    probability: float | None
+    request_id: str
+    duplicate: bool
+
+
+class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
+    """What became of a reward; `paid` is in micro-units."""
+
+    status: int
+    result: Literal["recorded", "duplicate", "late"]
+    decision: int
+    paid: int
+
+
+class ItemError(msgspec.Struct, gc=False, tag_field="kind", tag="error"):
+    """A refusal: HTTP status, a code for programs, a sentence for people."""
+
+    status: int
+    error: str
+    message: str
+
+
+class Decisions(msgspec.Struct):
+    """A result for each item, in order."""
+
+    results: list[DecisionReply | ItemError]
+
+
+class Rewards(msgspec.Struct):
+    """A result for each item, in order."""
+
+    results: list[RewardReply | ItemError]
+
+
+class Registered(msgspec.Struct):
+    """A registration, and the season it is for."""
+
+    agent: str
+    arm: str | None
+    season: int
+    duplicate: bool
+
+
+class MarketView(msgspec.Struct):
+    """What everybody may know of a market: its terms (without the seed) and where it stands."""
+
+    market: str
+    season: int
+    state: SeasonState
+    terms: MarketSpec
+    mechanism: str
+
+
+class ArmView(msgspec.Struct):
+    """An arm, with its statistics in the running season."""
+
+    arm: str
+    season: int
+    decisions: int
+    rewards: int
+    mean: float | None
+
+
+class AgentView(msgspec.Struct):
+    """An agent, its arms and its balance in micro-units."""
+
+    agent: str
+    season: int
+    balance: int
+    arms: list[ArmView]
+
+
+class Agents(msgspec.Struct):
+    """The agents of a market."""
+
+    agents: list[AgentView]
+
+
+class Progress(msgspec.Struct):
+    """Where a season stands: rounds, and where the next decision would be."""
+
+    market: str
+    season: int
+    state: SeasonState
+    horizon: int
+    round: int
+    pending: int
+    decisions: int
+    entries: int
+    head: str
+    agents: list[AgentView]
+
+
+class SeasonView(msgspec.Struct):
+    """A season: its state and its decisions, from `first` to `last` (which is before `first` where there are none)."""
+
+    season: int
+    state: SeasonState
+    first: int
+    last: int
+
+
+class Seasons(msgspec.Struct):
+    """All seasons of a market so far."""
+
+    seasons: list[SeasonView]
+
+
+class Balances(msgspec.Struct):
+    """Balances in micro-units, over all seasons."""
+
+    balances: dict[str, int]
+
+
+class Markets(msgspec.Struct):
+    """The names of the markets."""
+
+    markets: list[str]
+
+
+class LedgerLine(msgspec.Struct):
+    """A line of the ledger as it is stored, and the hash of the chain after it."""
+
+    hash: str
+    entry: msgspec.Raw
+
+
+class LedgerPage(msgspec.Struct):
+    """Lines in order; `next` is the `after` of the next page, null at the end."""
+
+    lines: list[LedgerLine]
+    next: int | None
+
+
+class KeyView(msgspec.Struct):
+    """An API key without its secret."""
+
+    id: str
+    role: Role
+    agent: str | None
+    created: int
+    revoked: bool
+
+
+class NewKey(msgspec.Struct):
+    """A new API key; it is shown this once."""
+
+    key: str
+    id: str
+    role: Role
+    agent: str | None
+
+
+class Keys(msgspec.Struct):
+    """All keys."""
+
+    keys: list[KeyView]
+
+
+class Health(msgspec.Struct):
+    """Whether the service lives, or is ready."""
+
+    status: str

@@ -1,0 +1,31 @@
+"""The end of a season as a command: rewards that are done after it, in the same group, meet the defaults it enters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
+from cloneproof.serve.ledger.entries import keys
+from cloneproof.serve.market.engine import MarketEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Settle a market's season; the reply is what is shown of the market then."""
+
+    market: str
+    shown: Callable[[MarketEngine], Any]
+    size = 1
+
+    def wanted(self, house: ServedMarkets) -> None:
+        """None."""
+
+    def run(self, house: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        market = house.market(self.market)
+        seen = known[house.numbers[self.market]]
+        while (entry := market.settle_one(now)) is not None:
+            seen |= dict.fromkeys(keys(entry), entry)
+        market.settle(now)
+        return self.shown(market)

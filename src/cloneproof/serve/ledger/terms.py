@@ -1,0 +1,131 @@
+"""What a market is, before anything has happened in it, and how the service refuses.
+
+A season of a market goes open -> running -> settled, the paper's protocol: the principal commits to a mechanism, agents
+register arms, the mechanism runs, shares are paid. Registration closes at the start; who comes later waits for the next
+season. The platform declares how many agents and originals there may be, the gaps and the horizon; nothing is inferred
+from registrations, which an agent could manipulate.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cloneproof.errors import CloneproofError
+from cloneproof.market import Agent, Market, Uniform
+from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms import CATALOGUE, Mechanism, mechanism
+
+SeasonState = Literal["open", "running", "settled"]
+
+MOST_ITEMS: Final = 1000
+MOST_SEED: Final = (1 << 63) - 1
+MICRO: Final = 1_000_000
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z",
+        min_length=1,
+        max_length=64,
+        description="letters, digits and . _ : @ -",
+    ),
+]
+CallerId = Annotated[str, Meta(min_length=1, max_length=128, description="the caller's own name for this call")]
+Count = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class ServeError(CloneproofError):
+    """The service cannot be run as asked, or its data do not fit together."""
+
+
+class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
+    """A call that is answered with an error: its HTTP status, a code for programs and a sentence for people."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A market as the platform declares it, public and fixed from then on (but for the seed)."""
+
+    market: Name
+    mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
+    horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
+    parameters: dict[str, int | float | str] = {}
+    share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
+    rewards: str | dict[str, float | str] | None = None
+    max_agents: Count = 100
+    max_arms: Annotated[int, Meta(ge=1, le=10_000, description="registration quota of each agent")] = 100
+    max_originals: Count | None = None
+    gap: Annotated[float, Meta(gt=0, le=1)] | None = None
+    agent_gap: Annotated[float, Meta(gt=0, le=1)] | None = None
+    wait_seconds: Annotated[float, Meta(ge=0.001, le=3.2e7, description="how long a reward may take")] = 86_400.0
+    default_reward: Annotated[float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come")] = 0.0
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret; drawn if left out")] | None = None
+
+    @property
+    def share_micro(self) -> int:
+        """What a reward of 1 pays, in micro-units."""
+        return round(self.share * MICRO)
+
+    @property
+    def family(self) -> RewardFamily:
+        """The law that says which rewards are possible."""
+        return BOUNDED if self.rewards is None else reward_family(self.rewards)
+
+
+def completed(spec: MarketSpec) -> MarketSpec:
+    """The spec with its seed drawn and every parameter of its mechanism filled in, or one clear refusal."""
+    if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
+        raise Refused(422, "invalid", f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
+    try:
+        if not spec.family.allows(spec.default_reward):
+            raise Refused(
+                422,
+                "invalid",
+                f"expected a default reward in {spec.family.support}, got {spec.default_reward!r}; choose another",
+            )
+        made = made_mechanism(spec)
+    except Refused:
+        raise
+    except (CloneproofError, TypeError, OverflowError) as problem:
+        raise Refused(422, "invalid", str(problem)) from None
+    seed = secrets.randbelow(MOST_SEED) if spec.seed is None else spec.seed
+    plain: dict[str, Any] = {key: value for key, value in made.parameters.items() if value is not None}
+    return msgspec.structs.replace(spec, seed=seed, parameters=plain)
+
+
+def made_mechanism(spec: MarketSpec) -> Mechanism:
+    """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
+    parameters: dict[str, Any] = spec.parameters
+    if spec.family.low < 0 or spec.family.high > 1:
+        _bounded_only(spec.mechanism, parameters)
+    if spec.gap is None and spec.max_originals is None:
+        return mechanism(spec.mechanism, **parameters)
+    agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
+    declared = Market(
+        agents,
+        spec.horizon,
+        rewards="bernoulli" if spec.rewards is None else spec.rewards,
+        gap=spec.gap,
+        agent_gap=spec.agent_gap,
+        max_originals=spec.max_originals,
+    )
+    return mechanism(spec.mechanism, market=declared, **parameters)
+
+
+def _bounded_only(name: str, parameters: dict[str, Any]) -> None:
+    if name in CATALOGUE and any(rule.binarise for rule in mechanism(name, **parameters).rules):
+        raise Refused(422, "invalid", f"mechanism {name!r} expects rewards in [0, 1]; use another one")
+
+
+def checked_reward(value: float, family: RewardFamily) -> float:
+    """A reward that the market's family allows."""
+    if not family.allows(value):
+        raise Refused(422, "invalid_reward", f"expected a reward in {family.support}, got {value!r}; scale it")
+    return value

@@ -1,0 +1,1 @@
+"""One market: the state machine, its registry, snapshots and replay."""

@@ -1,0 +1,298 @@
+"""One market: what is asked of it goes in, ledger entries come out. Deterministic, and no input or output of its own.
+
+Each method checks everything first, then changes the state and appends one entry; a refusal changes nothing. The
+mechanism is `cloneproof.session` as it is. What was recorded long ago is not kept here: a caller who asks about it
+hands in the old entry, which storage finds by its key.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Final, Literal
+
+from cloneproof._randomness import word
+from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.session import session
+from cloneproof.serve.ledger.chain import EMPTY, Chain, payment
+from cloneproof.serve.ledger.entries import (
+    AgentRegistered,
+    ArmRegistered,
+    Decided,
+    Defaulted,
+    Late,
+    Opened,
+    Rewarded,
+    SeasonOpened,
+    Settled,
+    Started,
+)
+from cloneproof.serve.ledger.terms import MarketSpec, Refused, SeasonState, checked_reward, made_mechanism
+from cloneproof.serve.market.registry import Registry
+
+MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
+_WAIT_STEPS: Final = 1000  # a wait window is kept in steps of a thousandth, so its memory is bounded
+
+
+class MarketEngine:
+    """The state of one market and the moves that are possible in it."""
+
+    def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
+        self.spec, self.mechanism, self.family = spec, made_mechanism(spec), spec.family
+        self.chain = chain or Chain(EMPTY)
+        self.registry = Registry(spec.max_agents, spec.max_arms)
+        self.season, self.state, self.at = 1, "open", 0
+        self.session: Session | None = None
+        self.ends: list[int] = []  # the last decision of each settled season
+        self.before = 0  # decisions of earlier seasons
+        self.settling = False
+        self._share_micro = spec.share_micro
+        self._window = max(1, round(spec.wait_seconds * 1000))
+        self._step = max(1, self._window // _WAIT_STEPS)
+        self.waits: deque[list[int]] = deque()  # [time, last round decided up to then]
+        self.oldest = 1  # no round before it awaits a reward
+
+    state: SeasonState
+
+    @classmethod
+    def opened(cls, spec: MarketSpec, at: int) -> MarketEngine:
+        """A new market, with its first entry."""
+        made = cls(spec)
+        made.at = at
+        made.chain.append(Opened(1, at, spec))
+        return made
+
+    def _now(self, at: int) -> int:
+        """Time never runs backwards in a ledger."""
+        self.at = max(self.at, at)
+        return self.at
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were made in all seasons."""
+        return self.before + (self.session.round if self.session is not None else 0)
+
+    @property
+    def next_registration(self) -> int:
+        """The season that a registration made now is for."""
+        return self.season if self.state == "open" else self.season + 1
+
+    def register_agent(self, agent: str, at: int) -> AgentRegistered | None:
+        """Register an agent, or nothing if it is known already."""
+        if agent in self.registry:
+            return None
+        self.registry.check_room_for_agent(agent)
+        entry = AgentRegistered(self.chain.n + 1, self._now(at), agent, self.next_registration)
+        self.registry.add_agent(agent, entry.season)
+        self.chain.append(entry)
+        return entry
+
+    def register_arm(self, agent: str, arm: str, at: int) -> ArmRegistered | None:
+        """Register an arm of a registered agent, or nothing if it is known already."""
+        if not self.registry.check_room_for_arm(agent, arm):
+            return None
+        entry = ArmRegistered(self.chain.n + 1, self._now(at), agent, arm, self.next_registration)
+        self.registry.add_arm(agent, arm, entry.season)
+        self.chain.append(entry)
+        return entry
+
+    def start(self, at: int) -> Started | None:
+        """Close registration and let the mechanism run; nothing if it runs already."""
+        if self.state == "running":
+            return None
+        if self.state == "settled":
+            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
+        registered = self.registry.playing(self.season)
+        if not registered:
+            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
+        entry = Started(self.chain.n + 1, self._now(at), self.season)
+        self.session = session(
+            self.mechanism,
+            registered,
+            self.spec.horizon,
+            self.season_seed,
+            self.spec.share,
+            self.spec.rewards,
+            history=False,
+        )
+        self.state = "running"
+        self.registry.start(registered)
+        self.chain.append(entry)
+        return entry
+
+    @property
+    def season_seed(self) -> int:
+        """The seed of the season's session: the market's own in the first, hashes of it after that."""
+        assert self.spec.seed is not None
+        return self.spec.seed if self.season == 1 else word(self.spec.seed, self.season) >> 1
+
+    def decide(self, request: str, at: int) -> Decided:
+        """The next decision, for a request that has none yet."""
+        made, refusal = self.decide_many((request,), at)
+        if refusal is not None:
+            raise refusal
+        return made[0]
+
+    def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
+        """The next decisions, for different requests that have none yet; where it ends early, why."""
+        made: list[Decided] = []
+        now, refusal = max(at, self.at), None
+        try:
+            while len(made) < len(requests):
+                self._decide_run(requests, now, made)
+        except Refused as problem:
+            refusal = problem
+        if made:
+            self._enter_decisions(made, now)
+        return made, refusal
+
+    def _decide_run(self, requests: Sequence[str], now: int, made: list[Decided]) -> None:
+        """Decisions for the next requests after those that are made, as many as no reward can change any more."""
+        live = self.session
+        if live is None or self.state != "running":
+            raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
+        if live.round >= live.horizon:
+            raise Refused(409, "horizon_reached", f"all {live.horizon} rounds of season {self.season} are decided")
+        room = MOST_PENDING - len(live.pending)
+        if room <= 0:
+            raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
+        done = len(made)
+        first, several = live.decide_run(min(room, len(requests) - done))
+        slot = live.pending[first.id]
+        arm, chance = self.registry.decided(slot.agent, slot.arm, several), live.machine.chance
+        n, number = self.chain.n + done + 1, self.before + first.id
+        made += [
+            Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k])
+            for k in range(several)
+        ]
+
+    def _enter_decisions(self, made: list[Decided], now: int) -> None:
+        """Chain decisions, and let their wait windows begin."""
+        self.at, last, waits = now, made[-1].id - self.before, self.waits
+        if waits and now < waits[-1][0]:
+            waits[-1][1] = last
+        else:
+            waits.append([now + self._step if self._step > 1 else now, last])
+        self.chain.extend(made, [f"q:{entry.request}" for entry in made])
+
+    def awaits(self, decision: int) -> bool:
+        """Whether a decision awaits its reward."""
+        return self.session is not None and decision - self.before in self.session.pending
+
+    def awaits_all(self, decisions: set[int]) -> bool:
+        """Whether each of these decisions awaits its reward."""
+        live, before = self.session, self.before
+        return live is not None and {decision - before for decision in decisions} <= live.pending.keys()
+
+    def reward(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Rewarded | Late:
+        """Enter the reward of a decision under a new event id; `defaulted` is the default in its place, if any."""
+        if not self.awaits(decision):
+            return self._late(event, decision, value, at, defaulted)
+        return self.reward_many(((event, decision, checked_reward(value, self.family)),), at)[0]
+
+    def reward_many(self, rewards: Sequence[tuple[str, int, float]], at: int) -> list[Rewarded]:
+        """Enter rewards (event, decision, value) under new event ids: other decisions each, which await one."""
+        if not rewards:
+            return []
+        entered = self._enter([(decision - self.before, value) for _, decision, value in rewards])
+        now, made = self._now(at), []
+        for n, (event, decision, value), (agent, arm, paid) in zip(
+            count(self.chain.n + 1), rewards, entered, strict=False
+        ):
+            made.append(Rewarded(n, now, decision, agent, arm, value, paid, event))
+        self.chain.extend(made, [f"e:{event}" for event, _, _ in rewards])
+        return made
+
+    def _late(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Late:
+        """A reward for a decision that does not await one."""
+        if not 1 <= decision <= self.decisions:
+            raise Refused(
+                404,
+                "unknown_decision",
+                f"expected a decision of this market (1 to {self.decisions}), got {decision}; use the id it returned",
+            )
+        if defaulted is None:
+            raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
+        value = checked_reward(value, self.family)  # before the time is taken: a refusal changes nothing
+        entry = Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
+        self.chain.append(entry)
+        return entry
+
+    def _enter(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
+        """Let rewards count: in the mechanism, in the statistics, in the balances. Agent, arm and payment of each."""
+        assert self.session is not None
+        entered = self.session.reward_many(rewards)
+        pay = {worth: payment(worth, self._share_micro) for worth in {worth for _, worth in entered}}
+        count_one = self.registry.rewarded
+        return [(*count_one(slot.agent, slot.arm, worth, pay[worth]), pay[worth]) for slot, worth in entered]
+
+    def overdue(self, at: int) -> bool:
+        """Whether a wait window is over."""
+        return bool(self.waits) and self.waits[0][0] + self._window <= at
+
+    def expire(self, at: int) -> Iterator[Defaulted]:
+        """Enter the default reward for decisions whose window is over, oldest first."""
+        while (entry := self.expire_one(at)) is not None:
+            yield entry
+
+    def expire_one(self, at: int) -> Defaulted | None:
+        """The next decision whose window is over, if any, gets the default reward."""
+        live, waits = self.session, self.waits
+        while live is not None and waits and waits[0][0] + self._window <= at:
+            while self.oldest <= waits[0][1]:
+                number = self.oldest
+                if number in live.pending:
+                    return self._default(number, at, "window")
+                self.oldest += 1
+            waits.popleft()
+        return None
+
+    def settle_one(self, at: int) -> Defaulted | None:
+        """Before the settlement, the oldest decision that still awaits a reward gets the default."""
+        live = self.session
+        if live is None:
+            return None
+        self.settling = True
+        while self.oldest <= live.round:
+            if self.oldest in live.pending:
+                return self._default(self.oldest, at, "settlement")
+            self.oldest += 1
+        return None
+
+    def _default(self, number: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
+        value = self.spec.default_reward
+        [(agent, arm, paid)] = self._enter([(number, value)])
+        entry = Defaulted(self.chain.n + 1, self._now(at), self.before + number, agent, arm, value, paid, because)
+        self.chain.append(entry)
+        return entry
+
+    def settle(self, at: int) -> Settled | None:
+        """End the season; nothing if it is settled already."""
+        if self.state == "settled":
+            return None
+        if self.state == "open" or self.session is None:
+            raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
+        while self.settle_one(at) is not None:
+            pass
+        entry = Settled(self.chain.n + 1, self._now(at), self.season)
+        self.before += self.session.round
+        self.ends.append(self.before)
+        self.session, self.state, self.settling = None, "settled", False
+        self.waits.clear()
+        self.oldest = 1
+        self.chain.append(entry)
+        return entry
+
+    def open_season(self, season: int, at: int) -> SeasonOpened | None:
+        """Open season number `season` for registration; nothing if it is there already."""
+        if season == self.season:
+            return None
+        if self.state != "settled" or season != self.season + 1:
+            raise Refused(
+                409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"
+            )
+        entry = SeasonOpened(self.chain.n + 1, self._now(at), season)
+        self.season, self.state = season, "open"
+        self.chain.append(entry)
+        return entry

@@ -1,0 +1,90 @@
+"""Snapshots: the whole state of a market at one entry of its ledger, so that a start need not read all of it.
+
+A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recovered` goes on from one. When
+what is in it changes, `VERSION` rises and a migration of each storage drops the old ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from cloneproof.mechanisms import Session
+from cloneproof.serve.ledger.chain import Chain, Head
+from cloneproof.serve.ledger.entries import Entry, Opened, decode
+from cloneproof.serve.ledger.terms import MarketSpec, ServeError
+from cloneproof.serve.market.engine import MarketEngine
+from cloneproof.serve.market.ledger_replay import done_again
+
+VERSION: Final = 2
+_AT_ONCE: Final = 1000  # entries
+
+
+def taken(market: MarketEngine) -> bytes:
+    """The state as text."""
+    body: dict[str, Any] = {
+        "version": VERSION,
+        "n": market.chain.n,
+        "hash": market.chain.hash.hex(),
+        "spec": msgspec.to_builtins(market.spec),
+        "season": market.season,
+        "state": market.state,
+        "at": market.at,
+        "before": market.before,
+        "ends": market.ends,
+        "waits": [list(wait) for wait in market.waits],
+        "oldest": market.oldest,
+        "registry": market.registry.to_dict(),
+        "session": None if market.session is None else market.session.to_json(),
+    }
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def restored(text: bytes) -> MarketEngine:
+    """The market as it was when the snapshot was taken."""
+    body = json.loads(text)
+    try:
+        if body["version"] != VERSION:
+            raise ValueError(f"version {body['version']!r}")
+        return _rebuilt(body)
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
+        raise ServeError(
+            f"expected a snapshot of version {VERSION}, got one that cannot be read ({problem!r}); "
+            "delete the snapshots, and the next start rebuilds everything from the ledger"
+        ) from None
+
+
+def _rebuilt(body: dict[str, Any]) -> MarketEngine:
+    spec = msgspec.convert(body["spec"], MarketSpec)
+    market = MarketEngine(spec, Chain(Head(body["n"], bytes.fromhex(body["hash"]))))
+    market.season, market.state, market.at = body["season"], body["state"], body["at"]
+    market.before, market.ends = body["before"], body["ends"]
+    market.waits.extend(list(wait) for wait in body["waits"])
+    market.oldest = body["oldest"]
+    market.registry.restore(body["registry"])
+    if body["session"] is not None:
+        market.session = Session.from_json(body["session"], market.mechanism)
+    return market
+
+
+def recovered(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
+    """The market after its last stored entry: the snapshot, if any, and the lines that follow it."""
+    rest = iter(lines)
+    if snapshot is not None:
+        market = restored(snapshot)
+    else:
+        first: Entry = decode(next(rest))
+        if not isinstance(first, Opened):
+            raise ServeError(
+                f"expected a ledger that begins with the opening of a market, got {first!r}; restore a copy"
+            )
+        market = MarketEngine.opened(first.spec, first.at)
+        market.chain.take()
+    while entries := [decode(line) for line in islice(rest, _AT_ONCE)]:
+        done_again(market, entries)
+        market.chain.take()
+    return market

@@ -1,0 +1,1 @@
+"""Reading what a service wrote, from outside: seasons and ledgers."""

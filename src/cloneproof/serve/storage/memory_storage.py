@@ -1,0 +1,61 @@
+"""The simplest storage there is: nothing outlives the process. For tests and for trying things out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cloneproof.serve.ledger.chain import GENESIS, Appended
+from cloneproof.serve.ledger.entries import decode
+from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
+
+
+class MemoryStorage:
+    """Plain lists and dicts."""
+
+    checkpoint_due = False
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._lines: dict[int, list[Line]] = {}
+        self._places: dict[tuple[int, str], int] = {}
+        self._keys: dict[str, KeyRecord] = {}
+
+    def markets(self) -> list[StoredMarket]:
+        return [
+            StoredMarket(number, name, None, [one.line for one in self._lines[number]])
+            for number, name in self._names.items()
+        ]
+
+    def find(self, wanted: Wanted) -> Found:
+        found: Found = {number: {} for number in wanted}
+        for number, names in wanted.items():
+            for name in names:
+                place = self._places.get((number, name))
+                if place is not None:
+                    found[number][name] = decode(self._lines[number][place - 1].line)
+        return found
+
+    def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        for number, name, new in appended:
+            self._names[number] = name
+            book = self._lines.setdefault(number, [])
+            assert new.first == len(book) + 1
+            assert new.before == (book[-1].hash if book else GENESIS)
+            pairs = zip(new.lines, new.hashes, strict=True)
+            book.extend(Line(number, line, hash_) for number, (line, hash_) in enumerate(pairs, new.first))
+            self._places.update(((number, key), place) for key, place in new.keys)
+
+    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        """Nothing outlives the process, so there is nothing to shorten."""
+
+    def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        return self._lines.get(market, [])[after : after + limit]
+
+    def keys(self) -> list[KeyRecord]:
+        return list(self._keys.values())
+
+    def put_key(self, key: KeyRecord) -> None:
+        self._keys[key.id] = key
+
+    def close(self) -> None:
+        """Nothing to let go of."""

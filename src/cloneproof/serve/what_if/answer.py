@@ -1,0 +1,118 @@
+"""What would a copy earn? The audit of a market's own mechanism, under a prior that is given or fitted to the season.
+
+The service runs this file in a process of its own (`python -m cloneproof.serve.what_if.answer`, a task on stdin, an
+answer on stdout), below its own priority and for a limited time: an audit is seconds of work, a decision microseconds. An answer
+is a line; where the best deviation found is yet to be enclosed in ball arithmetic, what is known comes as a line before
+it, for the case that the time is over by then.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.history import ArmRewards, PastAudit, audit_past
+from cloneproof.errors import CloneproofError
+from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.serve.api.what_if_messages import Belief, Deviation, PairView, PriorView, Task, WhatIfFailed, WhatIfView
+from cloneproof.serve.ledger.terms import MarketSpec, made_mechanism
+
+_MOST_SHOWN = 200
+_ATOMS = 2  # of a fitted prior: somebody is waiting
+
+
+def answer(task: Task, draft: Callable[[WhatIfView], None] | None = None) -> WhatIfView:
+    """Audit the market of a task; `draft` is called with what is known before the best deviation is proven.
+
+    >>> from cloneproof.serve.api.what_if_messages import WhatIf
+    >>> spec = MarketSpec(market="feed", mechanism="ucb1", horizon=7)
+    >>> asked = WhatIf(Belief(0.0, 1.0, 0.5, originals=2, agents=1), max_copies=2)
+    >>> found = answer(Task(spec, asked, [], 60.0))
+    >>> found.verdict, found.worst.copies, round(found.worst.gain, 6)
+    ('exploitable', [2, 1], 0.25)
+    """
+    spec, asked = task.spec, task.question
+    horizon = spec.horizon if asked.horizon is None else asked.horizon
+    machine = made_mechanism(spec)
+    limits: dict[str, Any] = {"max_copies": asked.max_copies, "budget_seconds": task.seconds}
+    if asked.belief is not None:
+        market = _believed(asked.belief, horizon, spec)
+        early = None if draft is None else (lambda found: draft(_view(found)))
+        return _view(audit(market, machine, "agent 1", draft=early, **limits))
+    limits |= {"odds": asked.copy_odds, "atoms": _ATOMS, "agent": asked.agent}
+    seen = [ArmRewards(*arm) for arm in task.arms]
+    early_past = None if draft is None else (lambda past: draft(_past_view(past, asked.agent)))
+    past = audit_past(seen, machine, horizon, spec.share, spec.family, draft=early_past, **limits)
+    return _past_view(past, asked.agent)
+
+
+def _past_view(past: PastAudit, agent: str | None) -> WhatIfView:
+    """The answer under fitted priors: it names the agents for whom there was no time."""
+    pairs = [PairView(one.agent, one.arms, one.probability, one.bayes_factor) for one in past.pairs]
+    missed = [] if agent is not None else [one.name for one in past.audit.market.agents if one.name not in past.best]
+    words = f"Not looked at, for want of time: {', '.join(missed)}. Ask about one of them."
+    notes = [words] * bool(missed) + [f"Assumed: {past.assumed}."]
+    return _view(past.audit, past.best.values(), pairs[:_MOST_SHOWN], notes)
+
+
+def _believed(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
+    """All agents alike, with the believed prior."""
+    low, high = sorted((belief.low, belief.high))
+    chance = belief.chance if belief.high >= belief.low else 1 - belief.chance
+    atoms = {low: 1 - chance, high: chance} if low < high else {low: 1.0}
+    kept = {value: weight for value, weight in atoms.items() if weight > 0}
+    prior = Point(next(iter(kept))) if len(kept) == 1 else Discrete(list(kept), list(kept.values()))
+    agents = [Agent(f"agent {number + 1}", belief.originals, prior) for number in range(belief.agents)]
+    return Market(agents, horizon, spec.share, "bernoulli" if spec.rewards is None else spec.rewards)
+
+
+def _view(
+    found: Audit, best: Iterable[Witness] = (), pairs: Sequence[PairView] = (), notes: Sequence[str] = ()
+) -> WhatIfView:
+    """The best of each agent first, then those of the worst agent, then the others, the fewest entries first."""
+    order = sorted(found.tried, key=lambda one: (one.agent != found.worst.agent, sum(one.copies), one.copies))
+    shown = {(one.agent, one.copies): _deviation(one) for one in [*best, *order]}
+    return WhatIfView(
+        found.verdict,
+        found.scope,
+        found.worst.horizon,
+        _deviation(found.worst),
+        list(shown.values())[:_MOST_SHOWN],
+        [PriorView(one.name, one.count, list(one.priors[0].atoms or ())) for one in found.market.agents],
+        list(pairs),
+        [*found.notes, *notes],
+        found.seconds,
+    )
+
+
+def _deviation(one: Witness) -> Deviation:
+    relative = one.relative_gain if math.isfinite(one.relative_gain) else None
+    return Deviation(
+        one.agent, list(one.copies), one.honest.value, one.gain.value, one.gain.error, one.gain.kind, relative
+    )
+
+
+def main() -> None:
+    """One task from stdin; answers to stdout, a line each, of which the last counts."""
+    os.nice(10)
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    try:
+        _say(answer(task, _say))
+    except CloneproofError as problem:
+        _say(WhatIfFailed(str(problem)))
+
+
+def _say(reply: WhatIfView | WhatIfFailed) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

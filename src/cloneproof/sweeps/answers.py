@@ -1,0 +1,132 @@
+"""From what is stored to answers: the same functions, over the same runs, as when each point is asked by itself.
+
+Runs are read from the store instead of being computed, and everything else is `sample` and `gain`: so an answer has
+the very bits of `cp.evaluate` and `cp.gain`, whatever the chunks were.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cloneproof.analysis.evaluate import with_notes
+from cloneproof.analysis.gain import gain
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.monte_carlo.driver import Inline
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.sampler import sample
+from cloneproof.sweeps.grid_point import GridPoint
+from cloneproof.sweeps.storage.chunk_store import StoredChunk
+from cloneproof.sweeps.storage.missing_parts import Index, Need
+
+READ = 1 << 14  # runs at a time
+
+
+class PointAnswer(NamedTuple):
+    """The estimates of a point by (quantity, agent), how they were come by, and what a reader must know."""
+
+    estimates: dict[tuple[str, str], Estimate]
+    engine: str
+    notes: tuple[str, ...] = ()
+    verdict: str = ""
+    scope: str = ""
+    witness: dict[str, list[int]] = {}  # noqa: RUF012 (never written to)
+
+
+def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
+    """What is known of a point whose needs are met; `DamagedChunk` where a chunk went bad meanwhile."""
+    refusals: list[str] = []
+    if need.whole:
+        data = json.loads(index.store.read(StoredChunk(need.whole, 0, 0)))
+        refusals = data.pop("refusals")
+        if "evaluation" in data:
+            return _evaluated(_evaluation(point, data["evaluation"], refusals))
+        if "verdict" in data:
+            return _audited(data)
+        if not need.sampled:
+            return PointAnswer({}, "refused", tuple(refusals))
+    stored = [StoredRuns(index, key, len(point.market.agents) + 1) for key in need.sampled]
+    confidence = point.options["confidence"]
+    if point.question == "evaluate":
+        job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
+        sampled = sample(
+            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=Inline, chunk=READ
+        )
+        found = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
+        return _evaluated(found)
+    honest, agent = point.honest, point.options["agent"]
+    found_gain = gain(
+        point.market,
+        point.mechanism,
+        agent,
+        point.copies,
+        runs=point.runs,
+        confidence=confidence,
+        seed=point.seed,
+        threads=1,
+        stop_when_decided=False,
+        outcomes=lambda job, first, count: stored[int(job.copies != honest)](job, first, count),
+        chunk=READ,
+    )
+    by_name = {"gain": found_gain.estimate, "honest": found_gain.honest, "copied": found_gain.copied}
+    return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
+
+
+class StoredRuns:
+    """The outcomes of a part's runs, read from its chunks; the last chunk is kept at hand."""
+
+    def __init__(self, index: Index, key: str, columns: int) -> None:
+        self.store, self.columns = index.store, columns
+        self.chunks = sorted(index.chunks[key], key=lambda chunk: (chunk.first, chunk.stop))
+        self.reach = [chunk.first for chunk in self.chunks]
+        self._open: tuple[StoredChunk, Any] | None = None
+
+    def __call__(self, job: Job, first: int, count: int) -> Outcomes:
+        """Runs first .. first + count - 1; who asks has made sure that they are stored."""
+        rows, at = [], first
+        while at < first + count:
+            chunk = self._holding(at)
+            found = self._rows(chunk)[at - chunk.first : first + count - chunk.first]
+            rows.append(found)
+            at += len(found)
+        together = np.concatenate(rows)
+        return Outcomes(together[:, :-1], together[:, -1])
+
+    def _holding(self, run: int) -> StoredChunk:
+        if self._open is not None and self._open[0].first <= run < self._open[0].stop:
+            return self._open[0]
+        for number in range(bisect_right(self.reach, run) - 1, -1, -1):  # ranges of several sweeps may overlap
+            if run < self.chunks[number].stop:
+                return self.chunks[number]
+        raise KeyError(run)
+
+    def _rows(self, chunk: StoredChunk) -> Any:  # noqa: ANN401
+        if self._open is None or self._open[0] != chunk:
+            data = np.frombuffer(self.store.read(chunk), dtype="<f8")
+            self._open = chunk, data.reshape(chunk.runs, self.columns)
+        return self._open[1]
+
+
+def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:
+    """An exact evaluation as it was stored, with why other engines were passed over."""
+    payoff = {name: Estimate(**own) for name, own in data["payoff"].items()}
+    bare = Evaluation(payoff, Estimate(**data["regret"]), data["engine"])
+    outside = with_notes(bare, point.market, point.mechanism, dict(point.copies), []).notes
+    notes = (*outside, *refusals, *data["notes"][len(outside) :])
+    return Evaluation(payoff, bare.regret, bare.engine, notes)
+
+
+def _evaluated(found: Evaluation) -> PointAnswer:
+    estimates = {("payoff", name): estimate for name, estimate in found.payoff.items()}
+    return PointAnswer(estimates | {("regret", ""): found.regret}, found.engine, found.notes)
+
+
+def _audited(data: dict[str, Any]) -> PointAnswer:
+    estimates = {(name, data["agent"]): Estimate(**own) for name, own in data["estimates"].items()}
+    for name, own in data["apart"].items():
+        estimates[f"{name} gain", own["agent"]] = Estimate(**own["gain"])
+    witness = {data["agent"]: data["copies"]}
+    return PointAnswer(estimates, "audit", tuple(data["notes"]), data["verdict"], data["scope"], witness)

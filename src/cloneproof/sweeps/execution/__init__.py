@@ -1,0 +1,1 @@
+"""Where and in which order the tasks of a sweep run."""

@@ -1,0 +1,1 @@
+"""The store of a sweep: chunks on disk, what is missing, what a store has."""

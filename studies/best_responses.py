@@ -1,0 +1,89 @@
+"""Best responses of all agents to honest others, within a cap on copies: what a platform gets if all play theirs.
+
+This is one round of best responses and no equilibrium: each agent answers honest others, and then all answers are
+played together. A deviation is taken only if its gain is surely above zero, so an agent whose gain cannot be told stays
+honest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations_with_replacement
+
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.gain import gain
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import EngineError
+from cloneproof.market.agents import Agent
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
+
+CopyVector = tuple[int, ...]
+Cap = Callable[[int], Sequence[CopyVector]]
+
+
+def up_to(copies: int, ladder: Sequence[int]) -> Cap:
+    """Every sorted vector of up to so many copies of each original; and the ladder's numbers, of one or of all.
+
+    >>> up_to(2, (8,))(2)
+    [(2, 1), (2, 2), (8, 1), (8, 8)]
+    """
+
+    def vectors(originals: int) -> list[CopyVector]:
+        small = [v[::-1] for v in combinations_with_replacement(range(1, copies + 1), originals)]
+        of_one = [(number, *(1,) * (originals - 1)) for number in ladder]
+        of_all = [(number,) * originals for number in ladder]
+        return [vector for vector in dict.fromkeys([*small, *of_one, *of_all]) if max(vector) > 1]
+
+    return vectors
+
+
+def best_responses(
+    market: Market, mechanism: Mechanism, cap: Cap, pairs: int | None = None, seed: int = 0
+) -> dict[str, CopyVector]:
+    """The copies of every agent that gains by some, by the closed form; or in so many pairs of sampled runs.
+
+    Originals of one agent must have the same prior, so that only sorted vectors matter; agents of equal priors have
+    the same best response. What the closed form refuses as too large counts as outside the cap.
+
+    >>> from cloneproof import Discrete, Point, mechanism
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))], horizon=4000)
+    >>> best_responses(market, mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), up_to(2, ()))
+    {'ana': (2, 1)}
+    """
+    known: dict[object, CopyVector | None] = {}
+    for agent in market.agents:
+        if any(prior != agent.priors[0] for prior in agent.priors):
+            raise EngineError(
+                f"best responses expect one prior for all originals of an agent, got several of {agent.name!r}; "
+                "use cp.audit"
+            )
+        if agent.priors not in known:
+            gains = (
+                _sampled(market, mechanism, agent, cap, pairs, seed) if pairs else _exact(market, mechanism, agent, cap)
+            )
+            paying = [copies for copies, own in gains.items() if own.low > 0]
+            known[agent.priors] = max(paying, key=lambda copies: gains[copies].value, default=None)
+    found = {agent.name: known[agent.priors] for agent in market.agents}
+    return {name: copies for name, copies in found.items() if copies is not None}
+
+
+def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict[CopyVector, Estimate]:
+    honest = evaluate(market, mechanism, engine="closed-form").payoff[agent.name]
+    gains = {}
+    for copies in cap(agent.count):
+        try:
+            copied = evaluate(market, mechanism, {agent.name: copies}, engine="closed-form").payoff[agent.name]
+        except EngineError:
+            continue
+        gains[copies] = copied - honest
+    return gains
+
+
+def _sampled(
+    market: Market, mechanism: Mechanism, agent: Agent, cap: Cap, pairs: int, seed: int
+) -> dict[CopyVector, Estimate]:
+    return {
+        copies: gain(market, mechanism, agent.name, copies, runs=pairs, seed=seed).estimate
+        for copies in cap(agent.count)
+    }

@@ -1,0 +1,98 @@
+"""Regret against the horizon on log axes, many mechanisms in one panel and a panel for each market."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.figures.labels import Label, place_labels
+from cloneproof.report.figures.style import MUTED, STYLE, look
+
+Points = Sequence[tuple[int, Estimate]]
+WIDTH, HEIGHT = 5.2, 4.2  # inches of a panel
+ROOM = 25  # so much of the horizon's axis, as a factor, is left free for the labels of curves that end early
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The regret (or what else) of each mechanism at each horizon, and the bounds that theorems give some of them."""
+
+    title: str
+    ylabel: str
+    curves: Mapping[str, Points]
+    bounds: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+    lowest: float = 1.0
+
+
+def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
+    """All panels; bounds are thin lines with a triangle that points down to what they bound."""
+    with mpl.rc_context(STYLE):
+        size = (WIDTH * max(map(len, rows)), HEIGHT * len(rows))
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
+        labels = [
+            (axes, _drawn(axes, panel, row == len(rows) - 1))
+            for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True))
+            for panel, axes in zip(panels, axes_of_row, strict=True)
+        ]
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # settled once; labels do not take part in it
+        for axes, own in labels:
+            place_labels(figure, axes, own)
+    return figure
+
+
+def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
+    """One panel without its labels, which are placed when all is drawn."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for name, bound in panel.bounds.items():
+        style = look(name)
+        x, y = [at for at, _ in bound], [value for _, value in bound]
+        axes.plot(x, y, color=style.colour, linewidth=0.8, marker="v", markersize=4, alpha=0.8)
+    for name, points in panel.curves.items():
+        style = look(name)
+        x, values = [at for at, _ in points], [max(one.value, panel.lowest) for _, one in points]
+        low, high = [max(one.low, panel.lowest) for _, one in points], [one.high for _, one in points]
+        axes.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
+        if len(x) == 1:  # no band: a bar
+            axes.vlines(x, low, high, color=style.colour, alpha=0.4, linewidth=1.5)
+        axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3)
+    _framed(axes, panel, last)
+    lowest_first = sorted((own for own in panel.curves.items() if own[1]), key=lambda own: own[1][-1][1].value)
+    ends = [Label(name, _places(points, panel), look(name).ink) for name, points in lowest_first]
+    return [*ends, *_bound_labels(panel)]
+
+
+def _framed(axes: Axes, panel: Panel, last: bool) -> None:
+    """Title, axes and ticks."""
+    axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
+    axes.set_ylabel(panel.ylabel)
+    if last:
+        axes.set_xlabel("horizon T (rounds)")
+    axes.xaxis.set_major_locator(LogLocator(10, numticks=12))
+    axes.minorticks_off()  # there are hundreds on these axes, and drawing them takes most of the time
+    tops = [one.value for points in panel.curves.values() for _, one in points]
+    tops += [value for bound in panel.bounds.values() for _, value in bound]
+    bottom = min(max(one.value, panel.lowest) for points in panel.curves.values() for _, one in points)
+    axes.set_ylim(bottom / 4, 2 * max(tops))
+    first = min(at for points in panel.curves.values() for at, _ in points)
+    axes.set_xlim(left=first / ROOM)
+
+
+def _places(points: Points, panel: Panel) -> list[tuple[float, float]]:
+    """A label stands at its curve's end, or at one of the points before it."""
+    return [(float(at), max(one.value, panel.lowest)) for at, one in reversed(points)]
+
+
+def _bound_labels(panel: Panel) -> list[Label]:
+    return [
+        Label(f"bound of {name}", [(float(at), value) for at, value in reversed(bound)], MUTED)
+        for name, bound in panel.bounds.items()
+    ]

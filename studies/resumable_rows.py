@@ -1,0 +1,71 @@
+"""Long studies whose rows go to a CSV file one by one, so that an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from cloneproof._files import write_whole
+
+StudyRow = TypeVar("StudyRow", bound=Any)
+StudyCase = TypeVar("StudyCase", bound=Hashable)
+
+
+def as_csv(kind: type[StudyRow], rows: Iterable[StudyRow]) -> str:
+    """Rows of a dataclass as CSV with a header."""
+    text = io.StringIO()
+    names = [field.name for field in fields(kind)]
+    csv.writer(text, lineterminator="\n").writerows([names, *(astuple(row) for row in rows)])
+    return text.getvalue()
+
+
+def read_csv(kind: type[StudyRow], path: str | Path) -> list[StudyRow]:
+    """The rows of such a file up to a line that is not one, as an interruption may leave it; none if there is no file.
+
+    >>> read_csv(object, "no such file")
+    []
+    """
+    if not Path(path).exists():
+        return []
+    types = get_type_hints(kind)
+    rows = []
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            try:
+                rows.append(kind(**{name: _value(types[name], text) for name, text in line.items()}))
+            except (KeyError, TypeError, ValueError):
+                break
+    return rows
+
+
+def resumed(
+    kind: type[StudyRow],
+    path: Path,
+    cases: Sequence[StudyCase],
+    case_of: Callable[[StudyRow], StudyCase],
+    make: Callable[[StudyCase], StudyRow],
+    track: Callable[[Sequence[StudyCase]], Iterable[StudyCase]] = iter,
+) -> list[StudyRow]:
+    """The rows of all cases in their order: those that the file has, and the others made, each written at once."""
+    found = {case_of(row): row for row in read_csv(kind, path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, as_csv(kind, found.values()))
+    with path.open("a", newline="", encoding="utf-8") as file:
+        for case in track([case for case in cases if case not in found]):
+            found[case] = make(case)
+            csv.writer(file, lineterminator="\n").writerow(astuple(found[case]))
+            file.flush()
+    rows = [found[case] for case in cases]
+    write_whole(path, as_csv(kind, rows))
+    return rows
+
+
+def _value(kind: Any, text: str) -> object:
+    """A cell as its field's type; "True" and "False" are the only words for a boolean."""
+    if kind is bool:
+        return {"True": True, "False": False}[text]
+    return kind(text) if kind in (int, float) else text

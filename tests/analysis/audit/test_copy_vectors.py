@@ -1,0 +1,109 @@
+"""Copy vectors: nothing missing, nothing twice."""
+
+from itertools import product
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.audit.copy_vectors import OriginalKinds, all_below, grid, kinds_of, ladders, of_sum, withheld
+from cloneproof.analysis.audit.proof.gain_ceiling import ceiling
+from cloneproof.analysis.audit.proof.theorems import elementary, theorem
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("labels", [(0,), (0, 0), (0, 1), (0, 0, 2), (0, 0, 0, 0), (0, 1, 0)])
+def test_every_vector_has_exactly_one_canonical_form(labels):
+    kinds = OriginalKinds(labels)
+    vectors, missing = grid(kinds, 3)
+    assert missing == 0
+    assert len(set(vectors)) == len(vectors)
+
+    def form(vector):
+        return {label: sorted(n for k, n in zip(labels, vector, strict=True) if k == label) for label in labels}
+
+    forms = [form(vector) for vector in vectors]
+    for vector in product(range(1, 4), repeat=len(labels)):
+        assert forms.count(form(vector)) == (0 if set(vector) == {1} else 1)
+
+
+def test_sums_are_complete():
+    for arms in range(2, 9):
+        assert set(of_sum(OriginalKinds((0, 1)), arms)) == {(a, arms - a) for a in range(1, arms)}
+    assert all_below(OriginalKinds((0, 0)), 6, 100) == [(2, 1), (2, 2), (3, 1), (3, 2), (4, 1)]
+    assert all_below(OriginalKinds((0, 0)), 60, 100) is None
+
+
+def test_a_large_grid_is_cut_and_says_so():
+    vectors, missing = grid(OriginalKinds(tuple(range(12))), 4)
+    assert len(vectors) == 2000
+    assert missing > 0
+    assert sum(vectors[0]) == 13
+
+
+def test_ladders_reach_the_horizon_and_no_more_arms_than_there_may_be():
+    one, all_of_them = ladders(OriginalKinds((0, 0)), 1000)
+    assert one[-1] == (512, 1)
+    assert all_of_them[-1] == (512, 512)
+    assert max(sum(vector) for ladder in ladders(OriginalKinds((0, 0, 0)), 10**12) for vector in ladder) <= 10**7
+    assert ladders(OriginalKinds((0,)), 1) == [[(2,)]]
+    assert len(ladders(OriginalKinds((0, 1)), 8)) == 3
+
+
+def test_order_of_registration_breaks_the_symmetry():
+    ana = cp.Agent("ana", 2, COIN)
+    assert kinds_of(ana, in_order=False).labels == (0, 0)
+    market = cp.Market([ana], horizon=9)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=2, order="index"), max_copies=2)
+    assert {(2, 1), (1, 2)} <= {one.copies for one in found.tried}
+
+
+def test_withheld_vectors_leave_something_out_and_register_something():
+    assert withheld(OriginalKinds((0, 0)), 2) == [(1, 0), (2, 0)]
+    assert withheld(OriginalKinds((0,)), 3) == []
+
+
+@pytest.mark.parametrize("mechanism", [
+    cp.mechanism("etc", arm_rounds=3), cp.mechanism("etc", arm_rounds=3, choice="greedy"), cp.mechanism("ucb1"),
+    cp.mechanism("prior-independent-etc"), cp.mechanism("uniform-etc", arm_rounds=2),
+    cp.mechanism("h-etc-r", arm_rounds=2, agent_rounds=5),
+    cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=2, max_arms=3),
+])  # fmt: skip
+def test_no_payoff_exceeds_the_ceiling(mechanism):
+    ana = cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))
+    for others in ([], [cp.Agent("bo", 1, cp.Point(0.5))]):
+        market = cp.Market([ana, *others], horizon=24, share=0.5)
+        running = mechanism.facing(len(market.agents), 24)
+        if running.agent is None and others:
+            assert ceiling(market, running, ana, 4) == float("inf")
+            continue
+        for copies in ((2, 1), (2, 2), (3, 1), (3, 2), (4, 1)):
+            paid = cp.evaluate(market, mechanism, {"ana": copies}).payoff["ana"]
+            for arms in range(2, sum(copies) + 1):
+                assert paid.low <= ceiling(market, running, ana, arms)
+
+
+def test_the_theorems_conditions_are_sharp_where_they_should_be():
+    quarter = cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))
+    etc = cp.mechanism("etc", arm_rounds=20)
+    assert theorem(cp.Market([quarter], horizon=1480), etc, quarter) is not None
+    assert theorem(cp.Market([quarter], horizon=1500), etc, quarter) is None
+    wide = cp.Market([quarter], horizon=1480, rewards={"family": "gaussian", "sd": 1.0})
+    assert theorem(wide, etc, quarter) is None
+    assert (
+        theorem(cp.Market([quarter], horizon=1480), cp.mechanism("etc", arm_rounds=20, choice="greedy"), quarter)
+        is None
+    )
+
+
+def test_elementary_arguments_know_their_limits():
+    blind = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
+    unequal = cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.9)])
+    bo = cp.Agent("bo", 1, cp.Point(0.5))
+    assert elementary(cp.Market([unequal, bo], horizon=9), blind, unequal) is None
+    flat = cp.Mechanism(arm=cp.rule("uniform"))
+    assert elementary(cp.Market([bo, cp.Agent("cy", 1, cp.Point(0.1))], horizon=9), flat, bo) is None
+    adaptive = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("uniform"))
+    coin = cp.Agent("ana", 2, COIN)
+    assert elementary(cp.Market([coin, bo], horizon=9), adaptive, coin) is None
+    assert elementary(cp.Market([bo, coin], horizon=9), cp.mechanism("h-ucb"), bo) is not None

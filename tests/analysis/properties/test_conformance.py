@@ -1,0 +1,185 @@
+"""Every mechanism passes; and for each check there is a broken mechanism that it catches."""
+
+import random
+from functools import partial
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.properties.conformance import CHECKS
+from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms.online.level import Level
+from cloneproof.mechanisms.rule import Rule
+from support.strategies import small
+
+ORDERS = ("round-robin", "block", "index")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_mechanism_conforms(name):
+    report = cp.check_mechanism(small(name))
+    assert {result.name for result in report.results} == set(CHECKS)
+    assert report.failed == []
+    assert "3 agents" in report.scope
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("choice", ["commit", "greedy"])
+@pytest.mark.parametrize("name", ["etc", "uniform-etc", "h-etc-r"])
+def test_every_option_conforms(name, choice, order):
+    cp.check_mechanism(small(name, choice=choice, order=order))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_of_agents_conforms(order):
+    cp.check_mechanism(small("h-etc-r", agent_order=order))
+    cp.check_mechanism(small("holdout-h-etc", agent_order=order))
+
+
+def test_the_index_order_declares_that_it_is_not_invariant():
+    assert not small("etc", order="index").permutation_invariant
+    assert not small("h-etc-r", agent_order="index").permutation_invariant
+    assert small("h-etc-r", order="block").permutation_invariant
+
+
+def flat(priority, **options):
+    return cp.Mechanism(arm=Rule("broken", priority, **options))
+
+
+def failed_checks(mechanism):
+    with pytest.raises(cp.errors.ConformanceError) as caught:
+        cp.check_mechanism(mechanism)
+    return {name for name in CHECKS if f"{name}: " in str(caught.value)}
+
+
+def test_a_rule_with_its_own_dice_is_caught():
+    dice = random.Random(0)
+    failed = failed_checks(flat(lambda *numbers: dice.random()))
+    assert {"same seed same run", "restored run continues"} <= failed
+
+
+def test_a_rule_that_remembers_is_caught():
+    calls = []
+    failed = failed_checks(flat(lambda *numbers: (calls.append(0), len(calls) ** 2 % 11)[1]))
+    assert "same seed same run" in failed
+
+
+def test_a_rule_that_looks_at_the_order_of_its_calls_is_caught():
+    """It favours whoever is asked first in a round: the lowest label."""
+    last = [None]
+
+    def first_come(clock, log_clock, pulls, mean, coin, draw, candidates):
+        new, last[0] = last[0] != clock, clock
+        return float(new)
+
+    failed = failed_checks(flat(first_come))
+    assert {"relabelled run", "ties are uniform"} <= failed
+
+
+def test_a_rule_that_falsely_claims_invariance_is_caught():
+    class Sly(Rule):
+        permutation_invariant = True
+
+    sly = Sly("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True)
+    assert {"relabelled run", "ties are uniform"} <= failed_checks(cp.Mechanism(arm=sly))
+
+
+def test_a_rule_that_carries_a_market_is_caught():
+    market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], horizon=5)
+
+    def knowing(clock, log_clock, pulls, mean, coin, draw, candidates):
+        return market.agents[0].priors[0].mean
+
+    assert failed_checks(flat(knowing)) == {"nothing private is reachable"}
+
+
+SECRET = cp.Point(0.9)
+
+
+def test_a_rule_that_knows_a_prior_by_a_global_or_a_default_is_caught():
+    def by_global(clock, log_clock, pulls, mean, coin, draw, candidates):
+        return SECRET.mean
+
+    def by_default(clock, log_clock, pulls, mean, coin, draw, candidates, *, prior=SECRET):
+        return prior.mean
+
+    for rule in (by_global, by_default):
+        assert failed_checks(flat(rule)) == {"nothing private is reachable"}
+
+
+class Known:
+    """A callable whose class knows a prior."""
+
+    prior = SECRET
+
+    def __call__(self, *numbers):
+        return self.prior.mean
+
+
+def by_nested(clock, log_clock, pulls, mean, coin, draw, candidates):
+    def inside():
+        return SECRET.mean
+
+    return inside()
+
+
+def test_hiding_a_prior_deeper_does_not_help():
+    for rule in (partial(lambda prior, *numbers: prior.mean, SECRET), Known(), by_nested):
+        assert failed_checks(flat(rule)) == {"nothing private is reachable"}
+
+
+@pytest.mark.parametrize("rule", [lambda *n: float("nan"), lambda *n: 1 / 0, lambda *n: None])
+def test_a_rule_that_returns_no_number_is_caught(rule):
+    assert "every round served" in failed_checks(flat(rule))
+
+
+def test_only_mechanisms_are_checked():
+    with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
+        cp.check_mechanism("ucb1")
+
+
+def test_a_machine_with_biased_ties_is_caught(monkeypatch):
+    honest = Level._one_of
+    monkeypatch.setattr(Level, "_one_of", lambda level, ties, purpose, index: min(ties, key=level.keys.__getitem__))
+    assert failed_checks(small("ucb1")) == {"ties are uniform"}
+    monkeypatch.setattr(Level, "_one_of", honest)
+
+
+def test_a_machine_that_counts_twice_is_caught(monkeypatch):
+    honest = cp.Session._repeated
+
+    def counting(session, decision, value):
+        honest(session, decision, value)
+        session.sums[0] += round(value * 2**60)
+
+    monkeypatch.setattr(cp.Session, "_repeated", counting)
+    assert failed_checks(small("ucb1")) == {"order of arrival is irrelevant"}
+
+
+def test_a_machine_that_favours_the_latest_arrival_is_caught(monkeypatch):
+    def fading(level, k, ticks):
+        level.arrived[k] += 1
+        level.total[k] = level.total[k] // 2 + ticks
+        level.missing -= 1
+
+    monkeypatch.setattr(Level, "add", fading)
+    assert "order of arrival is irrelevant" in failed_checks(
+        cp.Mechanism(arm=cp.rule("etc", rounds=5, choice="greedy"))
+    )
+
+
+def test_a_ledger_that_pays_the_wrong_one_is_caught(monkeypatch):
+    honest = cp.Session.reward
+
+    def generous(session, decision, value):
+        honest(session, decision, value)
+        session.sums[0] += 1 << 58
+
+    monkeypatch.setattr(cp.Session, "reward", generous)
+    assert "ledger pays the share" in failed_checks(small("ucb1"))
+
+
+def test_a_session_that_forgets_what_is_outstanding_is_caught(monkeypatch):
+    honest = Level.to_dict
+    monkeypatch.setattr(Level, "to_dict", lambda level: honest(level) | {"missing": 0})
+    assert "restored run continues" in failed_checks(small("etc"))

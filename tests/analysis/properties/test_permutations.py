@@ -1,0 +1,232 @@
+"""The paper's conditions for one agent: RP-regret, TRP and PI, the facts about them, and broken ones."""
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement, pairwise, permutations, product
+
+import pytest
+
+import cloneproof as cp
+from cloneproof._randomness import substream, uniform
+from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
+from cloneproof.analysis.properties.rp_regret import rp_regret, sorted_copies
+from cloneproof.analysis.properties.trp import check_trp
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.reproduce.statements.conditions import ConditionCase, compare_conditions, direct_gains
+from support.strategies import small
+
+
+def regret(mechanism, means, copies, horizon):
+    market = cp.Market([cp.Agent("x", prior=[cp.Point(mean) for mean in means])], horizon=horizon)
+    return cp.evaluate(market, mechanism, {"x": copies}).regret
+
+
+def every_permutation(mechanism, means, copies, horizon):
+    """The definition, all l! terms of it."""
+    orders = list(permutations(range(len(means))))
+    values = [regret(mechanism, means, tuple(copies[a] for a in order), horizon).value for order in orders]
+    return math.fsum(values) / len(orders)
+
+
+@pytest.mark.parametrize("name", ["ucb1", "etc", "h-etc-r", "prior-independent-etc", "epsilon-greedy"])
+@pytest.mark.parametrize("copies", [(1, 1), (2, 1), (3, 1)])
+def test_rp_regret_of_two(name, copies):
+    found = rp_regret(small(name), cp.Instance((0.25, 0.75), copies), 9)
+    assert found.value == pytest.approx(every_permutation(small(name), (0.25, 0.75), copies, 9), abs=1e-9)
+    assert 0 < found.error < 1e-9
+
+
+@pytest.mark.parametrize("means", [(0.25, 0.5, 0.75), (0.5, 0.75, 0.5), (0.5, 0.5, 0.5)])
+@pytest.mark.parametrize("copies", [(1, 1, 1), (2, 1, 1), (3, 2, 1), (2, 0, 1)])
+def test_rp_regret_of_three_with_equal_means_and_withheld_ones(means, copies):
+    mechanism = small("etc")
+    found = rp_regret(mechanism, cp.Instance(means, copies), 30)
+    assert found.value == pytest.approx(every_permutation(mechanism, means, copies, 30), abs=1e-9)
+    proven = rp_regret(mechanism, cp.Instance(means, copies), 30, arithmetic="ball")
+    assert proven.kind == "proven"
+    assert abs(found.value - proven.value) <= found.error + proven.error
+
+
+def test_the_balls_contain_a_rational_computation():
+    """ETC on sure rewards commits to the best: half a reward is lost in each of the 3 rounds of each bad arm."""
+    mechanism = cp.mechanism("etc", arm_rounds=3)
+    found = rp_regret(mechanism, cp.Instance((0.25, 0.75), (4, 1)), 1000, "deterministic", arithmetic="ball")
+    exact = Fraction(1, 2) * 3 * Fraction(4 + 1, 2)
+    assert abs(Fraction(found.value) - exact) <= Fraction(found.error)
+
+
+def test_ucb1_violates_trp_at_7():
+    found = check_trp(cp.mechanism("ucb1"), [0, 1], 2, 7)
+    assert found.verdict == "violated"
+    assert (found.copies, found.horizon) == ((2, 1), 7)
+    assert found.margin.value == pytest.approx(-0.5, abs=1e-9)
+    assert (found.honest.value, found.copied.value) == (pytest.approx(2), pytest.approx(1.5))
+
+
+def test_ucb1_over_all_horizons_finds_7_by_itself():
+    found = check_trp(cp.mechanism("ucb1"), [0, 1], 2, 60, max_copies=2, horizons=range(1, 60))
+    assert (found.verdict, found.horizon) == ("violated", 7)
+    others = check_trp(cp.mechanism("ucb1"), [0, 1], 2, 6, max_copies=2, horizons=[1, 2, 3, 4, 5, 8, 9, 10, 30])
+    assert others.verdict == "holds within the search"
+
+
+def test_fact_4_etc_is_trp_at_the_threshold_and_not_far_beyond():
+    mechanism = cp.mechanism("etc", arm_rounds=20)
+    kept = check_trp(mechanism, [0.25, 0.75], 2, 1480, horizons=[1, 20, 39, 40, 41, 60, 79, 80, 100, 700])
+    assert kept.verdict == "holds within the search"
+    assert kept.margin.low > -1e-9
+    broken = check_trp(mechanism, [0.25, 0.75], 2, 60_000)
+    assert (broken.verdict, broken.copies, broken.margin.kind) == ("violated", (2, 2), "proven")
+    assert broken.margin.high < 0
+    assert "1 to 3 copies" in broken.scope
+    assert "were not tried" in broken.scope
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.5, 1.0), (0.1, 0.4)])
+def test_fact_4_with_three_originals(values):
+    gap, horizon = min(b - a for a, b in pairwise(values)), 1000
+    m = next(m for m in range(1, 10**4) if 2 * math.exp(-m * gap**2) <= m / (3 * horizon))
+    found = check_trp(cp.mechanism("etc", arm_rounds=m), values, 3, horizon, max_copies=2, horizons=[3 * m, 4 * m, 500])
+    assert found.verdict == "holds within the search"
+
+
+def test_too_little_exploration_violates_trp():
+    found = check_trp(cp.mechanism("etc", arm_rounds=1), [0.0, 0.5], 2, 100)
+    assert (found.verdict, found.margin.kind) == ("violated", "proven")
+
+
+def test_equal_means_have_nothing_to_search():
+    found = check_trp(cp.mechanism("ucb1"), [0.5], 3, 10)
+    assert (found.verdict, found.margin.value, found.margin.error) == ("holds within the search", 0, 0)
+
+
+def test_errors_too_large_are_undecided():
+    """A tolerance below the rounding cannot be met: then zero is not known to be zero."""
+    found = check_trp(cp.mechanism("etc", arm_rounds=20), [0.25, 0.75], 2, 30, tolerance=1e-30)
+    assert found.verdict == "undecided"
+
+
+def test_bad_questions():
+    mechanism = cp.mechanism("etc", arm_rounds=2)
+    with pytest.raises(cp.errors.MarketError, match="support of means"):
+        check_trp(mechanism, [0.5, 1.5], 2, 10)
+    with pytest.raises(cp.errors.MarketError, match="max_copies"):
+        check_trp(mechanism, [0, 1], 2, 10, max_copies=1)
+    with pytest.raises(cp.errors.MarketError, match="originals"):
+        check_trp(mechanism, [0, 1], 0, 10)
+    with pytest.raises(cp.errors.EngineError, match="instances to check"):
+        check_trp(mechanism, [k / 20 for k in range(21)], 6, 10)
+    with pytest.raises(cp.errors.EngineError, match="no exact engine"):
+        check_trp(cp.mechanism("thompson"), [0, 0.5], 2, 10)
+    with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
+        check_permutation_invariance("ucb1")
+
+
+def test_sorted_copies_are_all_copies_up_to_order():
+    every = {tuple(sorted(c, reverse=True)) for c in product(range(1, 5), repeat=3)} - {(1, 1, 1)}
+    assert sorted(sorted_copies(3, 4)) == sorted(every)
+
+
+@pytest.mark.parametrize("name", ["ucb1", "h-etc-r", "rh-ucb", "thompson"])
+def test_mechanisms_are_permutation_invariant(name):
+    found = check_permutation_invariance(small(name))
+    assert (found.holds, found.declared) == (True, True), found.problems
+    assert "6 orders" in found.scope
+
+
+def test_going_by_index_is_not_invariant_whatever_is_declared():
+    found = check_permutation_invariance(small("etc", order="index"))
+    assert (found.verdict, found.declared) == ("violated", False)
+    assert "the run parts in round" in found.problems[0]
+
+
+def test_a_rule_that_goes_by_the_order_of_its_calls_is_found_out():
+    last = [None]
+
+    def first_come(clock, log_clock, pulls, mean, coin, draw, candidates):
+        new, last[0] = last[0] != clock, clock
+        return float(new)
+
+    assert not check_permutation_invariance(cp.Mechanism(arm=Rule("broken", first_come))).holds
+
+
+def random_cases(count, originals, values, seed):
+    """Small cases of both exact engines, parameters too small on purpose now and then."""
+
+    def draw(number, what, choices):
+        return choices[int(uniform(substream(seed, number), what) * len(choices))]
+
+    for number in range(count):
+        support = sorted({draw(number, 10 + k, [j / 10 for j in range(11)]) for k in range(values)})
+        while len(support) < values:
+            support = sorted({*support, (support[-1] * 10 + 3) % 11 / 10})
+        raw = [1 + draw(number, 20 + k, range(9)) for k in range(values)]
+        mechanism = draw(
+            number, 1,
+            [cp.mechanism("etc", arm_rounds=m) for m in (1, 2, 6)]
+            + [cp.mechanism("ucb1")],
+        )  # fmt: skip
+        horizon = draw(number, 2, [5, 7, 8] if mechanism.name != "etc" else [20, 400, 3000])
+        yield ConditionCase(
+            mechanism, cp.Discrete(support, [w / sum(raw) for w in raw]), originals, horizon, 3 - originals // 3
+        )
+
+
+def probability(prior, means):
+    """Of the multiset."""
+    weight = dict(prior.atoms)
+    orders = len(set(permutations(means)))
+    return orders * math.prod(weight[mean] for mean in means)
+
+
+@pytest.mark.parametrize(("originals", "values"), [(2, 2), (2, 3), (3, 2)])
+def test_the_gain_is_minus_the_expected_margin(originals, values):
+    """The identity behind Theorem 2, two ways: the prior through the engines, and fixed means through permutations."""
+    for case in random_cases(4, originals, values, seed=7):
+        support = [value for value, _ in case.prior.atoms]
+        for copies, gain in direct_gains(case).items():
+            total = 0.0
+            for means in combinations_with_replacement(support, originals):
+                honest = rp_regret(case.mechanism, cp.Instance(means, (1,) * originals), case.horizon)
+                copied = rp_regret(case.mechanism, cp.Instance(means, copies), case.horizon)
+                total += probability(case.prior, means) * (copied - honest).value
+            assert gain.value == pytest.approx(-total, abs=1e-8), case
+
+
+@pytest.fixture(scope="module")
+def table():
+    """One table of all random cases, so that the invariance of each mechanism is tried once."""
+    kinds = ((24, 2, 2), (8, 2, 3), (8, 3, 2))
+    return compare_conditions(
+        case for count, originals, values in kinds for case in random_cases(count, originals, values, seed=2)
+    )
+
+
+def test_theorem_2_holds_on_random_cases(table):
+    assert [str(row) for row in table.rows if row.theorem_2 == "disagrees"] == []
+    assert {row.direct for row in table.rows} == {"pays", "does not pay"}
+    assert sum(row.theorem_2 == "agrees" for row in table.rows) >= 10
+    assert len(table.agreements) + len(table.disagreements) == len(table.rows)
+
+
+def test_proposition_1_holds_for_two_originals_of_two_values(table):
+    """The only multiset with a regret is the one of the two values, so nothing can offset its margin."""
+    two = [row for row in table.rows if row.case.originals == 2 and len(row.case.prior.values) == 2]
+    assert [str(row) for row in two if row.proposition_1 == "disagrees"] == []
+    assert sum(row.proposition_1 == "agrees" for row in two) >= 5
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "values", "weights", "originals", "horizon", "max_copies"),
+    [
+        (cp.mechanism("etc", arm_rounds=3), [0.2, 0.5, 0.9], [0.625, 0.25, 0.125], 2, 60, 3),
+        (cp.mechanism("etc", arm_rounds=1), [0.1, 0.9], [0.5, 0.5], 3, 120, 2),
+    ],
+)
+def test_other_multisets_can_offset_a_violation(mechanism, values, weights, originals, horizon, max_copies):
+    """TRP fails for one multiset, yet with this prior no copy pays: Proposition 1 needs another prior."""
+    case = ConditionCase(mechanism, cp.Discrete(values, weights), originals, horizon, max_copies)
+    (row,) = compare_conditions([case]).disagreements
+    assert (row.trp.verdict, row.trp.margin.kind, row.direct) == ("violated", "proven", "does not pay")
+    assert row.gain.high < 0
+    assert "Proposition 1 disagrees" in str(row)

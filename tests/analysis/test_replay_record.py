@@ -1,0 +1,124 @@
+"""Replay records: the same bits come out, tampering is found out, and nobody calls them certificates."""
+
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.replay_record import record, replayed
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
+
+
+@pytest.fixture(scope="module")
+def audit():
+    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=2048, max_copies=2)
+    assert (found.verdict, found.worst.gain.kind) == ("exploitable", "confidence")
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(audit):
+    return json.loads(json.dumps(record(audit)))
+
+
+def changed(data, *path, to):
+    made = copy.deepcopy(data)
+    inner = made
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = to
+    return made
+
+
+def test_a_record_is_replayed_and_never_accepted(audit, tmp_path):
+    cp.write_replay(audit, tmp_path / "record.json")
+    found = cp.verify(tmp_path / "record.json")
+    assert (found.kind, found.replayed, found.accepted, found.outcome) == ("replay record", True, False, "replayed")
+    assert "evidence, not a proof" in found.statement
+    assert f"copies {audit.worst.copies}" in found.statement
+    text = (tmp_path / "record.json").read_text()
+    assert "certificate" not in text
+    assert json.loads(text)["made_by"]["cloneproof"]
+
+
+def test_every_claim_of_a_record_is_checked(data):
+    assert replayed(data).replayed
+    first = data["deviations"][0]
+    worst = [data["worst"][key] for key in ("agent", "copies", "horizon")]
+    place = [[one[key] for key in ("agent", "copies", "horizon")] for one in data["deviations"]].index(worst)
+    sums = first["sums"]["sums"]
+    doubled = data["deviations"] * 2
+    for tampered in (
+        changed(data, "deviations", 0, "sums", "sums", to=[(2.0).hex(), *sums[1:]]),
+        changed(data, "deviations", 0, "sums", "count", to=first["sums"]["count"] + 1),
+        changed(data, "deviations", 0, "pairs", to=first["pairs"] + 2),
+        changed(data, "deviations", 0, "copies", to=[7]),
+        changed(data, "deviations", 0, "agent", to="eve"),
+        changed(data, "deviations", 0, "gain", "error", to=1e-9),
+        changed(data, "deviations", 0, "honest", "value", to=0.5),
+        changed(data, "deviations", place, "gain", "value", to=99.0),
+        changed(data, "deviations", to=doubled),
+        changed(data, "deviations", to=data["deviations"][:place] + data["deviations"][place + 1 :]),
+        changed(data, "deviations", to=[]),
+        changed(data, "seed", to=1),
+        changed(data, "seed", to="x"),
+        changed(data, "confidence", to=0.5),
+        changed(data, "confidence", to=1.0),
+        changed(data, "tolerance", to=10.0),
+        changed(data, "verdict", to="undecided"),
+        changed(data, "verdict", to="clone-proof"),
+        changed(data, "verdict", to="certain"),
+        changed(data, "worst", "copies", to=[3]),
+        changed(data, "market", to=data["market"].replace("horizon = 24", "horizon = 25").replace("0.5", "0.6")),
+        changed(data, "market", to="no market"),
+        changed(data, "mechanisms", 0, "mechanism", "arm", "rule", to="ucb"),
+        changed(data, "mechanisms", to=[]),
+        changed(data, "deviations", 0, "pairs", to=10**14),
+        changed(data, "deviations", 0, "horizon", to=10**14),
+    ):
+        found = replayed(tampered)
+        assert (found.replayed, found.outcome) == (False, "not reproduced")
+        assert found.statement
+        assert found.seconds < 60
+
+
+def test_an_undecided_record_claims_nothing(tmp_path):
+    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=32, max_copies=2)
+    assert found.verdict == "undecided"
+    cp.write_replay(found, tmp_path / "record.json")
+    again = cp.verify(tmp_path / "record.json")
+    assert again.replayed
+    assert "nothing is claimed" in again.statement
+
+
+def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_path):
+    exact = cp.audit(replace(MARKET, rewards="deterministic"), cp.mechanism("etc", arm_rounds=1), max_copies=2)
+    with pytest.raises(cp.errors.CertificateError, match="write_certificate"):
+        cp.write_replay(exact, tmp_path / "r.json")
+    with pytest.raises(cp.errors.CertificateError, match="write_replay"):
+        cp.write_certificate(audit, tmp_path / "r.json")
+    with pytest.raises(cp.errors.CertificateError, match="folder"):
+        cp.write_replay(audit, tmp_path / "nowhere" / "r.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):
+    def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
+        return mean
+
+    own = cp.Mechanism(arm=cp.Rule("my own", priority, ()))
+    odd = replace(audit, samples=tuple(replace(one, mechanism=own) for one in audit.samples))
+    with pytest.raises(cp.errors.CertificateError, match="a file can hold"):
+        cp.write_replay(odd, tmp_path / "r.json")
+
+
+@pytest.mark.parametrize(("key", "value", "words"), [("version", 2, "version 2"), ("seed", None, "without seed")])
+def test_records_of_other_versions_and_parts_of_records_are_unreadable(data, tmp_path, key, value, words):
+    made = {name: own for name, own in data.items() if name != key} | ({key: value} if value else {})
+    (tmp_path / "r.json").write_text(json.dumps(made))
+    with pytest.raises(cp.errors.CertificateError, match=words):
+        cp.verify(tmp_path / "r.json")

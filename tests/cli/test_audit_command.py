@@ -1,0 +1,74 @@
+"""`cloneproof audit` as a user meets it: exit codes, a table that fits, JSON that is the library's answer."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+
+CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "audit"]
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_exploitable_exits_1_with_a_table_that_fits():
+    done = run(CREATORS, "--mechanism", "h-etc-r", "--agent", "ana", "--max-copies", 2)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "exploitable" in done.stdout.splitlines()[0]
+    assert "Scope: replications by ana" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_clone_proof_exits_0_and_apart_is_a_note():
+    done = run(
+        CREATORS, "-m", "holdout-h-etc", "--agent", "ana", "--max-copies", 2, "--withhold", "--split", "--copy-cost"
+    )
+    assert done.returncode == 0
+    assert "splitting" in done.stderr
+    assert "withholding" in done.stderr
+
+
+def test_undecided_exits_3_and_json_is_the_library(tmp_path):
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=8)
+    cp.save_market(market, tmp_path / "market.toml")
+    done = run(tmp_path / "market.toml", "-m", "ucb1", "--json")
+    assert done.returncode == 3
+    data = json.loads(done.stdout)
+    found = cp.audit(market, cp.mechanism("ucb1"))
+    assert (data["verdict"], data["scope"]) == (found.verdict, found.scope)
+    assert data["worst"]["gain"] == found.worst.gain.to_dict()
+    assert len(data["tried"]) == len(found.tried)
+
+
+def test_horizons_are_reported_each(tmp_path):
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=8)
+    cp.save_market(market, tmp_path / "market.toml")
+    done = run(tmp_path / "market.toml", "-m", "ucb1", "--horizons", "5:9", "--json", "--max-copies", 2)
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["worst"]["horizon"]) == (1, 7)
+    assert [one["horizon"] for one in data["by_horizon"]] == [5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--agent", "eve"], "unknown agent 'eve'"),
+        (["--max-copies", "0"], "max_copies"),
+        (["--opponents", "all"], "unknown opponents"),
+        (["--horizons", "9:1"], "FIRST:LAST"),
+        (["--tolerance", "-1"], "tolerance"),
+        (["--budget", "0"], "budget"),
+    ],
+)
+def test_bad_input_exits_2_with_one_sentence(arguments, words):
+    done = run(CREATORS, "-m", "etc", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1

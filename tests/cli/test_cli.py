@@ -1,0 +1,267 @@
+"""The command line as a user meets it: real processes, exit codes, data on stdout and nothing else."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.cli.award_table import award_rows
+from cloneproof.mechanisms import CATALOGUE
+
+CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_simulate_prints_a_table_that_fits():
+    done = run("simulate", CREATORS, "--mechanism", "ucb1", "--copies", "ana=2,1", "--runs", 2)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert all(word in done.stdout for word in ("ana", "2,1", "mean payoff", "standard error", "regret"))
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_simulate_as_json_is_the_library():
+    done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--copies", "ana=2,1", "--runs", 3, "--json")
+    data = json.loads(done.stdout)
+    market = cp.load_market(CREATORS)
+    runs = list(cp.simulate_runs(market, cp.mechanism("etc", arm_rounds=5), {"ana": (2, 1)}, runs=3, seed=0))
+    expected = cp.summarise(runs)
+    assert data["payoff"]["ana"]["mean"] == expected.payoff["ana"].mean
+    assert data["regret"]["standard_error"] == expected.regret.standard_error
+    assert (data["runs"], data["partial"], data["copies"]["bo"]) == (3, False, [1])
+
+
+def test_one_run_has_no_standard_error():
+    done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--runs", 1, "--json")
+    assert json.loads(done.stdout)["regret"]["standard_error"] is None
+
+
+def test_conditions_are_noted_on_stderr():
+    done = run("simulate", CREATORS, "-m", "h-etc-r", "--copies", "ana=3,1", "--runs", 1)
+    assert "cannot explore the 4 arms of 'ana'" in done.stderr
+
+
+def test_evaluate_prints_estimates_with_errors():
+    done = run("evaluate", CREATORS, "--mechanism", "h-etc-r", "--copies", "ana=2,1")
+    assert done.returncode == 0
+    assert all(word in done.stdout for word in ("ana", "± error", "estimated", "closed form", "regret"))
+    assert "cannot explore" in done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_evaluate_as_json_is_the_library():
+    done = run("evaluate", CREATORS, "-m", "holdout-h-etc", "--copies", "ana=2,1", "--arithmetic", "ball", "--json")
+    market = cp.load_market(CREATORS)
+    found = cp.evaluate(market, cp.mechanism("holdout-h-etc", market=market), {"ana": (2, 1)}, arithmetic="ball")
+    (row,) = json.loads(done.stdout)["horizons"]
+    assert row["payoff"]["ana"] == found.payoff["ana"].to_dict()
+    assert row["payoff"]["ana"]["kind"] == "proven"
+    assert row["engine"] == "closed-form"
+
+
+def test_evaluate_at_every_horizon(tmp_path):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        'horizon = 9\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { values = [0, 1], weights = [0.5, 0.5] }\n'
+    )
+    done = run("evaluate", path, "-m", "ucb1", "--copies", "ana=2,1", "--horizons", "1:20", "--json")
+    rows = {row["horizon"]: row["payoff"]["ana"]["value"] for row in json.loads(done.stdout)["horizons"]}
+    assert list(rows) == list(range(1, 21))
+    assert rows[7] == pytest.approx(4.5)
+    shown = run("evaluate", path, "-m", "ucb1", "--horizons", "5:8")
+    assert [line.split()[0] for line in shown.stdout.splitlines() if line.strip()[:1].isdigit()] == ["5", "6", "7", "8"]
+
+
+def test_evaluate_falls_back_to_sampling_and_says_why():
+    done = run("evaluate", CREATORS, "-m", "thompson", "--runs", 2)
+    assert done.returncode == 0
+    assert "confidence" in done.stdout
+    assert "monte-carlo" in done.stdout
+    assert "the tree expects" in done.stderr
+
+
+def test_mechanisms_lists_all_of_them_with_claims():
+    done = run("mechanisms")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in CATALOGUE)
+    assert "refuted" in done.stdout
+    assert [row["mechanism"] for row in json.loads(run("mechanisms", "--json").stdout)] == list(CATALOGUE)
+
+
+def test_mechanisms_for_a_market_derives_parameters_and_the_award_horizon():
+    rows = {row["mechanism"]: row for row in json.loads(run("mechanisms", CREATORS, "--json").stdout)}
+    expected = cp.mechanism("h-etc-r", market=cp.load_market(CREATORS)).parameters
+    assert rows["h-etc-r"]["parameters"] == dict(expected)
+    assert any("an award from a horizon of" in remark for remark in rows["holdout-h-etc"]["remarks"])
+
+
+def test_the_award_table():
+    shown = run("mechanisms", "--award-table").stdout
+    assert all(str(number) in shown for row in award_rows() for number in row.values())
+    assert award_rows()[-1]["gap 0.1"] == cp.bounds.holdout_award_horizon(100, 5, 0.1, 0.1)
+    refused = run("mechanisms", CREATORS, "--award-table")
+    assert refused.returncode == 2
+    assert "without a market file" in refused.stderr
+
+
+def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
+    path = tmp_path / "continuous.toml"
+    path.write_text('horizon = 50\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { uniform = [0, 1] }\n')
+    done = run("mechanisms", path)
+    assert done.returncode == 0
+    assert "declare gap" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["simulate", "none.toml", "-m", "ucb1"], "readable market file"),
+        (["simulate", CREATORS, "-m", "h-etcr"], "did you mean 'h-etc-r'"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "arm_round=3"], "did you mean 'arm_rounds'"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "arm_rounds"], "NAME=VALUE"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana"], "AGENT=N,N"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=2"], "expected 2 numbers"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=-1,1"], "whole numbers from 0"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=0,0"], "register something"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "anna=1,1"], "did you mean 'ana'"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=1,1", "--copies", "ana=2,1"], "twice"),
+        (["simulate", CREATORS, "-m", "ucb1", "--runs", 0], "runs"),
+        (["simulate", CREATORS, "-m", "ucb1", "--seed", -1], "seed"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=abc"], "the factor of m"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=nan"], "the factor of m"),
+        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "arm_rounds=abc"], "whole number"),
+        (["simulate", CREATORS, "-m", "etc", "--set", "market=x"], "parameter of the mechanism"),
+        (["simulate", CREATORS, "-m", "prior-independent-etc", "--set", "power=1000"], "at most 64"),
+        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=99999999999999,1"], "at most 10000000 arms"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tre"], "did you mean 'tree'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "closed-form"], "use engine='tree'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "ball"], "no engine can do this"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "exact"], "'float' or 'ball'"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tree"], "monte-carlo"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "5:8", "--arithmetic", "ball"], "one horizon at a time"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9"], "FIRST:LAST"),
+        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9:1"], "FIRST:LAST"),
+        (["evaluate", CREATORS, "-m", "thompson", "--horizons", "1:9"], "no exact engine"),
+        (["mechanisms", "none.toml"], "readable market file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+def test_a_bad_market_file_names_key_and_line(tmp_path):
+    path = tmp_path / "market.toml"
+    path.write_text(CREATORS.read_text().replace("originals = 1", "orginals = 1"))
+    done = run("simulate", path, "-m", "ucb1")
+    assert done.returncode == 2
+    assert "line 15" in done.stderr
+    assert "did you mean 'originals'" in done.stderr
+
+
+ODD = 'horizon = 5\n[[agents]]\nname = "{name}"\noriginals = 2\nprior = {{ values = {values}, weights = [0.5, 0.5] }}\n'
+
+
+def test_odd_names_are_printed_as_they_are(tmp_path):
+    path = tmp_path / "odd.toml"
+    for name in ("[/bo] [bold]bo b\u00f6 :smile:", "x" * 150):
+        path.write_text(ODD.format(name=name, values="[0, 1]"), encoding="utf-8")
+        done = run("simulate", path, "-m", "ucb1", "--runs", 2)
+        assert done.returncode == 0, done.stderr
+        assert name in done.stdout.replace("\n", "") or name[:22] in done.stdout
+    plain = subprocess.run(
+        [*COMMAND, "simulate", str(path), "-m", "ucb1", "--runs", "2"],
+        capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert plain.returncode == 0
+
+
+def test_a_gap_that_no_horizon_can_use(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(ODD.format(name="ana", values="[0, 1e-200]"))
+    done = run("simulate", path, "-m", "h-etc-r")
+    assert done.returncode == 2
+    assert "a gap of at least" in done.stderr
+    assert run("mechanisms", path).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["horizon = " + "9" * 5001, "a = " + "[" * 3000])
+def test_files_beyond_reason(tmp_path, text):
+    path = tmp_path / "huge.toml"
+    path.write_text(text)
+    done = run("simulate", path, "-m", "ucb1")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_unknown_commands_and_options_exit_with_2():
+    assert run("simulat").returncode == 2
+    assert run("simulate", CREATORS).returncode == 2
+    assert run("simulate", CREATORS, "-m", "ucb1", "--runs", "many").returncode == 2
+
+
+def test_help_and_version():
+    assert "simulate" in run("--help").stdout
+    assert run("--version").stdout == f"cloneproof {cp.__version__}\n"
+
+
+def test_a_closed_pipe_is_no_traceback():
+    done = subprocess.run(
+        f"'{sys.executable}' -c 'from cloneproof.cli import main; main()' mechanisms --json | head -1",
+        shell=True, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "[\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_progress_only_on_a_terminal():
+    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "3"]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                part = os.read(leader, 4096)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        output = process.stdout.read()
+    os.close(leader)
+    assert b"/3" in shown
+    assert "mean payoff" in output
+
+
+def test_an_interrupted_simulation_keeps_what_it_has():
+    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "100000", "--json"]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
+        os.close(follower)
+        shown = b""
+        while not re.search(rb"[1-9][0-9]*/100000", shown):  # a run is in; now somebody loses patience
+            shown += os.read(leader, 4096)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    os.close(leader)
+    assert process.returncode == 130
+    data = json.loads(output)
+    assert data["partial"] is True
+    assert 0 < data["runs"] < 100_000
+    assert any("partial result" in text for text in data["notes"])

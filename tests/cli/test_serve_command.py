@@ -1,0 +1,47 @@
+"""`cloneproof serve` on the command line: keys, and refusals in one sentence."""
+
+import sqlite3
+import sys
+
+import pytest
+
+from cloneproof.cli import main
+from support.service import sqlite
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["cloneproof", "serve", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code or 0, *capsys.readouterr()
+
+
+def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path, monkeypatch, capsys):
+    code, out, _ = run(monkeypatch, capsys, tmp_path / "a.db", "--create-key", "agent", "--agent", "ana")
+    assert code == 0
+    storage = sqlite(tmp_path / "a.db")
+    (record,) = storage.keys()
+    storage.close()
+    assert (record.role, record.agent) == ("agent", "ana")
+    assert out.strip().split("_")[1] == record.id
+    assert out.strip().split("_", 2)[2].encode() not in (tmp_path / "a.db").read_bytes()
+
+
+def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "text.db").write_text("not a database, but long enough to look like one at first sight\n" * 20)
+    sqlite(tmp_path / "gap.db").close()
+    with sqlite3.connect(tmp_path / "gap.db") as connection:
+        connection.execute("INSERT INTO markets VALUES (1, 'feed')")
+        connection.execute("INSERT INTO snapshots VALUES (1, 3, '{}')")
+    for arguments in (
+        (tmp_path / "text.db",),
+        (tmp_path / "gap.db",),
+        (tmp_path / "none" / "a.db",),
+        (tmp_path / "a.db", "--create-key", "king"),
+        (tmp_path / "a.db", "--create-key", "agent"),
+        (tmp_path / "a.db", "--port", "99999"),
+    ):
+        code, _, error = run(monkeypatch, capsys, *arguments)
+        assert code == 2, error
+        assert error.startswith("error: ")
+        assert len(error.splitlines()) == 1

@@ -1,0 +1,134 @@
+"""`cloneproof sweep` as a user meets it: real processes, exit codes, an example grid, Ctrl-C."""
+
+import csv
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.cli import main
+from support.dask_processes import eventually
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "grids" / "copies.toml"
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "sweep"]
+GRID = """
+market = { horizon = 300, agents = [{ name = "ana", originals = 1, prior = { uniform = [0.0, 1.0] } }] }
+mechanism = "thompson"
+engine = "monte-carlo"
+runs = 1_000_000
+"""
+
+
+def sweep(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cloneproof", "sweep", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return left.value.code, said.out, said.err
+
+    return run
+
+
+def test_the_example_runs_resumes_and_reports(tmp_path, here):
+    store, output = tmp_path / "store", tmp_path / "table.csv"
+    small = tmp_path / "small.toml"
+    text = EXAMPLE.read_text(encoding="utf-8").replace("runs = 400", "runs = 16")
+    small.write_text(text.replace("../creators.toml", str(EXAMPLE.parents[1] / "creators.toml")), encoding="utf-8")
+    done = sweep(small, "--store", store, "--output", output, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert max(len(line) for line in done.stdout.splitlines() if str(tmp_path) not in line) <= 100
+    assert "further rows are not shown" in done.stdout
+    rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
+    assert len({row["point"] for row in rows}) == 28
+    verdicts = {(row["mechanism"], row["horizon"]): row["verdict"] for row in rows if row["question"] == "audit"}
+    assert verdicts["h-etc-r", "4000"] == "exploitable"
+    assert verdicts["holdout-h-etc", "4000"] == "clone-proof"
+    data = json.loads(here(small, "--store", store, "--json")[1])
+    assert data["summary"]["computed"] == 0
+    assert [row["value"] for row in data["rows"]] == [float(row["value"]) for row in rows]
+    code, said, _ = here("--status", store)
+    assert code == 0
+    assert "Everything is there." in said
+    victim = next(store.glob("chunks/*/*"))
+    victim.write_bytes(b"")
+    data = json.loads(here("--status", store, "--json")[1])
+    assert (data["complete"], data["damaged"]) == (False, [str(victim)])
+    told = data["sweeps"][0]
+    assert told["points"] == 28
+    assert told["done"] < 28
+    assert told["missing_results"] + told["missing_runs"] > 0
+
+
+def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
+    grid, store = tmp_path / "grid.toml", tmp_path / "store"
+    grid.write_text(GRID, encoding="utf-8")
+    leader, terminal = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "160"}
+    process = subprocess.Popen(
+        [*COMMAND, str(grid), "--store", str(store), "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=environment,
+        text=True,
+    )
+    os.close(terminal)
+    eventually(lambda: any(store.glob("chunks/*/*-*-*")))
+    process.send_signal(signal.SIGINT)
+    out = process.communicate(timeout=60)[0]
+    said = b""
+    while True:
+        try:
+            said += os.read(leader, 65536)
+        except OSError:
+            break
+    os.close(leader)
+    assert (process.returncode, out) == (130, "")
+    words = " ".join(said.decode().split())
+    assert "runs/s on 2 workers" in words
+    assert "the same command goes on from there" in words
+    assert json.loads(here("--status", store, "--json")[1])["runs"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "expected GRID.toml and --store DIR"),
+        (("nowhere.toml", "--store", "store"), "expected a readable grid file"),
+        (("--status", "nowhere"), "expected the folder of a store"),
+        (("grid.toml", "--store", "store", "--output", "table.xls"), "ends in .csv or .parquet"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    code, _, said = here(*arguments)
+    assert code == 2
+    assert said.startswith("error: ")
+    assert words in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_status_of_another_versions_store_is_told(tmp_path, here):
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=10)
+    cp.sweep({"market": market, "mechanism": "ucb1", "runs": 5, "engine": "monte-carlo"}, tmp_path, workers=1)
+    header = tmp_path / "store.json"
+    header.write_text(
+        header.read_text(encoding="utf-8").replace("cloneproof 0.1.0", "cloneproof 0.0.1"), encoding="utf-8"
+    )
+    code, _, said = here("--status", tmp_path)
+    assert code == 0
+    assert "written by another version (cloneproof 0.0.1" in said

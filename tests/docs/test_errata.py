@@ -1,0 +1,208 @@
+"""What docs/errata.md says, where no other test says it; and that every test it names exists."""
+
+import ast
+import math
+import re
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+import cloneproof as cp
+from cloneproof import bounds
+from cloneproof.market.instance import Instance
+from cloneproof.mechanisms.rules.uniform import uniform
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+BERN = cp.Discrete([0, 1], [0.5, 0.5])
+HALVES = (0.25, 0.75)
+
+
+def payoff(market, mechanism, copies, **options):
+    return cp.evaluate(market, mechanism, {"ana": copies}, **options).payoff["ana"]
+
+
+def test_every_test_that_the_page_names_exists():
+    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE))
+    assert len(named) > 25
+    for path, name in named:
+        functions = {
+            node.name for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body if hasattr(node, "name")
+        }
+        assert name in functions, f"{path} has no {name}"
+
+
+def test_every_entry_names_a_test():
+    entries = re.findall(r"^\| (\d+) \|.*$", PAGE, flags=re.MULTILINE)
+    assert entries == [str(k) for k in range(1, len(entries) + 1)]
+    assert all("::test_" in line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line))
+
+
+def test_a_prior_independent_h_etc_r_falls_to_copies_too():
+    horizon = 10**9
+    m = math.floor(math.log(horizon) ** 4)
+    made = cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=math.ceil(m * math.log(horizon)))
+    market = cp.Market([cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.97))], horizon, rewards="deterministic")
+    honest, copied = (payoff(market, made, own, arithmetic="ball") for own in ((1, 1), (50, 1)))
+    assert (copied - honest).low > 0.2 * horizon
+
+
+def test_without_a_gap_between_agents_the_regret_outgrows_theorem_5():
+    """Two agents of one original, priors {0, about 1/2}: a gap of 1/2 inside a prior, and hardly any between agents."""
+    found = {}
+    for horizon in (10**9, 10**12, 10**15):
+        trial = bounds.trial_rounds(bounds.etc_rounds(1, 0.5, horizon), 1, horizon)
+        agents = [cp.Agent("ana", 1, cp.Point(0.5 + 0.75 / math.sqrt(2 * trial))), cp.Agent("bo", 1, cp.Point(0.5))]
+        made = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=bounds.etc_rounds(1, 0.5, horizon))
+        found[horizon] = cp.evaluate(cp.Market(agents, horizon=horizon), made).regret
+    assert math.log10(found[10**15].value / found[10**9].value) / 6 > 0.7
+    assert found[10**15].low > bounds.h_etc_r_shape(2, 1, 10**15, 0.5)
+    assert found[10**15].low > bounds.h_etc_r_regret_paper(2, 1, trial, 10**15, 0.5)
+    assert found[10**9].high < bounds.h_etc_r_shape(2, 1, 10**9, 0.5)
+
+
+def test_a_lone_arm_has_noise_and_no_regret():
+    """P(|average - 1/2| >= x) <= (2 L^2 ln(2M)/gap^2 + 1)/(Mx) fails at M = 10^6, x = 1/2000, L = 1, gap 1."""
+    trial, x = 10**6, 1 / 2000
+    outside = 2 * binom.cdf(trial // 2 - math.ceil(trial * x), trial, 0.5)
+    assert outside > 0.3
+    assert (2 * math.log(2 * trial) + 1) / (trial * x) < 0.07
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=100)
+    assert cp.evaluate(market, cp.mechanism("etc", arm_rounds=3)).regret.value == pytest.approx(0, abs=1e-12)
+
+
+def test_prior_independent_etc_exploits_before_its_exploration_is_enough():
+    m = [bounds.doubling_arm_rounds(epoch) for epoch in range(64)]
+    first = next(epoch for epoch in range(2, 64) if 2 * m[epoch] < 2 ** (epoch - 1))
+    assert 2**first == 65_536
+    assert math.sqrt(4 * math.log(2 * 2**first) / m[first]) == pytest.approx(0.056, abs=0.0005)
+    gap, epoch = 0.004, 23
+    assert m[epoch] >= 2 * math.log(2**epoch) * gap**2  # the printed inequality, with room
+    made, means = cp.mechanism("prior-independent-etc"), (0.5 - gap / 2, 0.5 + gap / 2)
+    honest, copied = (cp.rp_regret(made, Instance(means, own), 2**epoch) for own in ((1, 1), (2, 2)))
+    assert (copied - honest).high < 0
+
+
+def test_the_payoff_behind_a_uniform_choice_is_a_mixture():
+    horizon, agents = 60, 3
+    others = [cp.Agent(f"bo {k}", 1, cp.Point(0.5)) for k in range(1, agents)]
+    market, alone = (cp.Market([cp.Agent("ana", 2, BERN), *own], horizon=horizon) for own in (others, []))
+    found = payoff(market, cp.mechanism("uniform-etc", arm_rounds=8), (2, 1)).value
+    every = cp.evaluate_horizons(alone, cp.mechanism("etc", arm_rounds=8), range(1, horizon + 1), {"ana": (2, 1)})
+    mixed = sum(binom.pmf(h, horizon, 1 / agents) * every[h].payoff["ana"].value for h in every)
+    assert found == pytest.approx(mixed, abs=1e-9)
+    assert abs(found - every[horizon].payoff["ana"].value / agents) > 1
+
+
+def test_truthful_at_one_horizon_is_not_enough_behind_a_uniform_choice():
+    prior, inside = cp.Discrete([0, 0.1], [0.5, 0.5]), cp.mechanism("ucb1").arm
+    alone = cp.Market([cp.Agent("ana", 2, prior)], horizon=14, rewards="deterministic")
+    for copies in ((2, 1), (2, 2), (3, 1)):
+        gain = payoff(alone, cp.Mechanism(arm=inside), copies) - payoff(alone, cp.Mechanism(arm=inside), (1, 1))
+        assert gain.high <= 1e-9
+    two = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=14, rewards="deterministic")
+    made = cp.Mechanism(agent=uniform(), arm=inside)
+    assert (payoff(two, made, (2, 2)) - payoff(two, made, (1, 1))).low > 0.01
+
+
+def test_one_agent_under_h_ucb_is_not_quite_ucb1():
+    market, horizons = cp.Market([cp.Agent("ana", 2, BERN)], horizon=40, rewards="deterministic"), range(1, 41)
+
+    def paying(mechanism):
+        honest, copied = (cp.evaluate_horizons(market, mechanism, horizons, {"ana": own}) for own in ((1, 1), (2, 1)))
+        return [t for t in horizons if (copied[t].payoff["ana"] - honest[t].payoff["ana"]).low > 0]
+
+    assert paying(cp.mechanism("h-ucb", constant=1.0)) == [11]
+    assert paying(cp.mechanism("ucb1", constant=1.0)) == []
+
+
+def test_permutation_invariance_is_not_necessary():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete(HALVES, [0.5, 0.5])) for name in ("ana", "bo")], horizon=300)
+    made = cp.mechanism("holdout-h-etc", market=market, agent_order="index")
+    assert not made.permutation_invariant  # and that what declares it is so: test_going_by_index_is_not_invariant..
+    assert cp.audit(market, made, "ana", opponents="any").verdict == "clone-proof"
+
+
+def test_theorem_3_bounds_the_regret_at_its_m_only():
+    horizon = 10**6
+    m, bound = bounds.etc_rounds(2, 0.5, horizon), bounds.etc_regret_paper([0, 0.5], 0.5, horizon)
+    honest = Instance(HALVES, (1, 1))
+    assert cp.rp_regret(cp.mechanism("etc", arm_rounds=m), honest, horizon).high < bound
+    assert cp.rp_regret(cp.mechanism("etc", arm_rounds=10 * m), honest, horizon).low > 9 * bound
+
+
+def test_copies_may_not_be_explored_to_the_end():
+    made, horizon = cp.mechanism("etc", arm_rounds=30), 90
+    copied, honest = (cp.rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
+    assert copied.high < 4 * 30 * 0.25  # k m D, which the proof takes for a lower bound
+    assert copied.value == pytest.approx(horizon * 0.25)
+    assert (copied - honest).low > 0
+
+
+def test_a_dominated_original_is_worth_registering():
+    def earned(horizon, copies):
+        priors = [cp.Discrete([0, 1], [1 - p, p]) for p in (0.5, 0.3)]
+        market = cp.Market([cp.Agent("ana", prior=priors)], horizon=horizon)
+        return payoff(market, cp.mechanism("etc", market=market), copies, arithmetic="ball")
+
+    assert earned(100, (1, 1)).value == pytest.approx(54)
+    assert earned(100, (1, 0)).value == pytest.approx(50)
+    assert (earned(20, (1, 0)) - earned(20, (1, 1))).low > 0
+    assert (earned(20, (3, 1)) - earned(20, (1, 1))).low > 0  # and a copy of the better one pays
+
+
+def test_the_sum_over_permutations_is_l_factorial_times_the_rp_regret():
+    means, copies, made = (0.1, 0.4, 0.9), (3, 2, 1), cp.mechanism("etc", arm_rounds=4)
+    total = 0.0
+    for order in permutations(copies):
+        market = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means])], horizon=50)
+        total += cp.evaluate(market, made, {"ana": order}).regret.value
+    assert total == pytest.approx(6 * cp.rp_regret(made, Instance(means, copies), 50).value)
+
+
+def test_truthful_means_that_copies_do_not_lower_the_regret():
+    etc, ucb1 = cp.mechanism("etc", arm_rounds=40), cp.mechanism("ucb1")
+    honest, copied = (cp.rp_regret(etc, Instance(HALVES, own), 1000) for own in ((1, 1), (2, 1)))
+    assert (copied - honest).low > 0  # truthful, and copies raise it
+    honest, copied = (cp.rp_regret(ucb1, Instance((1.0, 0.0), own), 7) for own in ((1, 1), (2, 1)))
+    assert (copied - honest).high < 0  # not truthful: the honest one is the larger
+
+
+def test_instances_b_and_c_of_theorem_1():
+    """Regret after 7 rounds of UCB1: A = (1, 0) loses 2, B = (1, 1', 0) loses 1, C = (1, 0, 0') loses 2."""
+    lost = {}
+    for name, arms in (("A", (1, 0)), ("B", (1, 1, 0)), ("C", (1, 0, 0))):
+        market = cp.Market([cp.Agent("ana", prior=[cp.Point(m) for m in arms])], horizon=7, rewards="deterministic")
+        lost[name] = cp.evaluate(market, cp.mechanism("ucb1")).regret.value
+    assert lost == pytest.approx({"A": 2, "B": 1, "C": 2})
+
+
+def test_the_constants_at_the_end_of_theorem_4():
+    def last_line(originals, horizon, slack):
+        return originals * math.log(2 * horizon) - originals - slack
+
+    assert last_line(2, 1, 0.25) < 0
+    assert all(last_line(l_, 2, 0.25) >= 0 for l_ in range(1, 50))
+    assert min(last_line(l_, 3, 1) for l_ in range(1, 50)) < 0
+    assert all(last_line(l_, 4, 1) >= 0 for l_ in range(1, 50))
+    for originals in range(2, 30):  # exp(-gap^2 m / 2) at the theorem's m
+        assert all((2.0 * t) ** -originals <= 1 / (4 * originals * t) for t in (2, 3, 100, 10**9))
+    gap, log = 0.5, math.log(2 * 1000)
+    worse, every = gap * (log / gap**2 - 1), 2 * (log / gap - 1)
+    assert worse < every
+    assert worse >= log / gap - 1
+
+
+def test_the_clean_event_as_printed_almost_never_happens():
+    trial, gap = 1000, 0.5
+    printed = binom.sf(math.ceil(trial * (0.5 + gap / 2)) - 1, trial, 0.5)
+    assert printed < 1e-50
+    assert 1 - printed > (4 * math.log(2 * trial) / gap**3 + 1) / trial  # what the proof says of its complement
+
+
+def test_the_logarithm_of_the_trial_is_long_enough():
+    for horizon in (10, 10**3, 10**6, 10**9):
+        trial = math.sqrt(horizon * math.log(horizon))
+        assert all(l_ * math.log(2 * trial) >= math.log(2 * horizon) for l_ in range(2, 10))

@@ -1,0 +1,69 @@
+"""The binomial sampler against exact probabilities, from ten trials to 10^15."""
+
+import flint
+import numba as nb
+import numpy as np
+import pytest
+from scipy import stats
+
+from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial, log_chance
+from cloneproof.engines.monte_carlo.randomness.run_means import run_streams
+
+DRAWS = 100_000
+CASES = [
+    (10, 0.5), (40, 0.02), (30, 0.34), (21, 0.48), (50, 0.8), (10**4, 0.0009), (10**4, 0.0011), (1000, 0.5),
+    (10**6, 0.999), (10**9, 1e-8), (10**9, 0.3), (10**12, 0.5), (10**15, 0.37), (10**15, 2e-14),
+]  # fmt: skip
+
+
+@nb.njit
+def _draws(trials, chance, streams):
+    found = np.empty(len(streams), np.int64)
+    for number in range(len(streams)):
+        found[number] = binomial(trials, chance, streams[number])
+    return found
+
+
+@pytest.mark.parametrize(("trials", "chance"), CASES)
+def test_the_law_is_binomial(trials, chance):
+    """A chi-square test over about 60 cells of equal weight; each of the 14 cases may fail once in 14 million."""
+    law = stats.binom(trials, chance)
+    found = _draws(trials, chance, run_streams(5, 0, DRAWS))
+    edges = np.unique(law.ppf(np.linspace(0, 1, 61)[1:-1]))
+    weights = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
+    counts = np.bincount(np.searchsorted(edges, found), minlength=len(weights))
+    kept = weights * DRAWS >= 20
+    counts, weights = np.append(counts[kept], counts[~kept].sum()), np.append(weights[kept], weights[~kept].sum())
+    counts, weights = counts[weights * DRAWS > 5], weights[weights * DRAWS > 5]
+    assert stats.chisquare(counts, weights / weights.sum() * counts.sum()).pvalue > 1e-6 / len(CASES)
+    assert abs(found.mean() - law.mean()) < 5.6 * law.std() / np.sqrt(DRAWS)
+
+
+def test_the_tails_are_there():
+    """Of 10^5 normal numbers 270 are beyond three standard deviations; 6 standard errors are 98."""
+    found = _draws(10**9, 0.25, run_streams(6, 0, DRAWS))
+    beyond = np.abs(found - 0.25e9) > 3 * np.sqrt(10**9 * 0.1875)
+    assert abs(beyond.sum() - 270) < 98
+
+
+@pytest.mark.parametrize(("trials", "chance"), [case for case in CASES if min(case[1], 1 - case[1]) * case[0] > 1])
+def test_probabilities_hold_at_every_size(trials, chance):
+    """Against ball arithmetic. From 2^53 trials on the product of trials and chance is itself rounded."""
+    spread = np.sqrt(trials * chance * (1 - chance))
+    before, flint.ctx.prec = flint.ctx.prec, 300
+    try:
+        p, n = flint.arb(chance), flint.arb(trials)
+        for step in (-6, -2.5, -1, 0, 0.3, 2, 7):
+            k = min(max(int(trials * chance + step * spread), 0), trials)
+            ways = (n + 1).lgamma() - flint.arb(k + 1).lgamma() - flint.arb(trials - k + 1).lgamma()
+            exact = float(ways + k * p.log() + (trials - k) * (1 - p).log())
+            assert log_chance(k, trials, chance) == pytest.approx(exact, abs=1e-11 + 1e-22 * trials)
+    finally:
+        flint.ctx.prec = before
+
+
+def test_the_ends():
+    stream = np.uint64(9)
+    assert [binomial(5, 0.0, stream), binomial(5, 1.0, stream), binomial(0, 0.5, stream)] == [0, 5, 0]
+    assert binomial(10**15, 5e-324, stream) == 0
+    assert binomial(10**15, 1 - 2.0**-53, stream) == 10**15

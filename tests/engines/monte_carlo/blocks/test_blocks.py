@@ -1,0 +1,190 @@
+"""Block draws against the running mechanism, and against the exact engines."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof._randomness import substream
+from cloneproof.engines.monte_carlo.blocks.engine import block_outcomes, blocks_apply, blocks_of_run
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs
+from cloneproof.engines.monte_carlo.reference_runs import plain_run
+from cloneproof.engines.reference import SESSION_STREAM
+from cloneproof.market import full_copies
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from support.strategies import copies_of, markets, small
+
+ADDING_UP = ("bernoulli", "deterministic", "gaussian")
+ORDERS = st.sampled_from(["round-robin", "block", "index"])
+SEEDS = st.integers(0, 2**63 - 1)
+ERROR_RATE = 1e-6
+
+
+@st.composite
+def committing(draw):
+    """Everything that explores and then commits, but for the uniform choice of agents."""
+    m = draw(st.integers(1, 4))
+    arm = cp.rule("etc", rounds=m, order=draw(ORDERS))
+    if draw(st.booleans()):
+        return Mechanism(arm=arm, restart=draw(st.sampled_from([None, Doubling(1.0), Doubling(2.0)])))
+    restart = draw(st.sampled_from(["award", None]))
+    if draw(st.booleans()):
+        return Mechanism(arm, cp.rule("etc", rounds=draw(st.integers(1, 12)), order=draw(ORDERS)), restart)
+    scored, most, more = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
+    agent = cp.rule("etc", rounds=m * most + scored + more, order=draw(ORDERS))
+    return Mechanism(arm, agent, restart, HoldOut(scored, most))
+
+
+def realised(job, run):
+    """The run's blocks, and a session that is fed rewards with the same sums: all of a block's in its first pulls."""
+    found, blocks = blocks_of_run(job, run)
+    means = means_of_runs(job, run, 1)[0]
+    arms, column = [], 0
+    for agent in job.market.agents:
+        for original, count in enumerate(job.copies[agent.name]):
+            arms += [(agent.name, means[column + original])] * count
+        column += agent.count
+    rewards = [
+        iter(_rewards(job.market.family.name, mean, blocks[blocks[:, 0] == a])) for a, (_, mean) in enumerate(arms)
+    ]
+    starts = {name: next(a for a, (own, _) in enumerate(arms) if own == name) for name in job.copies}
+    live = cp.session(
+        job.mechanism,
+        {name: sum(own) for name, own in job.copies.items()},
+        job.market.horizon,
+        substream(0, job.seed, run, SESSION_STREAM) >> 1,
+        job.market.share,
+        job.market.family,
+    )
+    regret = 0.0
+    for _ in range(job.market.horizon):
+        decision = live.decide()
+        a = starts[decision.agent] + decision.arm
+        live.reward(decision.id, next(rewards[a]))  # raises where an arm is pulled more often than its blocks say
+        regret += means.max() - arms[a][1]
+    assert all(next(left, None) is None for left in rewards)
+    return found, live.payoff, regret
+
+
+def _rewards(family, mean, blocks):
+    for _, pulls, high, low in blocks.tolist():
+        if family == "deterministic":
+            yield from [mean] * pulls
+        elif family == "bernoulli":
+            yield from [1.0] * high + [0.0] * (pulls - high)
+        else:
+            yield from [(high * 2**60 + low) / 2**60] + [0.0] * (pulls - 1)
+
+
+@given(markets(max_horizon=80, families=ADDING_UP), committing(), SEEDS, st.integers(0, 10**6), st.data())
+@settings(max_examples=200)
+def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, seed, run, data):
+    job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
+    assert blocks_apply(job)
+    found, payoff, regret = realised(job, run)
+    assert found.payoff[0].tolist() == list(payoff.values())
+    assert found.regret[0] == pytest.approx(regret, rel=1e-12, abs=1e-12)
+
+
+@given(markets(max_horizon=60, families=("deterministic",)), committing(), SEEDS, st.data())
+@settings(max_examples=60)
+def test_deterministic_rewards_are_the_reference_to_the_bit(market, mechanism, seed, data):
+    job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
+    expected = plain_run(job, 3)
+    assert block_outcomes(job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
+
+
+THREE = [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6)),
+         cp.Agent("cy", 3, cp.Discrete([0.0, 0.5, 1.0], [0.25, 0.5, 0.25]))]  # fmt: skip
+LAWS = [
+    (name, rewards, horizon, options)
+    for rewards, horizon in (("bernoulli", 10**6), ("bernoulli", 61), ("deterministic", 999))
+    for name, options in [
+        ("etc", {"arm_rounds": 7}),
+        ("prior-independent-etc", {"power": 2.0}),
+        ("uniform-etc", {"arm_rounds": 6, "order": "block"}),
+        ("uniform-etc", {"arm_rounds": 6}),
+        ("h-etc-r", {"agent_rounds": 17, "arm_rounds": 4, "agent_order": "block"}),
+        ("holdout-h-etc", {"arm_rounds": 4, "score_rounds": 6, "max_arms": 4}),
+    ]
+] + [("etc", "gaussian", 1000, {"arm_rounds": 4}), ("uniform-etc", "gaussian", 500, {"arm_rounds": 3})]
+
+
+@pytest.mark.parametrize(("name", "rewards", "horizon", "options"), LAWS)
+def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
+    """Maurer and Pontil's interval around each mean at an error rate of one in a million over all that is compared;
+    for Gaussian rewards, which are not bounded, six standard errors."""
+    runs = 20_000
+    market = cp.Market(THREE, horizon, 0.5, {"family": "gaussian", "sd": 0.3} if rewards == "gaussian" else rewards)
+    job = Job(market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17)
+    found = block_outcomes(job, 0, runs)
+    exact = cp.evaluate(market, job.mechanism, job.copies, engine="closed-form")
+    log = math.log(4 * len(LAWS) * 4 / ERROR_RATE)
+    columns = [(found.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(found.regret, horizon)]
+    for (values, width), estimate in zip(columns, [*exact.payoff.values(), exact.regret], strict=True):
+        half = math.sqrt(2 * values.var(ddof=1) * log / runs) + 7 * width * log / (3 * (runs - 1))
+        if rewards == "gaussian":
+            half = 6 * values.std() / math.sqrt(runs)
+        assert abs(values.mean() - estimate.value) <= half + estimate.error
+
+
+def test_the_same_original_and_copy_share_their_blocks():
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=10**7)
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=5000, arm_rounds=1000)
+    _, honest = blocks_of_run(Job(market, mechanism, {"ana": (1, 1), "bo": (1,)}, 3), 8)
+    _, copied = blocks_of_run(Job(market, mechanism, {"ana": (2, 1), "bo": (1,)}, 3), 8)
+    assert honest[:2, 1:].tolist() == copied[[0, 2], 1:].tolist()
+    assert copied[0, 2] != copied[1, 2]
+
+
+@given(markets(families=ADDING_UP), committing(), st.integers(1, 6))
+@settings(max_examples=40)
+def test_chunks_do_not_matter(market, mechanism, size):
+    job = Job(market, mechanism, full_copies(market.agents, None), 7)
+    whole = block_outcomes(job, 0, 7)
+    pieces = [block_outcomes(job, first, min(size, 7 - first)) for first in range(0, 7, size)]
+    assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
+    assert np.array_equal(whole.regret, np.concatenate([piece.regret for piece in pieces]))
+
+
+def test_the_longest_horizon_and_thousands_of_copies():
+    market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**15)
+    for name in ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r"):
+        job = Job(market, small(name), {"ana": (5000, 4000), "bo": (1,)}, 0)
+        found = block_outcomes(job, 0, 2)
+        total = found.payoff.sum(axis=1)
+        assert np.all(total > 0.49e15)
+        assert np.all(total < 0.61e15)
+    endless = Job(market, cp.mechanism("etc", arm_rounds=10**15), {"ana": (5000, 4000), "bo": (1,)}, 0)
+    assert block_outcomes(endless, 0, 1).payoff[0, 1] / 10**15 == pytest.approx(0.6 / 9001, rel=1e-3)
+
+
+def test_memory_is_that_of_a_chunk():
+    market = cp.Market([cp.Agent(name, 2, cp.Uniform()) for name in "abcde"], horizon=10**6)
+    job = Job(market, cp.mechanism("h-etc-r", agent_rounds=50, arm_rounds=10), full_copies(market.agents, None))
+    block_outcomes(job, 0, 1)
+    tracemalloc.start()
+    block_outcomes(job, 0, 4_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000 * 500  # so a chunk of 100,000 runs takes 50 MB at most
+
+
+def test_strata_replace_the_means():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=10, rewards="deterministic")
+    strata = tuple(means for _, means in market.realisations())
+    job = Job(market, cp.mechanism("etc", arm_rounds=2), {"ana": (1, 1)}, 3, strata)
+    assert block_outcomes(job, 1, 4).payoff[:, 0].tolist() == [8.0, 8.0, 10.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "thompson"])
+def test_what_does_not_commit_is_refused(name):
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=10)
+    assert not blocks_apply(Job(market, small(name), {"ana": (1, 1)}))
+    beta = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=10, rewards="beta")
+    assert not blocks_apply(Job(beta, small("etc"), {"ana": (1, 1)}))

@@ -1,0 +1,38 @@
+"""Means and random words in bulk are those of the reference, bit for bit."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof import _randomness as randomness
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.randomness import compiled_hash as hashing
+from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
+from cloneproof.engines.reference import drawn_means
+from support.strategies import markets
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**40))
+def test_the_compiled_hash_is_the_hash(stream, index):
+    assert int(hashing.word(np.uint64(stream), np.uint64(index))) == randomness.word(stream, index)
+    assert hashing.uniform(np.uint64(stream), np.uint64(index)) == randomness.uniform(stream, index)
+
+
+@given(markets(), st.integers(0, 2**63 - 1), st.integers(0, 1000))
+@settings(max_examples=80)
+def test_means_are_those_of_the_reference(market, seed, first):
+    job = Job(market, cp.mechanism("ucb1"), {}, seed)
+    found = means_of_runs(job, first, 3)
+    for row, run in zip(found, range(first, first + 3), strict=True):
+        assert row.tolist() == [mean for own in drawn_means(market, seed, run).values() for mean in own]
+    assert [int(s) for s in run_streams(seed, first, 3)] == [
+        randomness.substream(0, seed, r) for r in range(first, first + 3)
+    ]
+
+
+def test_strata_take_turns():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=4)
+    strata = tuple(means for _, means in market.realisations())
+    found = means_of_runs(Job(market, cp.mechanism("ucb1"), {}, 0, strata), 2, 4)
+    assert found.tolist() == [[1, 0], [1, 1], [0, 0], [0, 1]]

@@ -1,0 +1,179 @@
+"""The stepping kernel against the reference simulator, run by run on the same tapes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.engines import simulate_run
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
+from cloneproof.engines.monte_carlo.stepping.engine import decisions_of_run, step_outcomes, stepping_applies
+from cloneproof.market import full_copies
+from cloneproof.market.family import RewardFamily
+from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism, Sample
+from support import market_strategies
+from support.strategies import copies_of, markets, small
+
+SEEDS = st.integers(0, 2**63 - 1)
+ORDERS = st.sampled_from(["round-robin", "block", "index"])
+etc_rules = st.builds(
+    lambda rounds, choice, order: cp.rule("etc", rounds=rounds, choice=choice, order=order),
+    st.integers(1, 4), st.sampled_from(["commit", "greedy"]), ORDERS,
+)  # fmt: skip
+other_rules = st.sampled_from(
+    [
+        cp.rule("ucb"), cp.rule("ucb", constant=0.5, clock="completed"), cp.rule("slow-ucb"), cp.rule("uniform"),
+        cp.rule("slow-ucb", clock="current"), cp.rule("epsilon-greedy", c=0.3), cp.rule("thompson"),
+    ]
+)  # fmt: skip
+rules = etc_rules | other_rules
+
+
+@st.composite
+def mechanisms(draw):
+    """Everything that data can say: any rules, restarts, hold-out scores and samples."""
+    arm = draw(rules)
+    sampled = draw(st.sampled_from([None, None, 0.4, 0.9]))
+    if draw(st.booleans()):
+        restart = (
+            Doubling(draw(st.sampled_from([1.0, 2.0, 4.0]))) if arm.name == "etc" and draw(st.booleans()) else None
+        )
+        return Mechanism(arm=arm, restart=restart, sample=Sample(sampled, "all") if sampled else None)
+    sample = Sample(sampled) if sampled else None
+    if draw(st.booleans()):
+        m, scored, most, order = draw(st.integers(1, 3)), draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(ORDERS)
+        arm, agent = cp.rule("etc", rounds=m, order=order), cp.rule("etc", rounds=m * most + scored, order=draw(ORDERS))
+        fallback = Mechanism(agent=cp.rule("uniform"), arm=arm) if draw(st.booleans()) else None
+        restart = draw(st.sampled_from(["award", None]))
+        return Mechanism(arm, agent, restart, HoldOut(scored, most), sample, fallback)
+    agent = draw(rules)
+    restart = "award" if agent.explore and draw(st.booleans()) else None
+    return Mechanism(arm=arm, agent=agent, restart=restart, sample=sample)
+
+
+def agree(market, mechanism, copies, seed, run):
+    """Same decisions and the same payoffs to the last bit; regret is added in another order."""
+    job = Job(market, mechanism, full_copies(market.agents, copies), seed)
+    assert stepping_applies(job)
+    first, count = max(0, run - 1), 2
+    found = step_outcomes(job, first, count)
+    expected = plain_outcomes(job, first, count)
+    assert found.payoff.tolist() == expected.payoff.tolist()
+    assert found.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
+    starts = dict(zip(job.copies, np.cumsum([0, *(sum(own) for own in job.copies.values())]), strict=False))
+    records = cp.simulate(market, mechanism, copies, seed, first)
+    assert decisions_of_run(job, first).tolist() == [starts[record.agent] + record.arm for record in records]
+
+
+def takes(mechanism, market):
+    return market.family.name != "gaussian" or not any(rule.binarise for rule in mechanism.rules)
+
+
+@given(markets(max_horizon=80), mechanisms(), SEEDS, st.integers(0, 10**6), st.data())
+@settings(max_examples=150)
+def test_every_mechanism_on_every_family(market, mechanism, seed, run, data):
+    if takes(mechanism, market):
+        agree(market, mechanism, data.draw(copies_of(market)), seed, run)
+
+
+@given(market_strategies.markets(max_horizon=60), mechanisms(), SEEDS, st.data())
+@settings(max_examples=100)
+def test_ties_are_common_where_means_are_eighths(market, mechanism, seed, data):
+    if takes(mechanism, market):
+        agree(market, mechanism, data.draw(market_strategies.copies_for(market)), seed, 5)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_catalogue_over_a_longer_horizon(name):
+    market = cp.Market(
+        [cp.Agent("ana", 3, cp.Uniform()), cp.Agent("bo", 2, cp.Beta(2, 2)), cp.Agent("cy", 1, cp.Point(0.6))],
+        horizon=700, share=0.4, rewards="beta" if name in ("thompson", "h-ucb") else "bernoulli",
+    )  # fmt: skip
+    agree(market, small(name), {"ana": (0, 3, 1), "bo": (2, 5)}, 11, 3)
+
+
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb"])
+def test_thousands_of_copies(name):
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=120)
+    agree(market, cp.mechanism(name), {"ana": (2000, 1000)}, 1, 0)
+
+
+@given(markets(max_horizon=1), mechanisms(), st.data())
+@settings(max_examples=30)
+def test_a_single_round(market, mechanism, data):
+    if takes(mechanism, market):
+        agree(market, mechanism, data.draw(copies_of(market)), 0, 0)
+
+
+@given(markets(max_horizon=40, families=("bernoulli", "deterministic", "beta")), mechanisms(), st.integers(1, 6))
+@settings(max_examples=40)
+def test_chunks_do_not_matter(market, mechanism, size):
+    job = Job(market, mechanism, full_copies(market.agents, None), 7)
+    whole = step_outcomes(job, 0, 7)
+    pieces = [step_outcomes(job, first, min(size, 7 - first)) for first in range(0, 7, size)]
+    assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
+    assert np.array_equal(whole.regret, np.concatenate([piece.regret for piece in pieces]))
+
+
+def test_strata_replace_the_means_and_nothing_else():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))], horizon=30)
+    strata = tuple(means for _, means in market.realisations())
+    job = Job(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, 3, strata)
+    found = step_outcomes(job, 1, 6)
+    for r in range(6):
+        run = simulate_run(market.at(strata[(1 + r) % 4]), job.mechanism, job.copies, 3, 1 + r)
+        assert found.payoff[r, 0] == run.payoff["ana"]
+    assert found.payoff.tolist() == plain_outcomes(job, 1, 6).payoff.tolist()
+
+
+def helper(t):
+    return 1.0 / (1.0 + t)
+
+
+def own_priority(clock, log_clock, pulls, mean, coin, draw, candidates, weight, power):
+    if pulls == 0:
+        return math.inf
+    return mean + weight * helper(pulls) ** power + 0.001 * draw * log_clock / candidates
+
+
+OWN_RULE = cp.Rule("mine", own_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
+TRIANGLE = RewardFamily("triangle", lambda mean, u, width: min(1.0, max(0.0, mean + width * (u - 0.5))), (0.25,))
+THREE = RewardFamily(
+    "stars", lambda mean, u: 0.5 if u < 0.5 else 1.0 if u < (1 + mean) / 2 else 0.0, values=(0.0, 0.5, 1.0)
+)
+OWN = {
+    "a bonus as a lambda": cp.mechanism("ucb1", bonus=lambda t, n: t**0.25 / n),
+    "own rule above": Mechanism(agent=OWN_RULE, arm=cp.rule("ucb")),
+    "own rule below": Mechanism(agent=cp.rule("etc", rounds=6), arm=OWN_RULE, restart="award"),
+    "both levels": cp.mechanism("h-ucb", bonus=lambda t, n: math.sqrt(math.log(1 + t) / n)),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("rewards", ["bernoulli", TRIANGLE, THREE], ids=["bernoulli", "triangle", "stars"])
+def test_rules_and_families_of_ones_own(name, rewards):
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], 150, rewards=rewards)
+    agree(market, OWN[name], {"ana": (3, 1)}, 4, 2)
+
+
+def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference():
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
+    book = {"x": [1.0, object()]}
+    odd = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: book["x"][0] / n), {"ana": (1, 1)})
+    assert not stepping_applies(odd)
+    bad = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
+    with pytest.raises(cp.errors.MechanismError, match="NaN"):
+        step_outcomes(bad, 0, 1)
+    beyond = cp.Market(
+        [cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards=RewardFamily("odd", lambda mean, u: 2 * u)
+    )
+    with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
+        step_outcomes(Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
+    wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
+    found = step_outcomes(Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)  # too large: left to the reference
+    assert found.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

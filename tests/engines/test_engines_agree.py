@@ -1,0 +1,150 @@
+"""Two engines, a brute force in exact fractions and the reference simulator on the same random markets.
+
+`make test` tries some cases for each mechanism; `make check-engines` sets CLONEPROOF_EXAMPLES and tries hundreds.
+"""
+
+import os
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import cloneproof as cp
+from cloneproof.engines.closed_form import closed_form
+from cloneproof.engines.reference import SampleMean, simulate_runs
+from cloneproof.engines.tree import tree
+from cloneproof.market import full_copies
+from support.brute_force import brute_force
+from support.market_strategies import COMMITTING, EXACT_NAMES, cases
+
+EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "20"))
+RUNS = 300
+SIGMAS = 7.0  # rarer than one in a million for a correct pair, with room for the skew of 300 runs
+
+tried = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+
+
+def assert_covers(evaluation, payoffs, regret):
+    """Every estimate's interval contains the exact value, and is narrow."""
+    for name, exact in payoffs.items():
+        estimate = evaluation.payoff[name]
+        assert abs(Fraction(estimate.value) - exact) <= Fraction(estimate.error), (name, estimate, float(exact))
+        assert estimate.error <= 1e-10 * max(1.0, abs(estimate.value))
+    assert abs(Fraction(evaluation.regret.value) - regret) <= Fraction(evaluation.regret.error)
+
+
+@pytest.mark.parametrize("name", EXACT_NAMES)
+def test_the_tree_is_the_brute_force(name):
+    @tried
+    @given(cases(names=[name]))
+    def check(case):
+        copies = full_copies(case.market.agents, case.copies)
+        exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
+        assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
+
+    check()
+
+
+@tried
+@given(cases(composed=True))
+def test_the_tree_is_the_brute_force_for_composed_mechanisms(case):
+    copies = full_copies(case.market.agents, case.copies)
+    exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
+    assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "ball"])
+@pytest.mark.parametrize("name", COMMITTING)
+def test_the_closed_form_is_the_brute_force(name, arithmetic):
+    @tried
+    @given(cases(names=[name], greedy=False))
+    def check(case):
+        copies = full_copies(case.market.agents, case.copies)
+        exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
+        found = closed_form(case.market, case.mechanism, copies, arithmetic)
+        assert_covers(found, *exact)
+        assert arithmetic == "float" or all(estimate.kind == "proven" for estimate in found.payoff.values())
+
+    check()
+
+
+@pytest.mark.parametrize("name", COMMITTING)
+def test_the_engines_agree_where_brute_force_cannot_follow(name):
+    """Longer horizons: tree, closed form in floats and in balls."""
+
+    @tried
+    @given(cases(names=[name], greedy=False), cases(names=[name], greedy=False))
+    def check(case, other):
+        market = case.market.with_horizon(8 + case.market.horizon + 2 * other.market.horizon)
+        copies = full_copies(market.agents, case.copies)
+        leaves = tree(market, case.mechanism, copies)[market.horizon]
+        floats, balls = (closed_form(market, case.mechanism, copies, arithmetic) for arithmetic in ("float", "ball"))
+        for agent in copies:
+            a, b, c = leaves.payoff[agent], floats.payoff[agent], balls.payoff[agent]
+            assert abs(a.value - c.value) <= a.error + c.error
+            assert abs(b.value - c.value) <= b.error + c.error
+            assert abs(b.value - c.value) <= 1e-10 * max(c.value, 1e-300)
+
+    check()
+
+
+@pytest.mark.parametrize("name", EXACT_NAMES)
+def test_the_simulator_agrees_within_its_standard_error(name):
+    @settings(max_examples=max(2, EXAMPLES // 6), suppress_health_check=list(HealthCheck))
+    @given(cases(names=[name], max_horizon=12))
+    def check(case):
+        copies = full_copies(case.market.agents, case.copies)
+        exact = cp.evaluate(case.market, case.mechanism, copies)
+        runs = list(simulate_runs(case.market, case.mechanism, copies, RUNS, seed=1))
+        for agent, estimate in exact.payoff.items():
+            sampled = SampleMean.of([run.payoff[agent] for run in runs])
+            room = SIGMAS * sampled.standard_error + 3 * case.market.share * case.market.horizon / RUNS
+            assert abs(sampled.mean - estimate.value) <= room
+
+    check()
+
+
+@pytest.mark.parametrize("choice", ["commit", "greedy"])
+@pytest.mark.parametrize("originals", [2, 3])
+def test_exploration_by_index_starts_again_at_the_award(originals, choice):
+    """A restart gives the first registered arm its turn again: states must not be sorted by what was learnt."""
+    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    for trial, horizon in ((2, 5), (3, 7), (3, 8)):
+        market = cp.Market([cp.Agent("ana", originals, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=horizon)
+        mechanism = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=1, order="index", choice=choice)
+        copies = full_copies(market.agents, None)
+        exact = brute_force(market, mechanism, copies, horizon)
+        assert_covers(tree(market, mechanism, copies)[horizon], *exact)
+        if choice == "commit":
+            assert_covers(closed_form(market, mechanism, copies), *exact)
+
+
+def test_agents_that_look_alike_are_told_apart_by_the_order_of_registration():
+    market = cp.Market([cp.Agent(name, 1, cp.Discrete([0.25, 0.75], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1)
+    copies = full_copies(market.agents, None)
+    for mechanism in (cp.mechanism("etc", arm_rounds=1, order="index"),
+                      cp.mechanism("h-etc-r", agent_rounds=2, arm_rounds=1, agent_order="index")):  # fmt: skip
+        for engine in (lambda m, made: tree(m, made, copies)[m.horizon], lambda m, made: closed_form(m, made, copies)):
+            assert [e.value for e in engine(market, mechanism).payoff.values()] == [0.5, 0.0]
+
+
+def test_every_horizon_of_one_pass_is_the_evaluation_at_that_horizon():
+    market = cp.Market(
+        [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], horizon=14
+    )
+    copies = full_copies(market.agents, {"ana": (2, 1)})
+    for name in EXACT_NAMES:
+        mechanism = cp.mechanism(name, **SMALL.get(name, {}))
+        together = tree(market, mechanism, copies, range(1, 15))
+        for horizon in (1, 2, 5, 9, 14):
+            alone = tree(market.with_horizon(horizon), mechanism, copies)[horizon]
+            for agent in copies:
+                assert together[horizon].payoff[agent].value == pytest.approx(alone.payoff[agent].value, rel=1e-13)
+
+
+SMALL = {
+    "etc": {"arm_rounds": 2},
+    "uniform-etc": {"arm_rounds": 2},
+    "h-etc-r": {"agent_rounds": 4, "arm_rounds": 1},
+    "holdout-h-etc": {"arm_rounds": 1, "score_rounds": 2, "max_arms": 2},
+}

@@ -1,0 +1,463 @@
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import cycle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof._randomness import substream, uniform
+from cloneproof.market import reward_family
+from cloneproof.mechanisms import CATALOGUE, Rule
+from support.strategies import small
+
+
+def tape(agent, arm, pull):
+    return float(uniform(substream(3, ord(agent[0]), arm), pull) < 0.5)
+
+
+def play(live, rounds, delay=lambda number: 0, rewards=tape):
+    """Play some rounds; the reward of round t arrives `delay(t)` rounds later. A waiting round pays 1."""
+    due, pulls, seen = [], Counter(), []
+    for number in range(1, rounds + 1):
+        for ready in [entry for entry in due if entry[0] <= number]:
+            live.reward(*ready[1:])
+            due.remove(ready)
+        decision = live.decide()
+        if decision.phase == "waiting":
+            value = 1.0
+        else:
+            value = rewards(decision.agent, decision.arm, pulls[decision.agent, decision.arm])
+            pulls[decision.agent, decision.arm] += 1
+        if delay(number) == 0:
+            live.reward(decision.id, value)
+        else:
+            due.append((number + delay(number), decision.id, value))
+        seen.append(decision)
+    return seen
+
+
+def test_the_trial_goes_on_around_a_commitment_that_waits():
+    live = cp.session(cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2), {"ana": 2, "bo": 2}, horizon=40, seed=1)
+    owed, seen = [], []
+    for _ in range(14):
+        decision = live.decide()
+        seen.append(decision)
+        if decision.agent == "ana":
+            owed.append(decision)
+        else:
+            live.reward(decision.id, 0.5)
+    trial = Counter(d.agent for d in seen if d.phase == "trial")
+    assert trial == {"ana": 4, "bo": 6}  # ana explored her two arms, bo had his whole trial
+    waiting = [d for d in seen if d.phase == "waiting"]
+    assert len(waiting) == 4
+    assert {d.agent for d in waiting} == {"ana"}
+    assert Counter(d.arm for d in waiting) == {0: 2, 1: 2}  # round-robin over her arms
+    for decision in owed:  # arm 1 is better; the waiting rounds say the opposite and must not count
+        live.reward(decision.id, float(decision.arm == (1 if decision.phase == "trial" else 0)))
+    rest = [live.decide() for _ in range(2)]
+    assert [(d.agent, d.arm, d.phase) for d in rest] == [("ana", 1, "trial")] * 2
+    assert live.decide().phase == "waiting"  # the last two rewards of her score are still out
+    for decision in rest:
+        live.reward(decision.id, 1.0)
+    award = live.decide()
+    assert (award.agent, award.phase) == ("ana", "award")  # 2 + 2 of 6 from arm 1 against bo's 0.5
+
+
+def test_where_everything_waits_rounds_go_round_robin_over_agents():
+    live = cp.session(
+        cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), {"a": 2, "b": 2, "c": 2}, horizon=60, seed=2
+    )
+    seen = [live.decide() for _ in range(36)]
+    assert Counter(d.agent for d in seen if d.phase == "trial") == {"a": 4, "b": 4, "c": 4}
+    waiting = [d for d in seen if d.phase == "waiting"]
+    assert Counter(d.agent for d in waiting) == {"a": 8, "b": 8, "c": 8}
+    assert set(Counter((d.agent, d.arm) for d in waiting).values()) == {4}
+
+
+COMMITTING = ("etc", "h-etc-r", "holdout-h-etc")
+DELAYS = st.lists(st.integers(0, 9), min_size=1, max_size=7)
+
+
+@pytest.mark.parametrize("name", COMMITTING)
+@given(seed=st.integers(0, 10**6), delays=DELAYS, order=st.sampled_from(["round-robin", "block", "index"]))
+@settings(max_examples=60)
+def test_late_rewards_change_when_but_never_what(name, seed, delays, order):
+    """Whatever is late: the same arms are explored, the same commitments made, the same agent wins.
+
+    A committing rule judges an arm on its first m decisions, so the rounds that are not waiting rounds are, agent by
+    agent, those of the run in which every reward comes at once.
+    """
+    shape = {"ana": 2, "bo": 1, "cy": 2}
+    mechanism = small(name, order=order)
+    prompt = play(cp.session(mechanism, shape, horizon=90, seed=seed), 90)
+    late = play(cp.session(mechanism, shape, horizon=400, seed=seed), 400, lambda t: delays[t % len(delays)])
+    for agent in shape:
+        for phase in ("play", "trial", "award"):
+            first = [d.arm for d in prompt if (d.agent, d.phase) == (agent, phase)]
+            second = [d.arm for d in late if (d.agent, d.phase) == (agent, phase)]
+            common = min(len(first), len(second))
+            assert first[:common] == second[:common]
+            assert (len(first) > 0) == (len(second) > 0)
+            if phase == "trial":
+                assert len(first) == len(second)
+
+
+def test_commitment_judges_decisions_and_not_arrivals():
+    live = cp.session(cp.mechanism("etc", arm_rounds=2), {"ana": 2}, horizon=20, seed=0)
+    explored = [live.decide() for _ in range(4)]
+    extra = [live.decide() for _ in range(4)]
+    assert {d.phase for d in extra} == {"waiting"}
+    for decision in extra:  # these arrive first and praise arm 0
+        live.reward(decision.id, float(decision.arm == 0))
+    for decision in explored:
+        live.reward(decision.id, 0.5 * (decision.arm == 1))
+    assert [live.decide().arm for _ in range(3)] == [1, 1, 1]
+
+
+def test_ucb_uses_what_has_arrived_and_spreads_over_the_outstanding():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2, "bo": 2}, horizon=40, seed=4)
+    counts = Counter((d.agent, d.arm) for d in (live.decide() for _ in range(40)))
+    assert set(counts.values()) == {10}
+
+
+def test_hold_out_counts_fresh_rewards_of_the_committed_arm_only():
+    """An honest (1, 0) scores 1 where H-ETC-R's average would be diluted by its exploration."""
+    shape, world = {"ana": 2, "bo": 1}, {("ana", 0): 1.0, ("ana", 1): 0.0, ("bo", 0): 0.9}
+
+    def pays(agent, arm, pull):
+        return world[agent, arm]
+
+    held = cp.session(cp.mechanism("holdout-h-etc", arm_rounds=3, score_rounds=4, max_arms=2), shape, 60, seed=0)
+    assert {d.agent for d in play(held, 60, rewards=pays) if d.phase == "award"} == {"ana"}
+    averaged = cp.session(cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3), shape, 60, seed=0)
+    assert {d.agent for d in play(averaged, 60, rewards=pays) if d.phase == "award"} == {"bo"}
+
+
+def test_too_many_arms_have_no_score_and_nobody_with_a_score_all_tie():
+    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=2, max_arms=1)
+    winners = Counter()
+    for seed in range(200):
+        live = cp.session(mechanism, {"ana": 3, "bo": 1}, 20, seed=seed)
+        winners[play(live, 20, rewards=lambda agent, arm, pull: float(agent == "ana"))[-1].agent] += 1
+    assert winners == {"bo": 200}
+    for seed in range(200):
+        winners[play(cp.session(mechanism, {"ana": 3, "bo": 2}, 20, seed=seed), 20)[-1].agent] += 1
+    assert 55 < winners["ana"] < 145  # 200 fair coins: outside with probability below 1e-9
+
+
+def test_the_fallback_without_an_award_chooses_agents_uniformly():
+    """Whatever they pay: 2,000 fair coins are off by 120 or more with probability below 1e-6 (Hoeffding)."""
+    mechanism = cp.mechanism("holdout-h-etc", arm_rounds=200, score_rounds=2000, max_arms=2)
+    live = cp.session(mechanism, {"ana": 2, "bo": 2}, 2000, seed=0)
+    seen = play(live, 2000, rewards=lambda agent, arm, pull: float(agent == "ana"))
+    assert {d.phase for d in seen} == {"play"}
+    assert abs(sum(d.agent == "ana" for d in seen) - 1000) < 120
+
+
+@pytest.mark.parametrize("delay", [1, None])
+def test_the_uniform_choice_is_uniform_whatever_is_late_or_lost(delay):
+    """A provider must not gain or lose traffic by the delay of its rewards: no tie goes to the fewest pending here."""
+    live = cp.session(cp.mechanism("uniform-etc", arm_rounds=2), {"ana": 1, "bo": 1}, 2000, seed=1)
+    counts, last = Counter(), None
+    for _ in range(2000):
+        decision = live.decide()
+        counts[decision.agent] += 1
+        if delay is None:
+            if decision.agent != "ana" or counts["ana"] > 1:  # ana's first reward is lost for ever
+                live.reward(decision.id, 1.0)
+        elif last is not None:
+            live.reward(last, 1.0)
+        last = decision.id
+    assert abs(counts["ana"] - 1000) < 120
+
+
+def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
+    mechanism = cp.Mechanism(
+        agent=cp.rule("etc", rounds=6, choice="greedy"), arm=cp.rule("etc", rounds=1), restart="award"
+    )
+    live = cp.session(mechanism, {"ana": 2, "bo": 2}, horizon=30, seed=0)
+    phases = Counter(live.decide().phase for _ in range(30))
+    assert phases == {"trial": 4, "waiting": 26}  # both wait for their arms' rewards, and the trial does not end
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@given(cut=st.integers(0, 50), seed=st.integers(0, 1000), late=st.integers(0, 6))
+@settings(max_examples=25)
+def test_a_restored_session_is_the_session(name, cut, seed, late):
+    def run(live, start, stop):
+        steps = []
+        for number in range(start, stop):
+            decision = live.decide()
+            steps.append(decision)
+            if number > late:
+                live.reward(number - late, ((number - late) * 7 % 5) / 4)
+        return steps
+
+    whole = cp.session(small(name), {"ana": 3, "bo": 1}, horizon=50, seed=seed, share=0.3)
+    expected = run(whole, 1, 51)
+    broken = cp.session(small(name), {"ana": 3, "bo": 1}, horizon=50, seed=seed, share=0.3)
+    first = run(broken, 1, cut + 1)
+    restored = cp.Session.from_json(broken.to_json())
+    assert first + run(restored, cut + 1, 51) == expected
+    assert restored.payoff == whole.payoff
+    assert restored.ledger == whole.ledger
+    assert restored.to_json() == whole.to_json()
+
+
+def test_an_own_function_must_be_given_again():
+    mechanism = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n)
+    text = cp.session(mechanism, {"ana": 2}, 10).to_json()
+    with pytest.raises(cp.errors.SessionError, match=r"mechanism=\.\."):
+        cp.Session.from_json(text)
+    assert cp.Session.from_json(text, mechanism=mechanism).decide().id == 1
+    with pytest.raises(cp.errors.SessionError, match="same one"):
+        cp.Session.from_json(text, mechanism=cp.mechanism("ucb1"))
+
+
+def test_a_rule_under_a_known_name_is_not_mistaken_for_it():
+    sly = cp.Mechanism(arm=Rule("ucb", lambda *numbers: 0.0, explore=1))
+    changed = cp.Mechanism(arm=replace(cp.rule("etc", rounds=2), commits=False))
+    for mechanism in (sly, changed):
+        text = cp.session(mechanism, {"ana": 2}, 10).to_json()
+        with pytest.raises(cp.errors.SessionError, match="function of your own"):
+            cp.Session.from_json(text)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_mechanism_comes_back_whole(name):
+    live = cp.session(small(name), {"ana": 2}, 10)
+    assert cp.Session.from_json(live.to_json()).mechanism == live.mechanism
+
+
+def test_a_family_that_a_file_cannot_name_is_refused_when_it_is_saved():
+    own = replace(reward_family("bernoulli"), quantile=lambda mean, u: 0.0)
+    with pytest.raises(cp.errors.MarketError, match="law of its own"):
+        cp.session(cp.mechanism("ucb1"), {"ana": 2}, 10, rewards=own).to_json()
+
+
+def test_damaged_files_are_refused():
+    text = cp.session(small("h-etc-r"), {"ana": 2}, 10).to_json()
+    outer = json.loads(text)
+    for bad, words in [
+        (text[: len(text) // 2], "ends early"),
+        ("", "ends early"),
+        ("[]", "other JSON"),
+        (json.dumps({**outer, "version": 99}), "version 2, got version 99"),
+        (json.dumps({**outer, "body": outer["body"].replace('"seed":0', '"seed":1')}), "altered"),
+    ]:
+        with pytest.raises(cp.errors.SessionError, match=words):
+            cp.Session.from_json(bad)
+
+
+def test_rewards_are_counted_once():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 1}, 10, share=0.5)
+    decision = live.decide()
+    live.reward(decision.id, 0.5)
+    live.reward(decision.id, 0.5)
+    assert live.payoff == {"ana": 0.25}
+    with pytest.raises(cp.errors.SessionError, match=r"already has reward 0\.5, got 0\.75"):
+        live.reward(decision.id, 0.75)
+    assert live.payoff == {"ana": 0.25}
+    assert live.ledger == [(1, "ana", 0, 0.5, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda live: live.reward(7, 1.0), "id of a decision made so far"),
+        (lambda live: live.reward("one", 1.0), "id of a decision"),
+        (lambda live: live.reward(live.decide().id, 1.5), r"\[0, 1\]"),
+        (lambda live: live.reward(live.decide().id, math.nan), r"\[0, 1\]"),
+        (lambda live: live.reward(live.decide().id, "good"), r"\[0, 1\]"),
+        (lambda live: [live.decide() for _ in range(6)], "at most 5 decisions"),
+    ],
+)
+def test_what_a_session_cannot_answer(act, words):
+    with pytest.raises(cp.errors.SessionError, match=words):
+        act(cp.session(cp.mechanism("ucb1"), {"ana": 2}, horizon=5))
+
+
+@pytest.mark.parametrize("bad", [1.0, "1", None, [1], 10**400])
+def test_a_reward_that_cannot_be_entered_loses_nothing(bad):
+    for name in ("ucb1", "thompson"):
+        live = cp.session(cp.mechanism(name), {"ana": 1}, 5)
+        decision = live.decide()
+        with pytest.raises(cp.errors.SessionError):
+            live.reward(bad, 1.0)
+        with pytest.raises(cp.errors.SessionError):
+            live.reward(decision.id, "1")
+        assert live.payoff == {"ana": 0.0}
+        live.reward(decision.id, 1.0)
+        assert live.payoff == {"ana": 1.0}
+
+
+def test_numpy_numbers_are_numbers():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": np.int64(2)}, np.int64(5), np.int64(3), np.float64(0.5))
+    live.reward(np.int64(live.decide().id), np.float32(0.5))
+    assert live.payoff == {"ana": 0.25}
+    market = cp.Market([cp.Agent("ana", np.int64(2), cp.Discrete(np.array([0, 1]), np.array([0.5, 0.5])))], np.int64(5))
+    assert (
+        len(list(cp.simulate(market, cp.mechanism("etc", arm_rounds=np.int64(1)), {"ana": np.array([2, 1]).tolist()})))
+        == 5
+    )
+    assert cp.Session.from_json(live.to_json()).payoff == live.payoff
+
+
+def test_a_huge_gaussian_reward_is_a_reward():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="gaussian")
+    live.reward(live.decide().id, 1e300)
+    assert live.payoff == {"ana": 1e300}
+
+
+def test_rewards_must_lie_in_the_support_of_the_family():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="bernoulli")
+    with pytest.raises(cp.errors.SessionError, match="bernoulli"):
+        live.reward(live.decide().id, 0.5)
+    wide = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards={"family": "gaussian", "sd": 1.0})
+    wide.reward(wide.decide().id, -3.5)
+    assert wide.payoff == {"ana": -3.5}
+
+
+@pytest.mark.parametrize(
+    ("open_", "words"),
+    [
+        (lambda: cp.session(cp.mechanism("ucb1"), {}, 5), "registered"),
+        (lambda: cp.session(cp.mechanism("ucb1"), {"ana": 0}, 5), "whole number of arms"),
+        (lambda: cp.session(cp.mechanism("ucb1"), {"ana": 1}, 0), "horizon"),
+        (lambda: cp.session(cp.mechanism("ucb1"), {"ana": 1}, 5, seed=-1), "seed"),
+        (lambda: cp.session(cp.mechanism("ucb1"), {"ana": 1}, 5, share=2), "share"),
+        (lambda: cp.session("ucb1", {"ana": 1}, 5), "expected a mechanism"),
+        (lambda: cp.session(cp.mechanism("thompson"), {"ana": 1}, 5, rewards="gaussian"), r"rewards in \[0, 1\]"),
+    ],
+)
+def test_sessions_that_cannot_be_opened(open_, words):
+    with pytest.raises(cp.errors.CloneproofError, match=words):
+        open_()
+
+
+def test_equal_averages_tie_whatever_the_pulls():
+    """Sums are exact: three rewards of 0.6 and one of 0.6 are the same average, which plain floats deny."""
+    live = cp.session(cp.Mechanism(arm=cp.rule("etc", rounds=1, choice="greedy")), {"ana": 1, "bo": 1}, 400, seed=1)
+    counts = Counter()
+    for _ in range(400):
+        decision = live.decide()
+        live.reward(decision.id, 0.6)
+        counts[decision.agent] += 1
+    assert min(counts.values()) > 130  # fair coins: below with probability under 1e-11
+
+
+def test_s_ucb_keeps_a_sample_of_all_arms_and_rh_ucb_one_of_each_agent():
+    shape = {"ana": 50, "bo": 50}
+    keep = math.floor(5 * math.log(400))
+    live = cp.session(cp.mechanism("s-ucb"), shape, 400, seed=3)
+    assert len({(d.agent, d.arm) for d in play(live, 400)}) == keep
+    live = cp.session(cp.mechanism("rh-ucb", sample_factor=2.0), shape, 400, seed=3)
+    arms = {(d.agent, d.arm) for d in play(live, 400)}
+    assert Counter(agent for agent, _ in arms) == {
+        "ana": math.floor(2 * math.log(400)),
+        "bo": math.floor(2 * math.log(400)),
+    }
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@given(
+    seed=st.integers(0, 1000),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    kept=st.sampled_from([1, 2, 7, 50, 1000]),
+    alike=st.booleans(),
+)
+@settings(max_examples=10, deadline=None)
+def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike):
+    """Every `kept`-th reward comes late, so that commitments wait or not; alike, they end in ties."""
+
+    def rewarded(number):
+        return 1.0 if alike else float(uniform(seed, number) < 0.5)
+
+    arms, horizon = {"ana": 3, "bo": 1, "cy": 2}, 600
+    options = {"power": 1.0} if name == "prior-independent-etc" else {}  # so that it commits in each epoch
+    made = small(name, **options)
+    one, many = (cp.session(made, arms, horizon, seed=seed, rewards="bernoulli") for _ in range(2))
+    held = []
+    for step, size in enumerate(cycle(sizes)):
+        if many.round == horizon:
+            break
+        first, count = many.decide_run(size)
+        assert 1 <= count <= min(size, horizon - one.round)
+        for number in range(first.id, first.id + count):
+            assert one.decide() == first._replace(id=number)
+            assert one.probability == many.probability
+        rewards = [(number, rewarded(number)) for number in range(first.id, first.id + count)]
+        held += [reward for reward in rewards if reward[0] % kept == 0]
+        ready = [reward for reward in rewards if reward[0] % kept]
+        if step % 25 == 24:
+            ready, held = ready + held, []
+        many.reward_many(ready)
+        for reward in reversed(ready):
+            one.reward(*reward)
+    text = many.to_json()
+    assert sorted_pending(one.to_json()) == sorted_pending(text)
+    assert cp.Session.from_json(text).to_json() == text
+
+
+def sorted_pending(text):
+    return [sorted(value) if key == "pending" else value for key, value in json.loads(json.loads(text)["body"]).items()]
+
+
+def test_a_run_is_one_decision_until_the_last_commitment_and_then_as_long_as_asked():
+    live = cp.session(cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2), {"ana": 2, "bo": 2}, 1000, seed=1)
+    lengths = []
+    while live.round < 1000:
+        first, count = live.decide_run(300)
+        live.reward_many([(number, float(first.agent == "ana")) for number in range(first.id, first.id + count)])
+        lengths.append(count)
+    assert lengths[:12] == [1] * 12  # the trial
+    assert sum(length == 300 for length in lengths) == 3  # and the rest of the 1,000 rounds
+    assert len(live.ledger) == 1000
+
+
+def test_rewards_in_bulk_are_all_entered_or_none():
+    live = cp.session(cp.mechanism("ucb1"), {"ana": 1}, 10)
+    first, second = live.decide(), live.decide()
+    for bad in ([(first.id, 0.5), (second.id, 1.5)], [(first.id, 0.5), (first.id, 0.5)], [(first.id, 0.5), (3, 0.5)]):
+        with pytest.raises(cp.errors.SessionError):
+            live.reward_many(bad)
+        assert live.ledger == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(seed):
+    """While an agent's commitment waits it is not tried, so whoever else is as far as it is the likelier to be next."""
+    made = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=2)
+    live = cp.session(made, {"ana": 2, "bo": 1, "cy": 3, "di": 1, "ed": 2}, 200, seed=seed, rewards="bernoulli")
+    restored, blocked = live, 0
+    for number in range(1, 61):
+        restored = cp.Session.from_json(restored.to_json())
+        agents, inner = live.machine.agents, live.machine.inner
+        free = [k for k in range(5) if agents.decided[k] < agents.explore and not inner[k].blocked]
+        blocked += sum(level.blocked for level in inner)
+        least = min((agents.decided[k] for k in free), default=0)
+        assert live.decide() == restored.decide()
+        assert live.probability == restored.probability
+        if live.pending[number].phase == "trial":
+            assert agents.chance == 1 / sum(
+                agents.decided[k] - (k == live.pending[number].agent) == least for k in free
+            )
+        for late in [late for late in live.pending if uniform(seed, 100 * number + late) < 0.2]:
+            for one in (live, restored):
+                one.reward(late, float(late % 2))
+    assert blocked
+
+
+@pytest.mark.parametrize("most", [0, -3])
+def test_a_run_of_no_decisions_is_refused_and_changes_nothing(most):
+    live = cp.session(small("etc"), {"ana": 1}, 50)
+    play(live, 20)
+    before = live.to_json()
+    with pytest.raises(cp.errors.SessionError, match="at least one decision"):
+        live.decide_run(most)
+    assert live.to_json() == before

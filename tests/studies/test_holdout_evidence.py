@@ -1,0 +1,192 @@
+"""The hold-out mechanism's evidence: certificates, random deviations and the study, redone in part, read in whole."""
+
+import math
+import runpy
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from best_responses import best_responses, up_to
+from cloneproof.errors import EngineError
+from cloneproof.mechanisms import CATALOGUE
+from resumable_rows import as_csv, read_csv, resumed
+
+ROOT = Path(__file__).parents[2]
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+
+
+def example(name):
+    return runpy.run_path(str(ROOT / "studies" / f"{name}.py"))
+
+
+@pytest.fixture(scope="module")
+def grid():
+    own = example("certify_holdout")
+    return own, read_csv(own["Row"], ROOT / "docs" / "certificates.csv")
+
+
+@pytest.fixture(scope="module")
+def study():
+    own = example("which_mechanism")
+    return own, read_csv(own["Row"], ROOT / "docs" / "which_mechanism.csv")
+
+
+def test_the_grid_is_whole_and_every_theorems_case_is_clone_proof(grid):
+    own, rows = grid
+    assert [row.name for row in rows] == [case.name for case in own["cases"]()]
+    theorem = [row for row in rows if row.cut == 1]
+    assert all(row.verdict == "clone-proof" and row.accepted and row.gain <= 0 for row in theorem)
+    falls = [row for row in rows if row.verdict == "exploitable"]
+    assert len(falls) > 100
+    assert all(row.cut == 10 and row.accepted and row.gain > 0 for row in falls)
+    assert "\n".join(own["summary"](rows)) in (ROOT / "docs" / "certificates.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0_1-T1000000-n4-L4-l4-K8-cut1",
+        "0_.5_1-T1000-n4-L4-l2-K8-cut1",
+        "0_.5_1-T100000-n2-L3-l3-K3-cut1",
+        "0_.5_1-T100000-n2-L3-l3-K6-cut10",
+        ".3_.5_.7-T1000-n4-L2-l2-K4-cut1",
+        ".3_.5_.7-T10000-n3-L3-l1-K3-cut1",
+        ".3_.5_.7-T10000-n2-L2-l2-K4-cut10",
+    ],
+)
+def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
+    own, rows = grid
+    case = next(case for case in own["cases"]() if case.name == name)
+    again, written = own["certify"](case, tmp_path), next(row for row in rows if row.name == name)
+    assert cp.verify(tmp_path / f"{name}.json").accepted
+    assert again.gain == pytest.approx(written.gain, rel=1e-9)
+    same = {"gain": 0.0, "seconds": 0.0}
+    assert replace(again, **same) == own["Row"](**{**vars(written), **same})
+
+
+def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
+    own = example("random_deviations")
+    block = own["search"](False, 0, seed=1, games=50)
+    for phase in ("award", "fallback"):
+        assert block.signs(phase)[0] > 0
+        assert block.signs(phase)[2:] == [0, 0]
+    assert own["search"](True, 0, seed=1, games=25).award_positive > 5
+
+
+def test_a_hundred_thousand_random_deviations_were_tried():
+    own = example("random_deviations")
+    blocks = read_csv(own["Block"], ROOT / "docs" / "random_deviations.csv")
+    signs = {small: [b.signs(phase) for b in blocks if b.small == small for phase in own["PHASES"]] for small in (0, 1)}
+    assert sum(map(sum, signs[0])) == 100_000
+    assert not any(positive or undecided for _, _, positive, undecided in signs[0])
+    assert sum(positive for _, _, positive, _ in signs[1]) > 300
+    assert "\n".join(own["summary"](blocks)) in (ROOT / "docs" / "certificates.md").read_text()
+
+
+def test_gains_that_are_called_zero_vanish_at_every_threshold():
+    """The elementary argument and the sweep in balls, which knows nothing of it, agree."""
+    own, zeros = example("random_deviations"), 0
+    for number in range(60):
+        game = own["draw"](2, number, False)
+        originals = game.market.agents[0].count
+        if game.phase == "award" and originals > 1:
+            continue
+        honest = cp.evaluate(game.market, game.mechanism, game.others).payoff["ana"]
+        sign, gain = own["sign"](game, game.deviations[0], honest)
+        most = own["most_against_anybody"](game, game.deviations[0])
+        assert most < 0 if sign == "negative" else most == 0
+        zeros += sign == "zero" and abs(gain.value) <= gain.error
+    assert zeros > 3
+
+
+def test_the_study_lies_under_its_bounds_and_says_so(study):
+    own, rows = study
+    assert [(row.market, row.mechanism, row.horizon) for row in rows] == list(own["points"]())
+    bounded = [row for row in rows if math.isfinite(row.bound)]
+    assert all(row.honest.high <= row.bound for row in bounded if row.engine == "closed-form")
+    assert all(row.honest.low <= row.bound for row in bounded)
+    assert all(not row.responses for row in rows if row.mechanism == "holdout-h-etc")
+    for name in {row.market for row in rows}:
+        _, explained, power = own["growth"](rows, "holdout-h-etc", name, 10**4)
+        assert explained > 0.99
+        assert power < 0.15 < 0.35 < own["growth"](rows, "h-etc-r", name, 10**7)[2]
+    last = {row.mechanism: row.regret for row in rows if (row.market, row.horizon) == (own["FIVE"], 10**9)}
+    assert last["h-etc-r"] > 10 * last["holdout-h-etc"]
+    page = (ROOT / "docs" / "which_mechanism.md").read_text()
+    assert all(line in page for line in own["told"](rows))
+
+
+@pytest.mark.parametrize("mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r"])
+def test_points_of_the_study_come_out_again(study, mechanism):
+    own, rows = study
+    name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**6)
+    written = next(row for row in rows if (row.market, row.mechanism, row.horizon) == (name, mechanism, horizon))
+    again = own["evaluated"](name, mechanism, horizon)
+    for key in ("regret", "response_regret", "bound"):
+        assert getattr(again, key) == pytest.approx(getattr(written, key), rel=1e-9)
+    assert again.responses == written.responses
+
+
+def test_the_study_draws_and_tells_at_a_small_size(study, capsys):
+    own, rows = study
+    few = [row for row in rows if row.market == own["TWO"]]
+    honest, at_best, price = own["regret_figure"](own["panels"](few)).axes
+    assert {"bound of h-etc-r", "bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in honest.texts}
+    assert {"bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in at_best.texts}
+    assert {*CATALOGUE} == {text.get_text() for text in price.texts}
+    own["main"]("quick")
+    printed = capsys.readouterr().out
+    assert "bounded points lie under their bound" in printed
+    assert "h-etc-r" in printed
+
+
+def test_best_responses_find_who_gains_and_leave_the_honest_alone():
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=1000)
+    flat = cp.mechanism("etc", arm_rounds=20)
+    cap = up_to(2, (8,))
+    found = best_responses(market, flat, cap)
+    gains = {
+        copies: cp.evaluate(market, flat, {"bo": copies}).payoff["bo"].value
+        - cp.evaluate(market, flat).payoff["bo"].value
+        for copies in cap(1)
+    }
+    assert found["bo"] == max(gains, key=gains.get)
+    assert best_responses(market, cp.mechanism("holdout-h-etc", market=market), cap) == {}
+    assert best_responses(market, flat, cap, pairs=200).items() <= found.items()
+    mixed = cp.Market([cp.Agent("ana", prior=[COIN, cp.Point(0.5)])], horizon=100)
+    with pytest.raises(EngineError, match="one prior"):
+        best_responses(mixed, flat, cap)
+
+
+@dataclass(frozen=True)
+class Square:
+    """A row of a small study."""
+
+    number: int
+    square: float
+    even: bool
+
+
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path):
+    path, made = tmp_path / "deep" / "squares.csv", []
+
+    def make(number):
+        if number == 3 and 3 not in made:
+            made.append(number)
+            raise KeyboardInterrupt
+        made.append(number)
+        return Square(number, number**2, number % 2 == 0)
+
+    def run():
+        return resumed(Square, path, [4, 1, 2, 3], lambda row: row.number, make)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    path.write_text(path.read_text() + "3,9.")  # torn, as a kill may leave it
+    rows = run()
+    assert made == [4, 1, 2, 3, 3]
+    assert rows == [Square(4, 16, True), Square(1, 1, False), Square(2, 4, True), Square(3, 9, False)]
+    assert path.read_text() == as_csv(Square, rows)
+    assert read_csv(Square, path) == rows

@@ -1,0 +1,95 @@
+"""Audits built by hand from evaluations, for tests of what reports say about them."""
+
+from pathlib import Path
+
+import cloneproof as cp
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.history import ArmRewards, audit_past
+from cloneproof.market.copies import full_copies
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def witness(market, mechanism, agent, copies, arithmetic="float"):
+    honest = cp.evaluate(market, mechanism, arithmetic=arithmetic).payoff[agent]
+    copied = cp.evaluate(market, mechanism, {agent: copies}, arithmetic=arithmetic).payoff[agent]
+    everybody = full_copies(market.agents, {agent: copies})
+    return Witness(agent, copies, honest, copied, copied - honest, market, everybody)
+
+
+def creators_audit():
+    """h-etc-r on the creators' market: exploitable, with everything that an audit can hold."""
+    market = cp.load_market(EXAMPLES / "creators.toml")
+    mechanism = cp.mechanism("h-etc-r", market=market)
+    vectors = [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2), (4, 3), (4, 4)]
+    vectors += [(2**k, 1) for k in range(3, 9)] + [(2**k, 2**k) for k in range(3, 9)]
+    tried = [witness(market, mechanism, "ana", copies) for copies in vectors]
+    tried += [witness(market, mechanism, "cy", copies) for copies in ((2, 1), (4, 1), (256, 1))]
+    tried += [witness(market, mechanism, "bo", (2,))]
+    by_horizon = {
+        horizon: witness(own := market.with_horizon(horizon), cp.mechanism("h-etc-r", market=own), "ana", (16, 1))
+        for horizon in (50, 500, *range(1000, 10_001, 1000))
+    }
+    # gains against fixed scores, by opponents of sure rewards: a stand-in for the sweep
+    sweep = []
+    for step in range(21):
+        fixed = cp.Market([market.agents[0], cp.Agent("any", 1, cp.Point(0.2 + step * 0.03))], 4000, share=0.4)
+        best = max((witness(fixed, mechanism, "ana", c) for c in ((2, 1), (8, 1), (64, 1))), key=lambda w: w.gain.value)
+        sweep.append((0.2 + step * 0.03, best.gain))
+    return Audit(
+        mechanism=mechanism,
+        market=market,
+        verdict="exploitable",
+        worst=witness(market, mechanism, "ana", (256, 1), arithmetic="ball"),
+        scope=(
+            "Copies of ana's originals from 1 to 4 each, and the ladder 2, 4, 8, .. 256 for one original and for all; "
+            "the others honest, with their priors; one horizon, 4,000 rounds."
+        ),
+        tolerance=0.0,
+        tried=tuple(tried),
+        by_horizon=by_horizon,
+        thresholds=tuple(sweep),
+        apart={"withholding": witness(market, mechanism, "ana", (1, 0))},
+        notes=("The trial of 200 rounds cannot explore the 257 arms of 'ana' for 100 rounds each.",),
+        seconds=3.2,
+    )
+
+
+def clone_proof_audit():
+    """ETC for one agent at the theorem's m; nothing but the least that an audit holds."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))], horizon=1000)
+    mechanism = cp.mechanism("etc", market=market)
+    tried = tuple(witness(market, mechanism, "ana", copies) for copies in ((2, 1), (2, 2), (3, 1)))
+    return Audit(
+        mechanism, market, "clone-proof", tried[0], "Every vector of copies: more arms only explore longer.", 0.0, tried
+    )
+
+
+def undecided_audit():
+    """A sampled one, with wide errors, a name that is a script and another that is a formula."""
+    odd = '<script>alert("x")</script> & $\\frac{1}{2}$'
+    market = cp.Market([cp.Agent(odd, 2, cp.Uniform(0, 1)), cp.Agent("$x_1$", 1, cp.Point(0.5))], horizon=500)
+    mechanism = cp.mechanism("thompson")
+
+    def sampled(copies, honest, copied, error):
+        low, high = (cp.Estimate(v, error, "confidence", "paired runs, 95 %") for v in (honest, copied))
+        gain = cp.Estimate(copied - honest, error / 2, "confidence", "paired runs, 95 %")
+        return Witness(odd, copies, low, high, gain, market, {odd: copies, "$x_1$": (1,)})
+
+    tried = tuple(sampled((k, 1), 210.0, 208 + 2.5 * k, 4.0 + k) for k in range(2, 6))
+    return Audit(
+        mechanism, market, "undecided", tried[-1], "Copies (2..5, 1); 400 paired runs <each>.", 0.005, tried,
+        thresholds=(), by_horizon={500: tried[0]},
+    )  # fmt: skip
+
+
+def season_audit():
+    """A season that was played: ana's first two arms look like copies, names are as long and odd as names may be."""
+    long = "an-arm-of-a-name-that-takes-all-of-the-sixty-four-letters-it-may"
+    arms = [
+        ArmRewards("ana", "a", 900, 0.61), ArmRewards("ana", long, 900, 0.609), ArmRewards("ana", "c", 400, 0.2),
+        ArmRewards("bo@" + "b" * 61, "d", 500, 0.2), ArmRewards("<b>cy</b>", "e", 300, 0.4),
+        ArmRewards("<b>cy</b>", "f", 0, 0.0),
+    ]  # fmt: skip
+    machine = cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)
+    return audit_past(arms, machine, horizon=100, odds=1.0, max_copies=2)

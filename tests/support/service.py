@@ -1,0 +1,172 @@
+"""Services for tests: in this process over ASGI, or in one of their own over a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from cloneproof.serve.api.client import Client
+from cloneproof.serve.commit.shared_writer import writer_over
+from cloneproof.serve.http.app import App
+from cloneproof.serve.http.keys import new_key
+from cloneproof.serve.http.service import Service
+from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
+
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+
+TERMS = {
+    "market": "feed",
+    "mechanism": "h-etc-r",
+    "horizon": 10_000,
+    "parameters": {"agent_rounds": 6, "arm_rounds": 2},
+    "share": 0.4,
+    "seed": 7,
+}
+
+
+def spec(**changes: Any) -> MarketSpec:
+    return MarketSpec(**(TERMS | changes))
+
+
+class Clock:
+    """A clock that the test turns, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Desk:
+    """A service in this process: every call goes through the whole application, without a socket."""
+
+    def __init__(
+        self, storage: Storage | None = None, agent_rate: float | None = None, clock: Clock | None = None
+    ) -> None:
+        self.clock = clock or Clock()
+        self.storage = storage or MemoryStorage()
+        self.key, record = new_key("platform", None, 0)
+        self.storage.put_key(record)
+        self.runner = asyncio.Runner()
+        self.agent_rate = agent_rate
+        self.open()
+
+    def open(self) -> None:
+        async def opened() -> None:
+            self.app = App(lambda: Service.over(writer_over(self.storage, self.clock), self.agent_rate))
+            self.app.open()
+            self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
+
+        self.runner.run(opened())
+
+    def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key or self.key}"}
+        return self.runner.run(self.http.request(method, path, json=body, headers=headers))
+
+    def make_key(self, role: str, agent: str | None = None) -> str:
+        return self.call("POST", "/v1/keys", {"role": role, "agent": agent}).json()["key"]
+
+    def close(self) -> None:
+        self.runner.run(self.app.close())
+        self.runner.run(self.http.aclose())
+        self.runner.close()
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.close()
+
+
+def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
+    """A market with its agents and arms, started."""
+    assert desk.call("POST", "/v1/markets", TERMS | changes).status_code == 201
+    for agent, count in arms.items():
+        assert desk.call("POST", "/v1/markets/feed/agents", {"agent": agent}).status_code == 201
+        for arm in range(count):
+            path = f"/v1/markets/feed/agents/{agent}/arms"
+            assert desk.call("POST", path, {"arm": f"{agent}-{arm}"}).status_code == 201
+    assert desk.call("POST", "/v1/markets/feed/start").status_code == 200
+
+
+@contextmanager
+def in_thread() -> Iterator[tuple[str, str]]:
+    """A service of this process on a socket, as browsers need one; its address and a platform's key."""
+    storage = MemoryStorage()
+    key, record = new_key("platform", None, 0)
+    storage.put_key(record)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = App(lambda: Service.over(writer_over(storage)))
+    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", key
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+class Process:
+    """A service in a process of its own, which can be killed."""
+
+    def __init__(self, path: Path | str, key: str | None = None) -> None:
+        self.path = path
+        command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
+        self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        self.port = 0
+
+    def start(self) -> float:
+        """Start it, on the port it had before; the seconds until it is ready."""
+        begun = time.monotonic()
+        command = [*COMMAND, "serve", str(self.path), "--port", str(self.port)]
+        with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would stop the service when it is full
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            assert line, log.seek(0) or log.read()
+        self.port = int(line.rsplit(":", 1)[1])
+        while True:
+            try:
+                if httpx.get(f"{self.address}/ready").status_code == 200:
+                    return time.monotonic() - begun
+            except httpx.TransportError:
+                assert self.process.poll() is None
+            time.sleep(0.01)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def client(self, **options: Any) -> Client:
+        return Client(self.address, self.key, **options)
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=30)
+
+
+def sqlite(path: Path, interval: int = 1 << 17) -> SqliteStorage:
+    return SqliteStorage(str(path), interval=interval)
