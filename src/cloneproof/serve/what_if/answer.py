@@ -1,9 +1,9 @@
 """What would a copy earn? The audit of a market's own mechanism, under a prior that is given or fitted to the season.
 
 The service runs this file in a process of its own (`python -m cloneproof.serve.what_if.answer`, a task on stdin, an
-answer on stdout), below its own priority and for a limited time: an audit is seconds of work, a decision microseconds. An answer
-is a line; where the best deviation found is yet to be enclosed in ball arithmetic, what is known comes as a line before
-it, for the case that the time is over by then.
+answer on stdout), below its own priority and for a limited time: an audit is seconds of work, a decision microseconds.
+An answer is a line; where the best deviation found is yet to be enclosed in ball arithmetic, what is known comes as a
+line before it, for the case that the time is over by then.
 """
 
 from __future__ import annotations
