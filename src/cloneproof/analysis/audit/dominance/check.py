@@ -1,6 +1,6 @@
 """Dominance: is honesty best against every possible set of opponents? A complete check for two-phase mechanisms.
 
-1. FloatArray look for an attack: every copies vector searched, with its most paying opponents, then proven in balls.
+1. Floats look for an attack: every copies vector searched, with its most paying opponents, then proven in balls.
 2. Where there is none, balls sweep all copies vectors over all thresholds, and an upper bound covers the copies that
    were not searched. Only if nothing is left above the tolerance is the verdict clone-proof.
 """
