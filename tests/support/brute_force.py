@@ -74,7 +74,7 @@ def brute_force(
 ) -> tuple[dict[str, Fraction], Fraction]:
     """The ex-ante payoff of every agent, and the platform's expected regret against the best original."""
     registered = full_copies(market.agents, copies)
-    running = mechanism.facing(len(registered), horizon)
+    running = mechanism.at_horizon(len(registered), horizon)
     names = list(registered)
     earned = [Fraction(0)] * len(names)
     regret = Fraction(0)

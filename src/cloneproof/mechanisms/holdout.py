@@ -46,7 +46,7 @@ def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism
     assert agent is not None
     arm_rounds, score_rounds = restart.rounds(number, agents)
     planned = held_out(arm_rounds, score_rounds, restart.max_arms, mechanism.arm.order, agent.order)
-    return replace(planned.facing(agents, doubling_length(number)), fallback=None)
+    return replace(planned.at_horizon(agents, doubling_length(number)), fallback=None)
 
 
 def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
@@ -58,7 +58,7 @@ def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoc
 (9, 44, 'etc(59) x etc(17), restart at the award, score on 25 fresh rewards')]
     """
     if not isinstance(mechanism.restart, HoldOutEpochs):
-        return [Epoch(0, horizon, mechanism.facing(agents, horizon))]
+        return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
     ends = [0, *doubling_ends(horizon)]
     return [
         Epoch(number, ends[number] - ends[number - 1], epoch_mechanism(mechanism, number, agents))

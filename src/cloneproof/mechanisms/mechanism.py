@@ -103,7 +103,7 @@ class Mechanism:
         """Whether it declares that relabelling agents and arms relabels the run (the paper's PI)."""
         return all(rule.permutation_invariant for rule in self.rules)
 
-    def facing(self, agents: int, horizon: int) -> Mechanism:
+    def at_horizon(self, agents: int, horizon: int) -> Mechanism:
         """The mechanism that runs over this horizon: the fallback where agents cannot all be explored."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback

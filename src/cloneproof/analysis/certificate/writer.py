@@ -84,7 +84,7 @@ def _argument(audit: Audit, from_arms: int | None) -> dict[str, Any]:
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             "audit with opponents='any'"
         )
-    score = audit.mechanism.facing(len(audit.market.agents), audit.market.horizon).score
+    score = audit.mechanism.at_horizon(len(audit.market.agents), audit.market.horizon).score
     originals = len(audit.worst.copies)
     scored = score.max_arms if isinstance(score, HoldOut) else 0
     first = from_arms or max(scored, originals) + 1
@@ -131,7 +131,7 @@ def _market(market: Market) -> dict[str, Any]:
 
 def _mechanism(mechanism: Mechanism, market: Market) -> dict[str, Any]:
     """The mechanism that runs in the market, as data and without what says the same twice."""
-    data = mechanism.facing(len(market.agents), market.horizon).to_dict()
+    data = mechanism.at_horizon(len(market.agents), market.horizon).to_dict()
     return {key: value for key, value in data.items() if key not in ("parameters", "fallback")}
 
 

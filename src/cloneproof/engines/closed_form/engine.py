@@ -53,7 +53,7 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    running = mechanism.facing(len(market.agents), market.horizon)
+    running = mechanism.at_horizon(len(market.agents), market.horizon)
     check_structure(running)
     points = resolutions(market)
     normal = market.family.quantile is gaussian.quantile

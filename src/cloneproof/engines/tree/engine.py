@@ -46,12 +46,12 @@ def tree(
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for horizon in asked:
-        running = mechanism.facing(len(market.agents), horizon)
+        running = mechanism.at_horizon(len(market.agents), horizon)
         groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
     best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
     found: dict[int, Evaluation] = {}
     for (whole, sizes), members in groups.items():
-        running = mechanism if whole else mechanism.facing(len(market.agents), members[0])
+        running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
         for rule in running.rules:
             _check_rule(rule, deterministic)
         rewards = _averaged(market, running, copies, sizes, members, deterministic)

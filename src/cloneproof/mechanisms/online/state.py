@@ -66,7 +66,7 @@ class MechanismState(Protocol):
 
 def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> MechanismState:
     """A fresh machine for the mechanism that runs over this horizon."""
-    running = mechanism.facing(len(registration.names), horizon)
+    running = mechanism.at_horizon(len(registration.names), horizon)
     if isinstance(running.restart, HoldOutEpochs):
         return EpochState(running, registration, horizon, stream)
     kind = OneLevelState if running.agent is None else TwoLevelState

@@ -137,7 +137,7 @@ def _needed(setting: Setting) -> tuple[int, list[tuple[int, Audit]]]:
 
 def _regret_bounded(setting: Setting, horizon: int) -> tuple[Estimate, float]:
     market = Market([Agent(name, 2, QUARTERS) for name in ("ana", "bo", "cy")], horizon=horizon)
-    made = _made(setting, market).facing(3, horizon)
+    made = _made(setting, market).at_horizon(3, horizon)
     found = evaluate_horizons(market, made, [horizon])[horizon].regret
     rounds = made.score.rounds if isinstance(made.score, HoldOut) else 1
     return found, holdout_regret_simple(3, 2, made.arm.explore, rounds)

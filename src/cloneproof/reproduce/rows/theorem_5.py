@@ -142,7 +142,7 @@ class _RegretCase:
         """At every horizon that is long enough for an award."""
         answers = []
         for t, own in self.holdout:
-            made = self.mechanism(OURS, t).facing(self.agents, t)
+            made = self.mechanism(OURS, t).at_horizon(self.agents, t)
             if isinstance(made.score, HoldOut):
                 bound = holdout_regret_simple(self.agents, 2, made.arm.explore, made.score.rounds)
                 answers.append(at_most(own, bound))

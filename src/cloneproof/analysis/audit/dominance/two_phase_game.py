@@ -134,7 +134,7 @@ def two_phase_game(market: Market, mechanism: Mechanism, agent: str) -> TwoPhase
             f"the market has {', '.join(names)}"
         )
     own, number = market.agents[names.index(agent)], len(names)
-    running = mechanism.facing(number, market.horizon)
+    running = mechanism.at_horizon(number, market.horizon)
     check_structure(running)
     if isinstance(running.restart, HoldOutEpochs):
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")

@@ -31,7 +31,7 @@ def sampled_results(question: Question, runs: int | None, seed: int, clock: Dead
     candidates: list[RaceEntry] = []
     for agent in dict.fromkeys(question.representatives.values()):
         for horizon, market in question.markets.items():
-            running = question.mechanisms[horizon].facing(len(market.agents), horizon)
+            running = question.mechanisms[horizon].at_horizon(len(market.agents), horizon)
             argument = arguments.elementary(market, running, question.agent(agent))
             if argument is not None and not isinstance(running.score, HoldOut):
                 results.append(_argued(question, agent, horizon, argument))

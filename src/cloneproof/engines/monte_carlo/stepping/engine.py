@@ -80,7 +80,7 @@ def _outcomes(job: Job, first: int, count: int, decisions: Any) -> Outcomes:  # 
 
 
 def _running(job: Job) -> Mechanism:
-    return job.mechanism.facing(len(job.market.agents), job.market.horizon)
+    return job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)
 
 
 def _functions(job: Job, running: Mechanism) -> _Functions | None:
