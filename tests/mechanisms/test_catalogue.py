@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.bounds import first_horizon_with_award, holdout_arm_rounds, smallest
-from cloneproof.mechanisms import CATALOGUE, award_horizon, outside_conditions
-from cloneproof.mechanisms.mechanism import Doubling, mechanism_from_dict
+from cloneproof.mechanisms import CATALOGUE, Doubling, award_horizon, outside_conditions
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from support.strategies import small
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import flint
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule
 
 ONE = Fraction(1)
