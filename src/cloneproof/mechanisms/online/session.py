@@ -24,9 +24,9 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.level import ONE, ticks
 from cloneproof.mechanisms.online.session_file import opened, restored_mechanism, sealed
 from cloneproof.mechanisms.online.state import Allocation, Registration, initial_state
+from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
 
 SEED_LIMIT: Final = 1 << 63
-_MACHINE, _COINS = range(2)
 
 
 class Decision(NamedTuple):
@@ -67,9 +67,9 @@ class Session:
         self.mechanism, self.registration, self.horizon = mechanism, registration, horizon
         self.seed, self.share, self.rewards, self.history = seed, share, rewards, True
         stream = substream(0, seed)
-        self._coins = substream(stream, _COINS)
+        self._coins = substream(stream, COINS_STREAM)
         self._binarises = any(rule.binarise for rule in mechanism.rules)
-        self.machine = initial_state(mechanism, registration, horizon, substream(stream, _MACHINE))
+        self.machine = initial_state(mechanism, registration, horizon, substream(stream, STATE_STREAM))
         self.round = 0
         self.pending: dict[int, Allocation] = {}
         self._slots: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward

@@ -16,8 +16,7 @@ from cloneproof.bounds import doubling_epoch
 from cloneproof.mechanisms.holdout import epoch_mechanism
 from cloneproof.mechanisms.mechanism import Doubling, HoldOut, HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
-
-_LEVELS, _SAMPLE = range(2)
+from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,14 @@ class OneLevelState:
     """A flat mechanism: the arms of all agents side by side."""
 
     def __init__(self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> None:
-        self.mechanism, self.stream = mechanism, word(stream, _LEVELS)
+        self.mechanism, self.stream = mechanism, word(stream, LEVELS_STREAM)
         arms = [
             ((registration.agent_keys[agent] << 32) + registration.arm_keys[agent][arm], agent, arm)
             for agent in range(len(registration.names))
             for arm in range(registration.arms[agent])
         ]
         if mechanism.sample is not None:
-            arms = _sampled(arms, mechanism.sample.size(horizon), word(stream, _SAMPLE))
+            arms = _sampled(arms, mechanism.sample.size(horizon), word(stream, SAMPLE_STREAM))
         self.arms = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.arms)}
         self.keys = [key for key, _, _ in arms]
@@ -144,7 +143,7 @@ class TwoLevelState:
         self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int, first: int = 0
     ) -> None:
         assert mechanism.agent is not None
-        self.mechanism, self.stream, self.registration = mechanism, word(stream, _LEVELS), registration
+        self.mechanism, self.stream, self.registration = mechanism, word(stream, LEVELS_STREAM), registration
         self.staged = mechanism.agent.commits or mechanism.restart == "award"
         self.version = self.first = first
         self.arms: list[list[int]] = []
@@ -152,7 +151,7 @@ class TwoLevelState:
             kept = [(keys[arm], arm) for arm in range(count)]
             if mechanism.sample is not None:
                 agent_key = registration.agent_keys[len(self.arms)]
-                kept = _sampled(kept, mechanism.sample.size(horizon), substream(stream, _SAMPLE, agent_key))
+                kept = _sampled(kept, mechanism.sample.size(horizon), substream(stream, SAMPLE_STREAM, agent_key))
             self.arms.append([arm for _, arm in kept])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
         self.agents = Level(
