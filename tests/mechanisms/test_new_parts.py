@@ -12,7 +12,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
-from cloneproof.errors import EngineError, MechanismError, SessionError
+from cloneproof.errors import CertificateError, EngineError, MechanismError, SessionError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions, restarts, scores
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
@@ -191,8 +191,35 @@ def test_audits_of_the_other_scores():
 
 def test_the_tree_says_which_score_it_cannot_take():
     market = cp.Market(MARKET.agents, 10, rewards="deterministic")
-    with pytest.raises(EngineError, match="fresh ones where rewards are deterministic, got 'first-rewards'"):
+    with pytest.raises(
+        EngineError, match="fresh ones of one arm, where rewards are sure, got 'first-rewards'"
+    ):
         cp.evaluate(market, SCORES["first"], engine="tree")
+
+
+def test_a_certificate_is_refused_for_a_score_that_the_checker_does_not_know(tmp_path):
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=60)
+    for score in (Capped(2), LateHoldOut(2, 2)):
+        mechanism = cp.Mechanism(agent=etc(15), arm=etc(6), restart="award", score=score)
+        found = cp.audit(market, mechanism, agent="ana", opponents="any", max_copies=2)
+        assert found.verdict == "clone-proof"
+        with pytest.raises(CertificateError, match="only scores of all or of fresh rewards are checked"):
+            cp.write_certificate(found, tmp_path / "certificate.json")
+
+
+def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():
+    """Arms are explored once more after the award, and those rounds do not count: in the kernel and the tree too."""
+    market = MARKET.with_horizon(14)
+    greedy = cp.rule("etc", rounds=4, choice="greedy")
+    mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.HoldOut(14, 3))
+    job = job_of(mechanism, market, {})
+    assert step_outcomes(job, 0, 100).payoff.tolist() == plain_outcomes(job, 0, 100).payoff.tolist()
+    by_tree = cp.evaluate(market, mechanism, engine="tree").payoff
+    sampled = cp.evaluate(market, mechanism, engine="monte-carlo", runs=20_000).payoff
+    for agent, estimate in by_tree.items():
+        assert abs(estimate.value - sampled[agent].value) < sampled[agent].error < 0.1
+    with pytest.raises(EngineError, match="fresh ones of one arm"):
+        cp.evaluate(cp.Market(market.agents, 14, rewards="deterministic"), mechanism, engine="tree")
 
 
 def test_a_fresh_score_is_checked_like_hold_out():
