@@ -22,9 +22,12 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """The value as an int; None for anything that is not a whole number by its type.
+    """The value as an int, also where it is a whole float such as 1e6; None for anything else.
 
-    >>> whole(3), whole(3.0), whole(True)
-    (3, None, None)
+    >>> whole(3), whole(1e6), whole(1.5), whole(True), whole("3")
+    (3, 1000000, None, None, None)
     """
-    return None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    number = real(value)
+    return int(number) if number is not None and number.is_integer() else None

@@ -84,8 +84,10 @@ def _opened(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[_TapedArm]]]:
     registered = full_copies(market.agents, copies)
-    if whole(run) is None or run < 0:
+    number = whole(run)
+    if number is None or number < 0:
         raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
+    run = number
     means = drawn_means(market, seed, run)
     best = max(mean for own in means.values() for mean in own)
     tapes = substream(0, seed, run, TAPE_STREAM)

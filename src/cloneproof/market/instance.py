@@ -39,8 +39,10 @@ class Instance:
                 f"expected one number of copies for each mean, got {len(self.means)} means "
                 f"and {len(self.copies)} copies; make them equally long"
             )
-        if any(whole(count) is None or count < 0 for count in self.copies):
+        counts = [whole(count) for count in self.copies]
+        if any(count is None or count < 0 for count in counts):
             raise MarketError(f"expected copies to be whole numbers from 0, got {self.copies}; 1 is honest")
+        object.__setattr__(self, "copies", tuple(counts))
 
     @property
     def dictionary(self) -> dict[float, int]:

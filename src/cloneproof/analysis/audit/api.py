@@ -89,8 +89,9 @@ def audit(
             f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
         )
     checked_seed(seed)
-    if runs is not None and (whole(runs) is None or runs < 1):
+    if runs is not None and ((number := whole(runs)) is None or number < 1):
         raise EngineError(f"expected runs to be a whole number from 1, got {brief(runs)}; give e.g. 1000")
+    runs = None if runs is None else int(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
     if opponents == "any":

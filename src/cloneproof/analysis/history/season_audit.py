@@ -82,7 +82,8 @@ def audit_past(
     ((('a', 'b'),), 'clone-proof')
     """
     checked_odds(odds)
-    if whole(atoms) is None or not 1 <= atoms <= 20:
+    count = whole(atoms)
+    if count is None or not 1 <= count <= 20:
         raise EngineError(f"expected 1 to 20 atoms of a fitted prior, got {brief(atoms)}; 3 is quick and 5 is finer")
     if not any(arm.rewards for arm in arms):
         raise EngineError("expected a season with rewards to fit priors to, got none; wait until some have come")
@@ -92,7 +93,7 @@ def audit_past(
         name: tuple(clusters([one.arm for one in arms if one.agent == name], [p for p in pairs if p.agent == name]))
         for name in fitted.agents
     }
-    market = fitted_market(fitted, originals, horizon, share, family, atoms)
+    market = fitted_market(fitted, originals, horizon, share, family, count)
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
 
     def told(found: Audit) -> PastAudit:

@@ -67,6 +67,7 @@ def check_trp(
     ('violated', (2, 1), -0.5)
     """
     values, asked = _checked(support, originals, horizon, max_copies, horizons)
+    originals, max_copies = int(originals), int(max_copies)
     found = list(_margins(mechanism, values, originals, max_copies, asked, rewards))
     scope = _scope(mechanism, values, originals, max_copies, asked, tolerance)
     if not found:
@@ -124,6 +125,7 @@ def _checked(
     for number, what, least in ((originals, "originals", 1), (max_copies, "max_copies", 2)):
         if whole(number) is None or number < least:
             raise MarketError(f"expected {what} to be a whole number from {least}, got {brief(number)}; count them")
+    originals, max_copies = int(originals), int(max_copies)
     asked = sorted({horizon, *(() if horizons is None else horizons)})
     different = sorted({value for value in values if value is not None})
     multisets = math.comb(len(different) + originals - 1, originals)

@@ -146,7 +146,7 @@ class Session:
         return number
 
     def _checked_id(self, decision: object) -> int:
-        number = whole(decision)
+        number = None if isinstance(decision, float) else whole(decision)  # an id is a name, not a count
         if number is None or not 1 <= number <= self.round:
             raise SessionError(
                 f"expected the id of a decision made so far (1 to {self.round}), got {brief(decision)}; use its id"
