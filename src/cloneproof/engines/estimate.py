@@ -18,6 +18,9 @@ class Estimate:
     confidence  it does so with the probability that the method states
     estimated   the error was estimated, e.g. from two resolutions of a quadrature, or from a count of roundings
 
+    `heuristic` marks an estimated error that follows from no count and no theorem, such as that of a quadrature: it is
+    likely to be large enough, and no verdict rests on it. What is computed from such an estimate is heuristic too.
+
     >>> Estimate(2.0, 0.5, "proven", "by hand") - Estimate(1.0, 0.25, "proven", "by hand")
     Estimate(value=1.0, error=0.7500000000000001, kind='proven', method='by hand')
     """
@@ -26,6 +29,7 @@ class Estimate:
     error: float
     kind: ErrorKind
     method: str
+    heuristic: bool = field(default=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -43,7 +47,8 @@ class Estimate:
         kind = max(self.kind, other.kind, key=order.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
-        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method)
+        heuristic = self.heuristic or other.heuristic
+        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
     def to_dict(self) -> dict[str, float | str]:
         """The form of the command line's JSON."""
@@ -57,12 +62,13 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     >>> weighted_sum([(0.5, half), (-0.25, half)])
     Estimate(value=0.25, error=0.375000000000001, kind='proven', method='by hand')
     """
-    value = math.fsum(weight * one.value for weight, one in parts)
-    size = math.fsum(abs(weight) * (abs(one.value) + one.error) for weight, one in parts)
-    error = math.fsum(abs(weight) * one.error for weight, one in parts) + 8 * size * 2.0**-53
+    value = math.fsum(weight * part.value for weight, part in parts)
+    size = math.fsum(abs(weight) * (abs(part.value) + part.error) for weight, part in parts)
+    error = math.fsum(abs(weight) * part.error for weight, part in parts) + 8 * size * 2.0**-53
     order: list[ErrorKind] = ["proven", "confidence", "estimated"]
-    kind = max((one.kind for _, one in parts), key=order.index)
-    return Estimate(value, error, kind, "; ".join(dict.fromkeys(one.method for _, one in parts)))
+    kind = max((part.kind for _, part in parts), key=order.index)
+    method = "; ".join(dict.fromkeys(part.method for _, part in parts))
+    return Estimate(value, error, kind, method, any(part.heuristic for _, part in parts))
 
 
 @dataclass(frozen=True)
