@@ -240,3 +240,18 @@ def test_bad_input_is_one_sentence(changes, words):
 def test_a_season_without_rewards_is_refused():
     with pytest.raises(CloneproofError, match="got none"):
         audit_past([arm("ana", "a", 0, 0.0)], cp.mechanism("ucb1"), 10)
+
+
+def test_a_prior_that_the_rewards_do_not_support_decides_nothing():
+    """One reward fits a prior of little more than smoothing, which a mechanism may be clone-proof under by luck."""
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
+    few = [arm("ana", "a", 1, 1.0), arm("ana", "b", 0, 0.0), arm("bo", "c", 0, 0.0)]
+    past = audit_past(few, mechanism, horizon=12, max_copies=2)
+    assert past.audit.verdict == "undecided"
+    assert past.audit.scope.startswith("the priors are not supported: 0 of at least 2 originals")
+    many_of_one = [arm("ana", "a", 900, 0.6), arm("ana", "b", 2, 0.5), arm("bo", "c", 1, 1.0)]
+    assert audit_past(many_of_one, mechanism, horizon=12, max_copies=2).audit.verdict == "undecided"
+    enough = [arm("ana", "a", 40, 0.6), arm("ana", "b", 2, 0.5), arm("bo", "c", 40, 0.2)]
+    supported = audit_past(enough, mechanism, horizon=12, max_copies=2)
+    assert "not supported" not in supported.audit.scope
+    assert supported.audit.verdict != "undecided"
