@@ -236,7 +236,7 @@ def test_a_certificate_is_written_for_what_was_proven_only(tmp_path):
     found = audited(cp.mechanism("h-etc-r", agent_rounds=20, arm_rounds=6))
     sampled = replace(found, worst=replace(found.worst, gain=replace(found.worst.gain, kind="confidence")))
     for audit, words in (
-        (sampled, "replay record"),
+        (sampled, "no replay record of a gain that was computed in floats"),
         (replace(found, verdict="undecided"), "undecided"),
         (replace(found, verdict="clone-proof"), "rejects"),
         (replace(found, verdict="clone-proof", thresholds=()), "opponents='any'"),

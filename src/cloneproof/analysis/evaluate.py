@@ -120,7 +120,10 @@ def evaluate_horizons(
     for chosen in mechanisms.values():
         _check_mechanism(chosen)
     worlds = zip(markets.values(), mechanisms.values(), strict=True)
-    evaluations, refusals = exact_evaluations(worlds, full, engine)
+    try:
+        evaluations, refusals = exact_evaluations(worlds, full, engine)
+    except EngineError as refusal:
+        raise EngineError(f"{refusal.reason}; call evaluate, which can sample, for each horizon") from None
     passed_over = {rounds: refusals if each.engine == "tree" else [] for rounds, each in evaluations.items()}
     return {
         rounds: with_notes(each, markets[rounds], mechanisms[rounds], full, passed_over[rounds])

@@ -33,14 +33,14 @@ def exact_evaluations(
             except EngineError as refusal:
                 if engine == "closed-form":
                     raise
-                refusals.append(str(refusal))
+                refusals.append(refusal.reason)
                 break  # a structure without a closed form has none at any horizon
     left = {horizon: world for horizon, world in at_horizon.items() if horizon not in evaluations}
     for market, mechanism, horizons in _equal_mechanisms(left):
         try:
             evaluations |= tree(market, mechanism, copies, horizons)
         except EngineError as refusal:
-            reasons = [*refusals, str(refusal)]
+            reasons = [*refusals, refusal.reason]
             raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
     return {horizon: evaluations[horizon] for horizon in at_horizon}, refusals
 

@@ -350,6 +350,27 @@ def test_what_is_no_market_or_no_mechanism_is_refused():
         cp.audit(one_agent(COIN, 7), "ucb1")
 
 
+def test_no_engine_is_advised_where_none_can_be_chosen():
+    with pytest.raises(cp.errors.EngineError, match="opponents='market'") as refused:
+        cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")
+    assert "engine=" not in str(refused.value)
+    market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 2, HALF)], horizon=12)
+    found = cp.audit(market, cp.mechanism("h-ucb"), max_copies=4, budget_seconds=1.0)
+    assert "use engine" not in found.scope
+
+
+def test_reprs_are_short():
+    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"))
+    assert repr(found).splitlines() == [
+        "Audit('exploitable', mechanism='ucb1', tolerance=0,",
+        f"      worst={found.worst!r})",
+    ]
+    assert repr(found.worst).startswith("Witness(agent='ana', copies=(2, 1), horizon=7, gain=0.25 ± ")
+    gain = cp.gain(one_agent(COIN, 7), cp.mechanism("ucb1"), "ana", (2, 1), runs=64)
+    assert repr(gain).startswith("Gain(agent='ana', copies=(2, 1), gain=")
+    assert max(len(line) for each in (found, gain) for line in repr(each).splitlines()) < 130
+
+
 def test_opponents_any_asks_dominance_for_each_agent(monkeypatch):
     asked = []
 

@@ -88,7 +88,7 @@ def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[li
         try:
             copied = profiler.profile(copies)
         except EngineError as refusal:
-            notes.append(f"copies {copies} were not searched: {refusal}")
+            notes.append(f"copies {copies} were not searched: {refusal.reason}")
             continue
         sweeps.append(threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS))
     return sweeps, notes
@@ -124,7 +124,7 @@ def _proof(game: TwoPhaseGame, searched: Deviations, float_sweeps: list[Threshol
             try:
                 profiles.append(profiler.profile(copies))
             except EngineError as refusal:
-                notes.append(f"copies {copies} were not proven: {refusal}")
+                notes.append(f"copies {copies} were not proven: {refusal.reason}")
                 if sum(copies) < covered:
                     covered = sum(copies)
                     rest = upper_sweep(game, honest, covered, threshold_grid([honest]), BALLS)

@@ -158,7 +158,10 @@ class TwoPhaseGame:
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     """Read off what matters to one agent, or refuse what has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
-    check_structure(running)
+    try:
+        check_structure(running)
+    except EngineError as refusal:
+        raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
     if isinstance(running.restart, HoldOutEpochs):
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):

@@ -119,7 +119,7 @@ def _evaluate_vector(result: ExactResult, vector: CopyVector, clock: Deadline) -
     try:
         copied = payoffs(result.cases, result.engine, vector)
     except EngineError as refusal:
-        result.left_out[vector] = str(refusal)
+        result.left_out[vector] = refusal.reason
         return False
     result.evaluated[vector] = [
         case.witness(vector, result.honest[case.horizon], copied[case.horizon]) for case in result.cases

@@ -68,7 +68,7 @@ def best_split(result: ExactResult, clock: Deadline) -> tuple[Witness | None, li
         try:
             payoffs = _payoffs(result.cases, split, result.engine)
         except EngineError as refusal:
-            notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal}")
+            notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
             continue
         copies = tuple(2 if owner == BOTH else 1 for owner in split.owners)
         for case in result.cases:
