@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
 from cloneproof.analysis.history.evidence import GRID, log_likelihood
-from cloneproof.analysis.history.fit import climbed, condensed, fit_priors
+from cloneproof.analysis.history.fit import condense, fit_priors, maximise_likelihood
 from cloneproof.analysis.history.pairs import bayes_factor, copy_probability, judge_pairs
 from cloneproof.errors import CloneproofError
 from cloneproof.market.family import BOUNDED, reward_family
@@ -70,7 +70,7 @@ def test_em_climbs_to_the_maximum():
     rng = np.random.default_rng(1)
     table = np.exp([log_likelihood(arm("a", f"{k}", 60, m), BOUNDED) for k, m in enumerate(drawn(rng, [0.3] * 8, 60))])
     pseudo = np.full(len(GRID), 1 / len(GRID))
-    prior = climbed(table, pseudo)
+    prior = maximise_likelihood(table, pseudo)
 
     def objective(weights):
         return np.log(table @ weights).sum() + pseudo @ np.log(weights)
@@ -106,7 +106,7 @@ def test_condensed_keeps_the_mean():
     rng = np.random.default_rng(3)
     prior = rng.dirichlet(np.full(len(GRID), 0.05))
     for atoms in (1, 2, 3, 7):
-        small = condensed(prior, atoms)
+        small = condense(prior, atoms)
         assert small.mean == pytest.approx(prior @ GRID, abs=2e-4)
         assert len(small.atoms) <= atoms
 

@@ -103,8 +103,8 @@ def evaluate_horizons(
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=1)
-    >>> found = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
-    >>> [evaluation.payoff["ana"].value for evaluation in found.values()]
+    >>> evaluations = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
+    >>> [evaluation.payoff["ana"].value for evaluation in evaluations.values()]
     [3.0, 3.75, 4.5, 5.0]
     """
     full = full_copies(market.agents, copies)

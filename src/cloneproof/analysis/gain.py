@@ -93,8 +93,8 @@ def gain(
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
-    >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
-    >>> found.decided, found.runs < 1000
+    >>> copying = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
+    >>> copying.decided, copying.runs < 1000
     ('pays', True)
     """
     check_sampling(runs, precision, confidence, budget_seconds, threads)

@@ -20,7 +20,7 @@ from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.judgement import simplest_of
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history.evidence import ArmRewards
-from cloneproof.analysis.history.fit import FittedPriors, condensed, fit_priors
+from cloneproof.analysis.history.fit import FittedPriors, condense, fit_priors
 from cloneproof.analysis.history.pairs import Pair, checked_odds, clusters, judge_pairs
 from cloneproof.analysis.history.support import informative_originals, supported_audit
 from cloneproof.errors import EngineError, brief
@@ -134,7 +134,7 @@ def fitted_market(
     atoms: int,
 ) -> Market:
     """The market of a season: the agents' originals with priors of few atoms."""
-    agents = [Agent(name, len(originals[name]), condensed(prior, atoms)) for name, prior in fitted.agents.items()]
+    agents = [Agent(name, len(originals[name]), condense(prior, atoms)) for name, prior in fitted.agents.items()]
     return Market(agents, horizon, share, "bernoulli" if family is BOUNDED else family)
 
 
