@@ -8,10 +8,10 @@ import time
 import msgspec
 import pytest
 
+from cloneproof.errors import Refused
 from cloneproof.serve.api import calls
 from cloneproof.serve.http.request_limits import RateLimit
 from cloneproof.serve.http.routes import ROUTES
-from cloneproof.serve.ledger.terms import Refused
 from support.service import TERMS, Desk, open_market, sqlite
 
 FEED = "/v1/markets/feed"

@@ -9,7 +9,7 @@ from typing import Final
 
 import psycopg
 
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.errors import ServeError
 
 MIGRATION_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01
@@ -94,6 +94,6 @@ def schema_version(connection: psycopg.Connection) -> int | None:
         raise ServeError(
             "expected a database of `cloneproof serve`, got a foreign schema 'cloneproof'; use another one"
         )
-    found = connection.execute("SELECT version FROM cloneproof.schema").fetchone()
-    assert found is not None
-    return int(found[0])
+    row = connection.execute("SELECT version FROM cloneproof.schema").fetchone()
+    assert row is not None
+    return int(row[0])
