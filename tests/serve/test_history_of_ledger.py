@@ -225,6 +225,8 @@ def test_on_postgres_errors_are_one_sentence_without_the_password(address, argum
     [
         (["--from-ledger", "DB", "-m", "ucb1"], "the ledger has the market"),
         (["--from-ledger", "none.db"], "is no file"),
+        (["--from-ledger", "DB", "--copy-odds", "-1"], "prior odds of a copy above 0"),
+        (["--from-ledger", "DB", "--copy-odds", "nan"], "prior odds of a copy above 0"),
         ([], "or --from-ledger DB"),
     ],
 )

@@ -45,7 +45,7 @@ def audit(
         str | None,
         typer.Option(
             metavar="DB",
-            help="Instead of a market file: a season of a service (file or postgresql://..), priors fitted.",
+            help="Instead of a market file: a season of a service, its priors fitted.",
         ),
     ] = None,
     market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
@@ -58,7 +58,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
+    """Try to game a mechanism by registering copies. Gives a verdict, the best attack, and the scope of both.
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """

@@ -18,7 +18,7 @@ def replay(
     market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do everything in a ledger again, and name what does not fit.
+    """Do everything in a ledger again and compare.
 
     Every decision, payment and hash must come out the same, bit for bit; the first entry that does not is named.
     """

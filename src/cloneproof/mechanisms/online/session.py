@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import sub
 from typing import Any, Final, NamedTuple
 
-from cloneproof._checks import real, whole
+from cloneproof._checks import is_one_line, real, whole
 from cloneproof._randomness import substream, uniform
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
@@ -293,6 +293,10 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
             raise SessionError(
                 f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
                 "leave out an agent that registered nothing"
+            )
+        if not is_one_line(name):
+            raise SessionError(
+                f"expected an agent's name without line breaks and control characters, got {name!r}; leave them out"
             )
     arm_keys = tuple(tuple(range(count)) for count in counts)
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
