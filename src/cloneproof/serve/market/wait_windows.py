@@ -36,11 +36,12 @@ class WaitWindows:
 
     def first_overdue(self, pending: Container[int], now: int) -> int | None:
         """The oldest round that awaits a reward after the end of its window."""
-        while self.any_over(now):
-            overdue = self.first_pending(pending, self.starts[0][1])
+        starts = self.starts
+        while starts and starts[0][0] + self._length <= now:
+            overdue = self.first_pending(pending, starts[0][1])
             if overdue is not None:
                 return overdue
-            self.starts.popleft()
+            starts.popleft()
         return None
 
     def first_pending(self, pending: Container[int], last_round: int) -> int | None:

@@ -43,6 +43,6 @@ class FileLock:
             return False
 
     def release(self) -> None:
-        """Remove the lock file, then let go of the lock."""
+        """Remove the lock file, then release the lock."""
         os.unlink(self._path)
         os.close(self._handle)

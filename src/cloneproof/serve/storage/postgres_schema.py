@@ -60,7 +60,7 @@ MIGRATIONS: Final = (
 
 
 def migrate(connection: psycopg.Connection) -> None:
-    """Bring a database to the newest schema, one transaction a step; services that start together wait in line."""
+    """Bring a database to the newest schema, one transaction a step; services that start together take turns."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         version = schema_version(connection)
