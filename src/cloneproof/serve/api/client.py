@@ -1,6 +1,6 @@
 """A thin typed client. `Client` blocks, `AsyncClient` is awaited; both send the calls of `cloneproof.serve.api.calls`.
 
-    from cloneproof.serve import calls
+    from cloneproof.serve.api import calls
     from cloneproof.serve.api.client import Client
 
     with Client("http://127.0.0.1:8642", key) as api:
