@@ -1,4 +1,7 @@
-"""Code such as `cp.audit` in the text becomes a link to its place in the reference; in the sources it stays plain."""
+"""Code in the pages: `cp.audit` becomes a link to its place in the reference, and examples lose their last empty line.
+
+In the sources both stay as they are: plain for GitHub, and with the empty line that ends an example for doctest.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,19 @@ class LinkCode(SphinxTransform):
             link += literal
 
 
+class TrimExamples(SphinxTransform):
+    """Drop the empty line before the end of a block."""
+
+    default_priority = 400
+
+    def apply(self) -> None:
+        for block in self.document.findall(nodes.literal_block):
+            if block.astext().endswith("\n"):
+                block[:] = [nodes.Text(block.astext().rstrip("\n"))]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     app.add_transform(LinkCode)
+    app.add_transform(TrimExamples)
     return {"parallel_read_safe": True}
