@@ -46,7 +46,8 @@ class TrimExamples(SphinxTransform):
     def apply(self) -> None:
         for block in self.document.findall(nodes.literal_block):
             if block.astext().endswith("\n"):
-                block[:] = [nodes.Text(block.astext().rstrip("\n"))]
+                block.rawsource = block.astext().rstrip("\n")
+                block[:] = [nodes.Text(block.rawsource)]  # equal to its source, or Sphinx would not colour it
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,9 +1,9 @@
 """The reference: documentation of public names, found by looking at the package instead of listing them.
 
-`{public-names}` takes a module and documents what is in its `__all__`. `:room: market` keeps the names that are defined
-in that room, `:but:` leaves those of a room out, `:classes:` keeps classes only. `{parts}` takes a package of parts,
-one file each (rules, scores, restarts, ..), and documents the function or the classes of each file.
-A name of `cp` that no page documents is a warning, and so fails the build.
+`{public-names}` takes a module and documents what is in its `__all__`: `:room: market` keeps the names that are defined
+in that room, `:but:` leaves those of a room out. `{public-modules}` does so for each module in a package's `__all__`.
+`{parts}` takes a package of parts, one file each (rules, scores, restarts, ..), and documents the function or the
+classes of each file. A name of `cp` that no page documents is a warning, and so fails the build.
 """
 
 from __future__ import annotations
@@ -46,70 +46,93 @@ class _Autodoc(Directive):
 
     required_arguments = 1
 
-    def names(self, module: ModuleType) -> list[tuple[str, object]]:
+    def markdown(self, module: ModuleType) -> list[str]:
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        names = self.names(importlib.import_module(self.arguments[0]))
-        if not names:
+        lines = self.markdown(importlib.import_module(self.arguments[0]))
+        if not lines:
             raise self.error(f"expected {self.arguments[0]} to have names to document, found none")
-        lines = [line for name, thing in names for line in directive_for(thing, name)]
-        found = nodes.container()
-        self.state.nested_parse(_as_rst(lines), self.content_offset, found)
+        found = nodes.section()
+        found.document = self.state.document
+        self.state.nested_parse(StringList(lines, source="public names"), self.content_offset, found, True)
         return found.children
 
 
-def _as_rst(lines: list[str]) -> StringList:
-    # MyST parses what is nested as Markdown, and has one directive that parses its content as reStructuredText.
-    fenced = ["```{eval-rst}", *lines, "```"]
-    return StringList(fenced, source="public names")
+def documented(names: list[tuple[str, object]]) -> list[str]:
+    """Markdown that documents these names; MyST has one directive that takes what autodoc writes."""
+    lines = [line for name, thing in names for line in directive_for(thing, name)]
+    return ["```{eval-rst}", *lines, "```", ""] if lines else []
 
 
 class PublicNames(_Autodoc):
     """`{public-names} MODULE`: everything in its `__all__` that is no module, or only the names of some rooms."""
 
-    option_spec: ClassVar = {"room": directives.unchanged, "but": directives.unchanged, "classes": directives.flag}
+    option_spec: ClassVar = {"room": directives.unchanged, "but": directives.unchanged}
 
-    def names(self, module: ModuleType) -> list[tuple[str, object]]:
+    def markdown(self, module: ModuleType) -> list[str]:
         rooms, others = self.options.get("room", "").split(), self.options.get("but", "").split()
-        public = {name: getattr(module, name) for name in _public(module)}
-        return [
-            (f"{module.__name__}.{name}", thing)
-            for name, thing in public.items()
-            if (not rooms or _inside(room_of(thing), rooms))
-            and not _inside(room_of(thing), others)
-            and ("classes" not in self.options or inspect.isclass(thing))
-        ]
+        return documented(
+            [
+                (name, thing)
+                for name, thing in _public(module)
+                if (not rooms or _inside(room_of(thing), rooms)) and not _inside(room_of(thing), others)
+            ]
+        )
+
+
+class PublicModules(_Autodoc):
+    """`{public-modules} PACKAGE`: a section for each module in its `__all__`, with its text and its names."""
+
+    option_spec: ClassVar = {"but": directives.unchanged}
+
+    def markdown(self, module: ModuleType) -> list[str]:
+        lines: list[str] = []
+        for inner in _public_modules(module):
+            short = inner.__name__.removeprefix(f"{module.__name__}.")
+            if short not in self.options.get("but", "").split():
+                lines += [f"## cp.{short}", "", "```{eval-rst}", f".. automodule:: {inner.__name__}", "```", ""]
+                lines += documented(_face(inner))
+        return lines
 
 
 class Parts(_Autodoc):
     """`{parts} PACKAGE`: the function of each file's name, or else the classes that the file defines."""
 
-    def names(self, module: ModuleType) -> list[tuple[str, object]]:
-        found = []
+    def markdown(self, module: ModuleType) -> list[str]:
+        found: list[tuple[str, object]] = []
         for info in pkgutil.iter_modules(module.__path__):
             file = importlib.import_module(f"{module.__name__}.{info.name}")
             defined = {name: thing for name, thing in vars(file).items() if _defined_in(file, thing)}
             if info.name in defined:
                 defined = {info.name: defined[info.name]}
             found += [(f"{file.__name__}.{name}", thing) for name, thing in defined.items() if name[0] != "_"]
-        return found
+        return documented(found)
 
 
-def _public(module: ModuleType) -> list[str]:
-    names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+def _public(module: ModuleType) -> list[tuple[str, object]]:
+    """What a module shows: its `__all__`, or else the classes and functions that it defines; no modules."""
+    names = getattr(module, "__all__", None)
+    things = [(name, getattr(module, name)) for name in names] if names else list(vars(module).items())
     return [
-        name
-        for name in names
-        if not inspect.ismodule(getattr(module, name))
-        and (hasattr(module, "__all__") or _defined_in(module, getattr(module, name)))
+        (f"{module.__name__}.{name}", thing)
+        for name, thing in things
+        if not inspect.ismodule(thing) and (names or (not name.startswith("_") and _defined_in(module, thing)))
     ]
 
 
+def _face(module: ModuleType) -> list[tuple[str, object]]:
+    """What a module of `cp` shows; one without an `__all__` shows its classes, and its functions are for us."""
+    return [(name, thing) for name, thing in _public(module) if hasattr(module, "__all__") or inspect.isclass(thing)]
+
+
+def _public_modules(module: ModuleType) -> list[ModuleType]:
+    return [thing for name in module.__all__ if inspect.ismodule(thing := getattr(module, name))]
+
+
 def _defined_in(module: ModuleType, thing: object) -> bool:
-    return getattr(thing, "__module__", None) == module.__name__ and (
-        inspect.isclass(thing) or inspect.isfunction(thing)
-    )
+    shown = inspect.isclass(thing) or inspect.isfunction(thing)
+    return shown and getattr(thing, "__module__", None) == module.__name__
 
 
 def _inside(room: str, rooms: list[str]) -> bool:
@@ -124,17 +147,19 @@ def _without_factories(  # autodoc passes six arguments
 
 
 def _check_complete(app: Sphinx, exception: Exception | None) -> None:
-    """Warn of names of `cp` that no page documents."""
+    """Warn of names of `cp` and its modules that no page documents."""
     if exception is None:
-        documented = {name for name, *_ in app.env.domains["py"].get_objects()}
-        for name in _public(cloneproof):
-            if f"cloneproof.{name}" not in documented:
-                LOGGER.warning("cp.%s is public and on no page of the reference", name)
+        listed = {name for name, *_ in app.env.domains["py"].get_objects()}
+        for module in (cloneproof, *_public_modules(cloneproof)):
+            for name, _ in _face(module):
+                if name not in listed:
+                    LOGGER.warning("%s is public and on no page of the reference", name)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     app.add_directive("public-names", PublicNames)
+    app.add_directive("public-modules", PublicModules)
     app.add_directive("parts", Parts)
     app.connect("autodoc-process-signature", _without_factories)
     app.connect("build-finished", _check_complete)
