@@ -16,11 +16,13 @@ PUBLIC = re.compile(r"cp\.([A-Za-z_][\w.]*)(\(.*\))?")
 
 
 class LinkCode(SphinxTransform):
-    """Wrap each such literal into a reference that is resolved where the name is documented, and is quiet elsewhere."""
+    """Wrap each such literal into a reference; a name that is not in the reference is a warning."""
 
     default_priority = 400
 
     def apply(self) -> None:
+        if self.env.docname == "changelog":  # names as they were then
+            return
         for literal in list(self.document.findall(nodes.literal)):
             matched = PUBLIC.fullmatch(literal.astext())
             if matched is None or isinstance(literal.parent, nodes.reference | pending_xref):
@@ -31,7 +33,7 @@ class LinkCode(SphinxTransform):
                 reftype="obj",
                 reftarget=f"cloneproof.{matched[1]}",
                 refexplicit=True,
-                refwarn=False,
+                refwarn=True,
                 refdoc=self.env.docname,
             )
             literal.replace_self(link)
