@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from typing import Annotated, Any
 
@@ -98,7 +97,7 @@ def audit(
             lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:
-        print_json(as_data(found))
+        print_json(found.to_dict())
     else:
         show(found, f"{mechanism} on {market_file}")
     if certificate is not None:
@@ -159,42 +158,3 @@ def _row(one: Witness) -> tuple[str, ...]:
         f"{one.gain.error:.1e}",
         f"{100 * one.relative_gain:+.3g}",
     )
-
-
-def as_data(found: Audit) -> dict[str, Any]:
-    """The audit as JSON; over several horizons, the curve of copies is that of the witness's horizon."""
-    return {
-        "verdict": found.verdict,
-        "scope": found.scope,
-        "tolerance": found.tolerance,
-        "mechanism": found.mechanism.to_dict(),
-        "worst": witness_data(found.worst),
-        "tried": [witness_data(one) for one in found.tried if one.horizon == found.worst.horizon],
-        "by_horizon": [witness_data(one) for one in found.by_horizon.values()],
-        "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in found.thresholds],
-        "apart": {name: witness_data(one) for name, one in found.apart.items()},
-        "notes": list(found.notes),
-        "seconds": found.seconds,
-    }
-
-
-def _score(threshold: float) -> float | str:
-    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
-    if math.isfinite(threshold):
-        return threshold
-    return "nobody else has a score" if threshold < 0 else "out of reach"
-
-
-def witness_data(one: Witness) -> dict[str, Any]:
-    """A witness as JSON; a relative gain over nothing is None."""
-    relative = one.relative_gain
-    return {
-        "agent": one.agent,
-        "copies": list(one.copies),
-        "horizon": one.horizon,
-        "honest": one.honest.to_dict(),
-        "copied": one.copied.to_dict(),
-        "gain": one.gain.to_dict(),
-        "relative_gain": relative if math.isfinite(relative) else None,
-        "all_copies": {name: list(own) for name, own in one.all_copies.items()},
-    }

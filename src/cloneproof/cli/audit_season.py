@@ -8,7 +8,7 @@ from typing import Any
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.history import PastAudit, audit_past
 from cloneproof.analysis.history.pairs import Pair
-from cloneproof.cli.audit import MOST_ROWS, as_data, show, witness_data, write_certificate_of
+from cloneproof.cli.audit import MOST_ROWS, show, write_certificate_of
 from cloneproof.cli.output import new_table, note, print_json, print_table
 from cloneproof.cli.serve import service_package
 
@@ -55,10 +55,10 @@ def past_data(past: PastAudit) -> dict[str, Any]:
         "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},
         "copy_odds": past.odds,
         "pairs": [pair_data(pair) for pair in past.pairs],
-        "best": {name: witness_data(one) for name, one in past.best.items()},
-        "registered": {name: None if one is None else witness_data(one) for name, one in past.registered.items()},
+        "best": {name: one.to_dict() for name, one in past.best.items()},
+        "registered": {name: None if one is None else one.to_dict() for name, one in past.registered.items()},
         "assumed": past.assumed,
-        "audit": as_data(past.audit),
+        "audit": past.audit.to_dict(),
     }
 
 
