@@ -10,7 +10,6 @@ SOURCES = Path(__file__).parents[1] / "src"
 MOST_MODULES = 14
 TO_BE_MENDED = {  # imports that close a circle
     ("cloneproof.cli.audit_season", "cloneproof.cli.audit"),
-    ("cloneproof.sweeps.code_version", "cloneproof"),
 }
 
 

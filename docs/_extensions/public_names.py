@@ -97,16 +97,21 @@ class PublicModules(_Autodoc):
 
 
 class Parts(_Autodoc):
-    """`{parts} PACKAGE`: the function of each file's name, or else the classes that the file defines."""
+    """`{parts} PACKAGE`: the function of each file's name, or else its classes; not those of a module of `cp`."""
 
     def markdown(self, module: ModuleType) -> list[str]:
         found: list[tuple[str, object]] = []
+        elsewhere = [thing for public in _public_modules(cloneproof) for _, thing in _face(public)]
         for info in pkgutil.iter_modules(module.__path__):
             file = importlib.import_module(f"{module.__name__}.{info.name}")
             defined = {name: thing for name, thing in vars(file).items() if _defined_in(file, thing)}
             if info.name in defined:
                 defined = {info.name: defined[info.name]}
-            found += [(f"{file.__name__}.{name}", thing) for name, thing in defined.items() if name[0] != "_"]
+            found += [
+                (f"{file.__name__}.{name}", thing)
+                for name, thing in defined.items()
+                if name[0] != "_" and not any(thing is other for other in elsewhere)
+            ]
         return documented(found)
 
 
