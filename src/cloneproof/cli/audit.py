@@ -9,7 +9,7 @@ import typer
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
-from cloneproof.cli.audit_output import audit_data, show_audit, write_evidence
+from cloneproof.cli.audit_output import show_audit, write_evidence
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
 from cloneproof.cli.output import print_json, progress_bar
 from cloneproof.errors import CloneproofError
@@ -106,7 +106,7 @@ def audit(
             lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:
-        print_json(audit_data(result))
+        print_json(result.to_dict())
     else:
         show_audit(result, f"{mechanism} on {market_file}")
     if certificate is not None:

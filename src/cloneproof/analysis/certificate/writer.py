@@ -58,7 +58,7 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     ):
         raise CertificateError(
             f"expected a gain in exact arithmetic, got one of kind {witness.gain.kind!r}; a sampled verdict has a "
-            "replay record and no certificate: cp.write_replay(audit, path)"
+            "replay record and no certificate: cp.results.write_replay(audit, path)"
         )
     horizon = witness.horizon if audit.verdict == "exploitable" else audit.market.horizon
     market = audit.market.with_horizon(horizon)

@@ -15,7 +15,7 @@ from cloneproof.engines.closed_form.phases.award import awards
 from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, grouped
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
-from cloneproof.engines.closed_form.phases.trial_score import Phases, Score, agent_score
+from cloneproof.engines.closed_form.phases.trial_score import Phases, ScoreLaw, agent_score
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.errors import EngineError
@@ -140,7 +140,7 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
         )
     phases = Phases(mechanism, trial, award)
     check_staged(list(problem.agents), phases, tools.arithmetic)
-    known: dict[tuple[CopiedOriginal, ...], Score] = {}
+    known: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
     for own in problem.agents:
         if own not in known:
             known[own] = agent_score(list(own), phases, tools.rewards, tools.arithmetic)

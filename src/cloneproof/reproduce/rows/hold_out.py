@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.analysis.evaluate import evaluate_horizons
@@ -13,7 +14,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, CopyVector, attacks
+from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
