@@ -60,7 +60,7 @@ def audited(name: str, budget: float) -> Row:
     return Row(cells, "" if exact else f"{name}: {len(found.tried)} deviations sampled, this one's gain is {gain}")
 
 
-def not_ruled_out(worst: cp.Witness) -> float:
+def not_ruled_out(worst: cp.results.Witness) -> float:
     """The largest gain that the samples leave room for, as a part of the honest payoff."""
     return worst.gain.high / worst.honest.value
 

@@ -120,7 +120,7 @@ def _mean(dice: np.random.Generator, prior: cp.Discrete) -> float:
     return float(dice.uniform() if dice.random() < 0.6 else dice.choice(prior.values))
 
 
-def sign(game: Game, copies: tuple[int, ...], honest: cp.Estimate) -> tuple[Sign, cp.Estimate]:
+def sign(game: Game, copies: tuple[int, ...], honest: cp.results.Estimate) -> tuple[Sign, cp.results.Estimate]:
     """The sign of the gain: by floats if it is plainly negative, or none by an elementary argument; else by balls.
 
     "zero" is a gain that is 0 within its rounding and proven not to be above it.
@@ -149,7 +149,7 @@ def most_against_anybody(game: Game, copies: tuple[int, ...]) -> arb:
     )
 
 
-def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.Estimate:
+def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.results.Estimate:
     own = {} if copies is None else {"ana": copies}
     return cp.evaluate(game.market, game.mechanism, {**game.others, **own}, "closed-form", arithmetic).payoff["ana"]
 

@@ -35,7 +35,7 @@ def changed(data, *path, to):
 
 
 def test_a_record_is_replayed_and_never_accepted(audit, tmp_path):
-    cp.write_replay(audit, tmp_path / "record.json")
+    cp.results.write_replay(audit, tmp_path / "record.json")
     found = cp.verify(tmp_path / "record.json")
     assert (found.kind, found.replayed, found.accepted, found.outcome) == ("replay record", True, False, "replayed")
     assert "evidence, not a proof" in found.statement
@@ -89,7 +89,7 @@ def test_every_claim_of_a_record_is_checked(data):
 def test_an_undecided_record_claims_nothing(tmp_path):
     found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=32, max_copies=2)
     assert found.verdict == "undecided"
-    cp.write_replay(found, tmp_path / "record.json")
+    cp.results.write_replay(found, tmp_path / "record.json")
     again = cp.verify(tmp_path / "record.json")
     assert again.replayed
     assert "nothing is claimed" in again.statement
@@ -99,13 +99,13 @@ def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_
     two_phases = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=1)
     exact = cp.audit(replace(MARKET, horizon=200), two_phases, max_copies=2, opponents="any")
     with pytest.raises(cp.errors.CertificateError, match="write_certificate"):
-        cp.write_replay(exact, tmp_path / "r.json")
+        cp.results.write_replay(exact, tmp_path / "r.json")
     cp.write_certificate(exact, tmp_path / "c.json")  # the advice works
     (tmp_path / "c.json").unlink()
     with pytest.raises(cp.errors.CertificateError, match="write_replay"):
         cp.write_certificate(audit, tmp_path / "r.json")
     with pytest.raises(cp.errors.CertificateError, match="folder"):
-        cp.write_replay(audit, tmp_path / "nowhere" / "r.json")
+        cp.results.write_replay(audit, tmp_path / "nowhere" / "r.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -117,7 +117,7 @@ def test_neither_message_sends_to_the_other_where_there_is_nothing(tmp_path):
     competing = cp.audit(MARKET, cp.mechanism("etc", arm_rounds=24), max_copies=2)
     assert competing.samples == ()
     for audit in (floats, competing):
-        for write, other in ((cp.write_certificate, "write_replay"), (cp.write_replay, "write_certificate")):
+        for write, other in ((cp.write_certificate, "write_replay"), (cp.results.write_replay, "write_certificate")):
             with pytest.raises(cp.errors.CertificateError) as refused:
                 write(audit, tmp_path / "file.json")
             assert other not in str(refused.value)
@@ -128,10 +128,10 @@ def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):
     def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
         return mean
 
-    own = cp.Mechanism(arm=cp.Rule("my own", priority, ()))
+    own = cp.Mechanism(arm=cp.parts.Rule("my own", priority, ()))
     odd = replace(audit, samples=tuple(replace(one, mechanism=own) for one in audit.samples))
     with pytest.raises(cp.errors.CertificateError, match="a file can hold"):
-        cp.write_replay(odd, tmp_path / "r.json")
+        cp.results.write_replay(odd, tmp_path / "r.json")
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [("version", 2, "version 2"), ("seed", None, "without seed")])

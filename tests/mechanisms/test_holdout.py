@@ -11,7 +11,7 @@ from cloneproof import bounds
 from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.mechanisms import HoldOutEpochs
-from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
+from cloneproof.mechanisms.epochs import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])
@@ -182,7 +182,7 @@ def test_sessions_and_kernels_sample_what_the_closed_form_computes():
     made = own(market=case, horizon="unknown")
     copies = {"a0": (1, 1), "a1": (2, 1)}
     exact = cp.evaluate(case, made, copies)
-    runs = cp.summarise(list(cp.simulate_runs(case, made, copies, runs=120, seed=5)))
+    runs = cp.paper.summarise(list(cp.paper.simulate_runs(case, made, copies, runs=120, seed=5)))
     sampled = cp.evaluate(case, made, copies, engine="monte-carlo", runs=20_000, seed=5, confidence=1 - 1e-6)
     for name, value in exact.payoff.items():
         assert abs(runs.payoff[name].mean - value.value) < 5.2 * runs.payoff[name].standard_error  # error rate 1e-6

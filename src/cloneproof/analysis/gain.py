@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from cloneproof._display import Displayed
 from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
@@ -18,20 +19,37 @@ from cloneproof.errors import MarketError, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
 
 
 @dataclass(frozen=True, repr=False)
-class Gain:
-    """The gain of a deviation: its payoff minus that of honest registration, and how sure that is.
+class Gain(Displayed):
+    """The gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
 
-    `decided` is "pays" where the whole interval lies above 0, "does not pay" where none of it does. Estimates hold at
-    `confidence`, each by itself, whenever the sampling stopped. `variance_reduction` compares the variance of the
-    paired and stratified estimate with that of independent runs in the two worlds, at the same number of runs
-    (infinite where pairs leave no noise, None for fewer than two observations); `pairing` is the share of common
-    random numbers in it, the rest is due to the strata.
+    Attributes
+    ----------
+    agent : str
+        Who deviates.
+    copies : dict of str to tuple of int
+        What everybody registers.
+    estimate, honest, copied : Estimate
+        The gain, the honest payoff and the payoff with the copies. Each holds at `confidence` by itself, whenever the
+        sampling stopped.
+    confidence : float
+        The probability with which each interval holds.
+    runs : int
+        How many pairs of runs were drawn.
+    stopped : {"decided", "enough", "runs", "budget", "interrupted"}
+        Why the sampling ended.
+    variance_reduction : float or None
+        The variance of independent runs in the two worlds over that of the paired and stratified estimate, at the same
+        number of runs; infinite where pairs leave no noise, None for fewer than two observations.
+    pairing : float or None
+        The part of it that is due to common random numbers; the rest is due to the strata.
+    progress : RunTotals
+        The sums so far: `cp.gain(.., resume=progress)` goes on from here.
     """
 
     agent: str
@@ -64,6 +82,30 @@ class Gain:
         """Whether it ended before what was asked for."""
         return self.stopped in ("budget", "interrupted")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The gain as data for JSON; an infinite reduction of variance is None.
+
+        Returns
+        -------
+        dict
+            agent, copies, gain, honest, copied, decided, confidence, runs, stopped, partial, variance_reduction and
+            pairing.
+        """
+        ratios = {"variance_reduction": self.variance_reduction, "pairing": self.pairing}
+        return {
+            "agent": self.agent,
+            "copies": {name: list(numbers) for name, numbers in self.copies.items()},
+            "gain": self.estimate.to_dict(),
+            "honest": self.honest.to_dict(),
+            "copied": self.copied.to_dict(),
+            "decided": self.decided,
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "stopped": self.stopped,
+            "partial": self.partial,
+            **{key: None if value == float("inf") else value for key, value in ratios.items()},
+        }
+
 
 def gain(
     market: Market,
@@ -93,8 +135,8 @@ def gain(
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
-    >>> copying = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
-    >>> copying.decided, copying.runs < 1000
+    >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
+    >>> found.decided, found.runs < 1000
     ('pays', True)
     """
     check_sampling(runs, precision, confidence, budget_seconds, threads)

@@ -34,7 +34,7 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
 
 
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """The smallest m to which fact 4 applies, about 1 / (2l) of what Theorem 3 asks for.
+    """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 asks for.
 
     >>> trp_arm_rounds(2, 0.5, 10**6), etc_rounds(2, 0.5, 10**6)
     (43, 233)

@@ -16,7 +16,7 @@ from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
@@ -82,7 +82,7 @@ def _check_proven(audit: Audit) -> None:
         return
     sampled = any((each.agent, each.copies) == (witness.agent, witness.copies) for each in audit.samples)
     instead = (
-        "a sampled verdict has a replay record instead: cp.write_replay(audit, path)"
+        "a sampled verdict has a replay record instead: cp.results.write_replay(audit, path)"
         if sampled
         else "there is no certificate and no replay record of a gain that was computed in floats"
     )
@@ -96,9 +96,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             + _how_to_check_all_opponents(case)
         )
-    score = case.running.score
-    scored = score.max_arms if isinstance(score, HoldOut) else 0
-    first = from_arms or max(scored, case.agent.count) + 1
+    first = from_arms or max(case.running.scoring.max_arms or 0, case.agent.count) + 1
     listed = [
         {"copies": list(witness.copies), "bound": _loosen(witness.gain.high) if not audit.tolerance else 0.0}
         for witness in audit.tried
