@@ -74,7 +74,7 @@ def test_a_lone_arm_has_noise_and_no_regret():
 
 
 def test_prior_independent_etc_exploits_before_its_exploration_is_enough():
-    m = [bounds.doubling_arm_rounds(epoch) for epoch in range(64)]
+    m = {epoch: bounds.doubling_arm_rounds(epoch) for epoch in range(1, 64)}
     first = next(epoch for epoch in range(2, 64) if 2 * m[epoch] < 2 ** (epoch - 1))
     assert 2**first == 65_536
     assert math.sqrt(4 * math.log(2 * 2**first) / m[first]) == pytest.approx(0.056, abs=0.0005)

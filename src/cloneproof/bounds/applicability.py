@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.bounds.tails import log_mistake
+from cloneproof.bounds._domain import checked
+from cloneproof.bounds.tails import unchecked_log_mistake
 
 
+@checked
 def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
     """Fact 4: (l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation up to T.
 
@@ -19,9 +21,10 @@ def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, sprea
     >>> trp_applies(2, 0.5, 20, 1480), trp_applies(2, 0.5, 20, 1490)
     (True, False)
     """
-    return _applies(originals, gap, arm_rounds, horizon, spread, 1.0)
+    return fits(originals, gap, arm_rounds, horizon, spread, 1.0)
 
 
+@checked
 def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
     """The hold-out theorem's condition: (L - 1) exp(-m gap^2) <= m gap / (L T); for a spread, exp(-m gap^2 / (4 sd^2)).
 
@@ -31,10 +34,13 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
     >>> holdout_applies(2, 0.5, 46, 10**6), holdout_applies(2, 0.5, 45, 10**6)
     (True, False)
     """
-    return _applies(originals, gap, arm_rounds, horizon, spread, gap)
+    return fits(originals, gap, arm_rounds, horizon, spread, gap)
 
 
-def _applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
+def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
+    """Both conditions, for numbers that were checked: a search over m asks often."""
     if originals == 1 or math.isinf(gap):
         return True
-    return log_mistake(originals, gap, arm_rounds, spread) <= math.log(arm_rounds * weight / (originals * horizon))
+    return unchecked_log_mistake(originals, gap, arm_rounds, spread) <= math.log(
+        arm_rounds * weight / (originals * horizon)
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from cloneproof.bounds._domain import checked, count
+
 LN_2 = 0.6931471805599453  # the double nearest to ln 2
 
 
@@ -13,9 +15,12 @@ def doubling_epoch(round_: int) -> int:
     >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
     [1, 1, 2, 2, 3, 3, 4]
     """
+    if type(round_) is not int or round_ < 1:  # sessions ask in every round: the usual case is quick
+        round_ = count(round_, "a round")
     return max(1, (round_ - 1).bit_length())
 
 
+@checked
 def doubling_length(epoch: int) -> int:
     """The rounds of an epoch that is not cut short.
 
@@ -25,6 +30,7 @@ def doubling_length(epoch: int) -> int:
     return 2 if epoch == 1 else 2 ** (epoch - 1)
 
 
+@checked
 def doubling_ends(horizon: int) -> list[int]:
     """The last round of each epoch up to the horizon, which cuts the last one short.
 
@@ -34,6 +40,7 @@ def doubling_ends(horizon: int) -> list[int]:
     return [min(horizon, 2**number) for number in range(1, doubling_epoch(horizon) + 1)]
 
 
+@checked
 def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
     """The m of an epoch in prior-independent ETC, floor(ln(2^i)^power); at least 1, where the paper's formula has 0."""
     return max(1, math.floor(math.pow(epoch * LN_2, power)))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.bounds.applicability import holdout_applies
+from cloneproof.bounds._domain import checked
+from cloneproof.bounds.applicability import fits, holdout_applies
 from cloneproof.bounds.tails import mistake
 
 
+@checked
 def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
     """The gap from which on the hold-out theorem applies to this m: no copy pays if all gaps are at least this.
 
@@ -20,14 +22,15 @@ def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0
     if originals == 1:
         return 0.0
     low, high = 0.0, 1.0
-    if not holdout_applies(originals, high, arm_rounds, horizon, spread):
+    if not fits(originals, high, arm_rounds, horizon, spread, high):
         return math.inf
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if holdout_applies(originals, middle, arm_rounds, horizon, spread) else (middle, high)
+        low, high = (low, middle) if fits(originals, middle, arm_rounds, horizon, spread, middle) else (middle, high)
     return high
 
 
+@checked
 def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
     """The most that copies can gain under the hold-out mechanism, at share 1, whatever the others do.
 

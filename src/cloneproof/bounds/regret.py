@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof.bounds._domain import checked
 from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends
 from cloneproof.bounds.tails import mistake, overtaken
 
 
+@checked
 def etc_regret(gaps: Sequence[float], arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
     """ETC at any m: sum of delta_a (m + (T - lm) exp(-m delta_a^2)). Ours; constants proven.
 
@@ -25,6 +27,7 @@ def etc_regret(gaps: Sequence[float], arm_rounds: int, horizon: int, spread: flo
     return min(total, horizon * max(gaps))
 
 
+@checked
 def etc_regret_paper(gaps: Sequence[float], gap: float, horizon: int) -> float:
     """Theorem 3: sum over all l arms of 2 delta_a l ln(2T) / gap^2 + 1, at its m. Rewards in [0, 1]; constants proven.
 
@@ -35,6 +38,7 @@ def etc_regret_paper(gaps: Sequence[float], gap: float, horizon: int) -> float:
     return math.fsum(2 * own * len(gaps) * math.log(2 * horizon) / gap**2 + 1 for own in gaps)
 
 
+@checked
 def prior_independent_etc_regret(gaps: Sequence[float], horizon: int, power: float = 4.0) -> float:
     """Proposition 2 (Algorithm 4) for one agent: `etc_regret` of every epoch at its own m, added up.
 
@@ -47,12 +51,14 @@ def prior_independent_etc_regret(gaps: Sequence[float], horizon: int, power: flo
     return math.fsum(etc_regret(gaps, m, rounds) for rounds, m in plan)
 
 
+@checked
 def uniform_etc_regret_at_least(means: Sequence[Sequence[float]], horizon: int) -> float:
     """Section 5, why a uniform choice of agents is linear: T times the average distance of agents' best means."""
     bests = [max(own) for own in means]
     return horizon * (max(bests) - math.fsum(bests) / len(bests))
 
 
+@checked
 def uniform_etc_regret(means: Sequence[Sequence[float]], arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
     """Uniform x ETC: the linear part, and sum of delta_a (m + T/n exp(-m delta_a^2)) inside agents. Ours; proven.
 
@@ -67,6 +73,7 @@ def uniform_etc_regret(means: Sequence[Sequence[float]], arm_rounds: int, horizo
     return uniform_etc_regret_at_least(means, horizon) + inside
 
 
+@checked
 def h_etc_r_regret(
     agents: int,
     originals: int,
@@ -93,6 +100,7 @@ def h_etc_r_regret(
     return min(horizon, agents * agent_rounds + inside + (2 * eps + min(1.0, wrong)) * horizon)
 
 
+@checked
 def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon: int, gap: float) -> float:
     """Theorem 5's proof, last line with constants: nM + 2L^3 ln(2M)/gap^2 + L + T/M (4nL^3 ln(2M)/gap^3 + nL).
 
@@ -105,11 +113,13 @@ def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon
     return agents * agent_rounds + inside + horizon / agent_rounds * wrong
 
 
+@checked
 def h_etc_r_shape(agents: int, originals: int, horizon: int, gap: float) -> float:
     """Theorem 5 as stated: n L^3 sqrt(T ln T) / gap^3. Shape only, the constant is not given."""
     return agents * originals**3 * math.sqrt(horizon * math.log(horizon)) / gap**3
 
 
+@checked
 def ucb1_regret(gaps: Sequence[float], horizon: int) -> float:
     """UCB1 with bonus 2 ln t: sum over worse arms of 8 ln T / delta_a + (1 + pi^2/3) delta_a. Constants proven.
 

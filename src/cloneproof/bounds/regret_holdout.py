@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 
+from cloneproof.bounds._domain import checked
 from cloneproof.bounds.epochs import doubling_ends, doubling_length
 from cloneproof.bounds.rounds import holdout_rounds, holdout_trial
 from cloneproof.bounds.tails import mistake, overtaken
 
 
+@checked
 def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, spread: float = 0.5) -> float:
     """w: how much worse, in expectation, the winner's best mean is, given that the best agent committed rightly.
 
@@ -46,6 +48,7 @@ def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, 
     return min(found)
 
 
+@checked
 def holdout_regret(
     agents: int,
     originals: int,
@@ -74,6 +77,7 @@ def holdout_regret(
     return min(float(horizon), bound + award * wrong_agent(agents, score_rounds, agent_gap, spread))
 
 
+@checked
 def holdout_regret_simple(
     agents: int, originals: int, arm_rounds: int, score_rounds: int, max_arms: int | None = None
 ) -> float:
@@ -89,6 +93,7 @@ def holdout_regret_simple(
     return float(agents * trial + originals * arm_rounds + 2)
 
 
+@checked
 def holdout_epochs_regret(
     agents: int,
     originals: int,

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cloneproof.bounds.applicability import holdout_applies, trp_applies
+from cloneproof.bounds._domain import checked
+from cloneproof.bounds.applicability import fits
 from cloneproof.errors import MechanismError
 
 MOST_ROUNDS = 10**15
 
 
+@checked
 def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) -> int:
     """M = (factor / gap^2) l ln(2T), Theorems 3 and 4 (the proof of Theorem 4 takes four times the factor).
 
@@ -24,6 +26,7 @@ def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) ->
     return max(1, math.ceil(factor / gap**2 * originals * math.log(2 * horizon)))
 
 
+@checked
 def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
     """M = max(mL, sqrt(T ln T)), Theorem 5.
 
@@ -33,24 +36,27 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
     return max(arm_rounds * originals, math.ceil(math.sqrt(horizon * math.log(horizon))))
 
 
+@checked
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
     """The smallest m to which fact 4 applies, about 1 / (2l) of what Theorem 3 asks for.
 
     >>> trp_arm_rounds(2, 0.5, 10**6), etc_rounds(2, 0.5, 10**6)
     (43, 233)
     """
-    return smallest(lambda m: trp_applies(originals, gap, m, horizon, spread))
+    return smallest(lambda m: fits(originals, gap, m, horizon, spread, 1.0))
 
 
+@checked
 def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
     """The smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), the hold-out theorem's condition.
 
     >>> holdout_arm_rounds(originals=2, gap=0.5, horizon=10**6)
     46
     """
-    return smallest(lambda m: holdout_applies(originals, gap, m, horizon, spread))
+    return smallest(lambda m: fits(originals, gap, m, horizon, spread, gap))
 
 
+@checked
 def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
     """An m for a platform that knows no gap: (ln T)^3.
 
@@ -63,6 +69,7 @@ def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
     return max(1, math.ceil(math.pow(math.log(horizon), power)))
 
 
+@checked
 def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spread: float = 0.5) -> int:
     """W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) where the agents' gap is unknown.
 
@@ -74,6 +81,7 @@ def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spr
     return max(1, math.ceil(4 * spread**2 * math.log(agents * horizon) / agent_gap**2))
 
 
+@checked
 def holdout_rounds(
     agents: int, originals: int, gap: float | None, agent_gap: float | None, horizon: int, spread: float = 0.5
 ) -> tuple[int, int]:
@@ -89,11 +97,13 @@ def holdout_rounds(
     return arm_rounds, holdout_score_rounds(agents, agent_gap, horizon, spread)
 
 
+@checked
 def holdout_trial(arm_rounds: int, score_rounds: int, max_arms: int) -> int:
     """M = K m + W: every agent's rounds before the award."""
     return max_arms * arm_rounds + score_rounds
 
 
+@checked
 def holdout_award_horizon(
     agents: int,
     originals: int,
@@ -120,6 +130,7 @@ def holdout_award_horizon(
     return first_horizon_with_award(trials)
 
 
+@checked
 def smallest(holds: Callable[[int], bool]) -> int:
     """The smallest whole number from 1 with a property that, once true, stays true."""
     high = 1
@@ -132,6 +143,7 @@ def smallest(holds: Callable[[int], bool]) -> int:
     return high
 
 
+@checked
 def first_horizon_with_award(trial: Callable[[int], int]) -> int:
     """The horizon from which on T >= trial(T) always holds, for a trial length that grows slower than T, with it.
 

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
 
 
+@checked
 def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
     """P(the average of an arm >= that of an arm better by `gap`), after so many rounds each: exp(-m gap^2 / (4 sd^2)).
 
@@ -26,13 +28,20 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
     return math.exp(-rounds * gap**2 / (4 * spread**2))
 
 
+@checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
     """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean."""
+    return unchecked_log_mistake(originals, gap, arm_rounds, spread)
+
+
+def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
+    """`log_mistake` for numbers that were checked: a search over m asks often."""
     if originals == 1 or math.isinf(gap):
         return -math.inf
     return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
 
 
+@checked
 def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
     """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)): an honest ETC over L arms commits to one that is not best.
 
@@ -41,11 +50,13 @@ def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) ->
     return min(1.0, (originals - 1) * overtaken(gap, arm_rounds, spread))
 
 
+@checked
 def mistake_paper(gap: float, arm_rounds: int) -> float:
     """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper."""
     return 2 * math.exp(-arm_rounds * gap**2 / 2)
 
 
+@checked
 def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """The paper's psi_i(M, y, v): m Bernoulli rewards of each arm and M - lm of the best one average at least y.
 
@@ -66,6 +77,7 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
     return min(1.0, math.fsum(law[first:]))
 
 
+@checked
 def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_lower`: P(honest score >= y) >= psi (1 - 2 sum exp(-delta_a^2 m / 2)), Bernoulli rewards.
 
@@ -79,6 +91,7 @@ def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int,
     return psi(means, arm_rounds, agent_rounds, threshold) * max(0.0, 1 - wrong)
 
 
+@checked
 def tail_upper_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_upper`: P(score with any copies >= y) <= psi. **False**, and with it Theorem 4.
 
