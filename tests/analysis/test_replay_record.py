@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.replay_record import record, replayed
+from cloneproof.analysis.replay_record import replay, replay_record
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
@@ -22,7 +22,7 @@ def audit():
 
 @pytest.fixture(scope="module")
 def data(audit):
-    return json.loads(json.dumps(record(audit)))
+    return json.loads(json.dumps(replay_record(audit)))
 
 
 def changed(data, *path, to):
@@ -46,7 +46,7 @@ def test_a_record_is_replayed_and_never_accepted(audit, tmp_path):
 
 
 def test_every_claim_of_a_record_is_checked(data):
-    assert replayed(data).replayed
+    assert replay(data).replayed
     first = data["deviations"][0]
     worst = [data["worst"][key] for key in ("agent", "copies", "horizon")]
     place = [[one[key] for key in ("agent", "copies", "horizon")] for one in data["deviations"]].index(worst)
@@ -80,7 +80,7 @@ def test_every_claim_of_a_record_is_checked(data):
         changed(data, "deviations", 0, "pairs", to=10**14),
         changed(data, "deviations", 0, "horizon", to=10**14),
     ):
-        found = replayed(tampered)
+        found = replay(tampered)
         assert (found.replayed, found.outcome) == (False, "not reproduced")
         assert found.statement
         assert found.seconds < 60
@@ -96,14 +96,32 @@ def test_an_undecided_record_claims_nothing(tmp_path):
 
 
 def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_path):
-    exact = cp.audit(replace(MARKET, rewards="deterministic"), cp.mechanism("etc", arm_rounds=1), max_copies=2)
+    two_phases = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=1)
+    exact = cp.audit(replace(MARKET, horizon=200), two_phases, max_copies=2, opponents="any")
     with pytest.raises(cp.errors.CertificateError, match="write_certificate"):
         cp.results.write_replay(exact, tmp_path / "r.json")
+    cp.write_certificate(exact, tmp_path / "c.json")  # the advice works
+    (tmp_path / "c.json").unlink()
     with pytest.raises(cp.errors.CertificateError, match="write_replay"):
         cp.write_certificate(audit, tmp_path / "r.json")
     with pytest.raises(cp.errors.CertificateError, match="folder"):
         cp.results.write_replay(audit, tmp_path / "nowhere" / "r.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_message_sends_to_the_other_where_there_is_nothing(tmp_path):
+    """An attack by the state tree is computed in floats: no samples to replay, and no enclosure to certify."""
+    market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=7)
+    floats = cp.audit(market, cp.mechanism("ucb1"), max_copies=2)
+    assert (floats.verdict, floats.worst.gain.kind) == ("exploitable", "estimated")
+    competing = cp.audit(MARKET, cp.mechanism("etc", arm_rounds=24), max_copies=2)
+    assert competing.samples == ()
+    for audit in (floats, competing):
+        for write, other in ((cp.write_certificate, "write_replay"), (cp.results.write_replay, "write_certificate")):
+            with pytest.raises(cp.errors.CertificateError) as refused:
+                write(audit, tmp_path / "file.json")
+            assert other not in str(refused.value)
+            assert "opponents='any'" not in str(refused.value)  # which would be refused here
 
 
 def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):

@@ -8,7 +8,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import bounds
-from cloneproof.analysis.audit.proof import theorems as arguments
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.mechanisms import HoldOutEpochs
 from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
@@ -211,7 +212,8 @@ def test_epochs_for_a_gap_that_is_too_large_are_caught():
         - cp.evaluate(case, made, arithmetic="ball").payoff["a0"]
     )
     assert gain.low > 0
-    assert all(arguments.theorem(case, made, agent) is None for agent in case.agents)  # nor is a theorem claimed for it
+    # nor is a theorem claimed for it
+    assert all(theorem(audit_case(case, made, agent.name)) is None for agent in case.agents)
 
 
 def test_the_audit_covers_every_number_of_copies_in_epochs():

@@ -29,6 +29,9 @@ class Estimate(Displayed):
         resolutions of a quadrature or from a count of roundings.
     method : str
         How the number was obtained, in words.
+    heuristic : bool
+        Whether an estimated error follows from no count and no theorem, such as that of a quadrature: it is likely to
+        be large enough, and no verdict rests on it. What is computed from such an estimate is heuristic too.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Estimate(Displayed):
     error: float
     kind: ErrorKind
     method: str
+    heuristic: bool = field(default=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -57,7 +61,8 @@ class Estimate(Displayed):
         kind = max(self.kind, other.kind, key=order.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
-        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method)
+        heuristic = self.heuristic or other.heuristic
+        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
     def to_dict(self) -> dict[str, Any]:
         """The estimate as data for JSON, which has no infinity: an error without a bound is None.
@@ -65,7 +70,7 @@ class Estimate(Displayed):
         Returns
         -------
         dict
-            value, error, kind and method.
+            value, error, kind and method; heuristic where it is.
 
         Examples
         --------
@@ -73,13 +78,14 @@ class Estimate(Displayed):
         {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
         """
         error = self.error if math.isfinite(self.error) else None
-        return {"value": self.value, "error": error, "kind": self.kind, "method": self.method}
+        data = {"value": self.value, "error": error, "kind": self.kind, "method": self.method}
+        return data | ({"heuristic": True} if self.heuristic else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Estimate:
         """The inverse of `to_dict`."""
         error = math.inf if data["error"] is None else data["error"]
-        return cls(data["value"], error, data["kind"], data["method"])
+        return cls(data["value"], error, data["kind"], data["method"], data.get("heuristic", False))
 
 
 def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
@@ -94,7 +100,8 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     error = math.fsum(abs(weight) * part.error for weight, part in parts) + 8 * size * 2.0**-53
     order: list[ErrorKind] = ["proven", "confidence", "estimated"]
     kind = max((part.kind for _, part in parts), key=order.index)
-    return Estimate(value, error, kind, "; ".join(dict.fromkeys(part.method for _, part in parts)))
+    method = "; ".join(dict.fromkeys(part.method for _, part in parts))
+    return Estimate(value, error, kind, method, any(part.heuristic for _, part in parts))
 
 
 @dataclass(frozen=True)

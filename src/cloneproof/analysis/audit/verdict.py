@@ -10,13 +10,14 @@ from cloneproof._display import Displayed
 from cloneproof._tables import Tabular
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Witness(Displayed):
     """A deviation and what it is worth: everything needed to play it again.
 
@@ -40,7 +41,14 @@ class Witness(Displayed):
     copied: Estimate
     gain: Estimate
     market: Market
-    all_copies: dict[str, tuple[int, ...]]
+    all_copies: FullCopies
+
+    def __repr__(self) -> str:
+        relative = f"{self.relative_gain:+.2%}" if self.honest.value > 0 else "of nothing"
+        return (
+            f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}, gain={self.gain.value:.6g} "
+            f"± {self.gain.error:.2g} ({relative}, {self.gain.kind}))"
+        )
 
     @property
     def horizon(self) -> int:
@@ -88,7 +96,7 @@ class SampledDeviation:
     progress: RunTotals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit(Displayed, Tabular):
     """The answer to "can it be gamed?", with its scope: the result of `cp.audit`.
 
@@ -140,6 +148,10 @@ class Audit(Displayed, Tabular):
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
+        return f"Audit({head},\n      worst={self.worst!r})"
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`.

@@ -54,12 +54,12 @@ def rp_regrets(
         market, copies = Market([agent], horizon=max(horizons), rewards=rewards), {AGENT: permuted.copies}
         if arithmetic == "ball":
             for horizon in horizons:
-                one = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
-                parts[horizon].append((float(weight), one.regret))
+                evaluation = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
+                parts[horizon].append((float(weight), evaluation.regret))
         else:
-            for horizon, one in evaluate_horizons(market, mechanism, horizons, copies).items():
-                parts[horizon].append((float(weight), one.regret))
-    return {horizon: weighted_sum(own) for horizon, own in parts.items()}
+            for horizon, evaluation in evaluate_horizons(market, mechanism, horizons, copies).items():
+                parts[horizon].append((float(weight), evaluation.regret))
+    return {horizon: weighted_sum(regrets) for horizon, regrets in parts.items()}
 
 
 def sorted_copies(originals: int, max_copies: int) -> Iterator[tuple[int, ...]]:

@@ -62,23 +62,23 @@ def check_trp(
     `tolerance` a round. The definition asks for all copies and all means: "holds" is a statement about the search only.
 
     >>> from cloneproof.mechanisms import mechanism
-    >>> found = check_trp(mechanism("ucb1"), [0, 1], originals=2, horizon=7, max_copies=2)
-    >>> found.verdict, found.copies, found.margin.value
+    >>> trp = check_trp(mechanism("ucb1"), [0, 1], originals=2, horizon=7, max_copies=2)
+    >>> trp.verdict, trp.copies, trp.margin.value
     ('violated', (2, 1), -0.5)
     """
     values, asked = _checked(support, originals, horizon, max_copies, horizons)
-    found = list(_margins(mechanism, values, originals, max_copies, asked, rewards))
+    margins = list(_margins(mechanism, values, originals, max_copies, asked, rewards))
     scope = _scope(mechanism, values, originals, max_copies, asked, tolerance)
-    if not found:
+    if not margins:
         nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
         honest = Instance((values[0],) * originals, (1,) * originals)
         return Trp("holds within the search", nothing, honest, horizon, nothing, nothing, scope)
-    negative = [entry for entry in found if entry[0].high < 0]
+    negative = [entry for entry in margins if entry[0].high < 0]
     if negative:
         worst = min(negative, key=lambda entry: entry[0].value)
-        return Trp("violated", *_proven(mechanism, worst, rewards), scope)
-    worst = min(found, key=lambda entry: entry[0].low)
-    holds = all(entry[0].low >= -tolerance * entry[2] for entry in found)
+        return Trp("violated", *_enclose(mechanism, worst, rewards), scope)
+    worst = min(margins, key=lambda entry: entry[0].low)
+    holds = all(entry[0].low >= -tolerance * entry[2] for entry in margins)
     return Trp("holds within the search" if holds else "undecided", *worst, scope)
 
 
@@ -104,14 +104,14 @@ def _margins(
                 yield copied[horizon] - honest[horizon], instance, horizon, honest[horizon], copied[horizon]
 
 
-def _proven(mechanism: Mechanism, found: Margin, rewards: str | RewardFamily) -> Margin:
+def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
     """The same violation as an enclosure, where the closed form applies and confirms it; else as it was found."""
-    _, instance, horizon, *_ = found
+    _, instance, horizon, *_ = margin
     try:
         honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")
         copied = rp_regret(mechanism, instance, horizon, rewards, "ball")
     except EngineError:
-        return found
+        return margin
     return copied - honest, instance, horizon, honest, copied
 
 

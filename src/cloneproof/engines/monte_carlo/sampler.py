@@ -9,19 +9,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
 from cloneproof.errors import EngineError
 from cloneproof.market.toml import market_to_toml
 
-ChunkOutcomes = Callable[[Job, int, int], Outcomes]
+J = TypeVar("J", bound=SamplingJob[Any])
+ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
 
 RUNS = 1000  # where nothing says when to stop
 PARTIAL: tuple[Reason, ...] = ("budget", "interrupted")
@@ -58,15 +60,15 @@ def compiled(job: Job, first: int, count: int) -> Outcomes:
 
 
 def sample(
-    job: Job,
+    job: J,
     runs: int | None = None,
     precision: float | None = None,
     confidence: float = 0.99,
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[Status], None] | None = None,
-    outcomes: ChunkOutcomes = compiled,
     *,
+    outcomes: ChunkOutcomes[J],
     executor: Callable[[int], Executor] = ThreadPoolExecutor,
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
@@ -104,13 +106,13 @@ def sample(
     return Sampled(evaluation, end, stopped)
 
 
-def _rows(outcomes: ChunkOutcomes, job: Job, first: int, count: int) -> FloatArray:
+def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
     """One row a run: every payoff, then the regret."""
-    found = outcomes(job, first, count)
-    return np.column_stack([found.payoff, found.regret])
+    played = outcomes(job, first, count)
+    return np.column_stack([played.payoff, played.regret])
 
 
-def identity(job: Job, *more: object) -> str:
+def identity(job: SamplingJob[Any], *more: object) -> str:
     """A short name of a job by what it consists of; somebody's own function leaves no trace in it."""
     to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
     mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__

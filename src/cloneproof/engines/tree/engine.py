@@ -17,12 +17,12 @@ from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
 from cloneproof.engines.tree.work_limit import lessons
 from cloneproof.errors import EngineError
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.holdout import running_epochs
 from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
 from cloneproof.mechanisms.rule import Rule
 
-FullCopies = dict[str, tuple[int, ...]]
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
 
