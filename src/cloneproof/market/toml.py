@@ -78,19 +78,17 @@ def save_market(market: Market, path: str | Path) -> None:
     ------
     MarketError
         Where the market is none, or has a reward family that a file cannot name.
-    MarketFileError
-        Where the file cannot be written.
+    FileError, MarketFileError
+        Where the path is none, or the file cannot be written.
 
     Examples
     --------
     See `load_market`.
     """
     text = market_to_toml(checked_market(market))
-    if not isinstance(path, str | PathLike):
-        raise MarketFileError(f"expected the path of a file to write, got {brief(path)}; give its name as text")
     try:
         write_whole(path, text)
-    except (OSError, ValueError) as problem:
+    except OSError as problem:
         raise MarketFileError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
 
 

@@ -45,7 +45,7 @@ def answer(task: Task, draft: Callable[[WhatIfView], None] | None = None) -> Wha
     if asked.belief is not None:
         market = _believed(asked.belief, horizon, spec)
         early = None if draft is None else (lambda found: draft(_view(found)))
-        return _view(audit(market, machine, "agent 1", draft=early, **limits))
+        return _view(audit(market, machine, agent="agent 1", draft=early, **limits))
     limits |= {"odds": asked.copy_odds, "atoms": _ATOMS, "agent": asked.agent}
     seen = [ArmRewards(*arm) for arm in task.arms]
     early_past = None if draft is None else (lambda past: draft(_past_view(past, asked.agent)))
