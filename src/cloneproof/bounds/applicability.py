@@ -18,6 +18,31 @@ def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, sprea
     One agent (or a number of rounds that does not depend on what it registers), exchangeable means of smallest gap
     `gap`, a committing ETC. Sufficient for every horizon up to T, and not beyond.
 
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    gap : float
+        The smallest distance of two different means of an agent; infinite where all are equal.
+    arm_rounds : int
+        The rounds m for each arm.
+    horizon : int
+        The number T of rounds.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    bool
+        Whether the condition holds.
+
+    References
+    ----------
+    docs/reading.md, what we found on Theorem 3.
+
+    Examples
+    --------
     >>> trp_applies(2, 0.5, 20, 1480), trp_applies(2, 0.5, 20, 1490)
     (True, False)
     """
@@ -31,6 +56,31 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
     At most L <= K originals with exchangeable means in [0, 1] of smallest gap at least `gap`; rewards stochastically
     ordered by their means. If it holds for T it holds for every shorter horizon, and for every larger gap.
 
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    gap : float
+        The smallest distance of two different means of an agent; infinite where all are equal.
+    arm_rounds : int
+        The rounds m for each arm.
+    horizon : int
+        The number T of rounds.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    bool
+        Whether the condition holds.
+
+    References
+    ----------
+    The hold-out theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
     >>> holdout_applies(2, 0.5, 46, 10**6), holdout_applies(2, 0.5, 45, 10**6)
     (True, False)
     """

@@ -16,6 +16,29 @@ def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0
     The condition's left side falls with the gap and its right side grows, so a bisection finds the only crossing; the
     upper end is returned, so that the condition does hold there. Infinite if not even a gap of 1 is covered.
 
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    arm_rounds : int
+        The rounds m for each arm.
+    horizon : int
+        The number T of rounds.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    float
+        The gap.
+
+    References
+    ----------
+    The hold-out theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
     >>> round(covered_gap(2, 46, 10**6), 3)
     0.497
     """
@@ -37,6 +60,29 @@ def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spre
     0 where `holdout_applies`. Otherwise 2 eps T: without the condition, step 1 of the proof still says that copies save
     at most H eps in H rounds inside the agent, and step 2 that they raise its chance to win by at most eps of the best
     arm's; the award then gains at most 2 eps N and the trial eps M. (docs/textbook/hold-out.md, section 7.)
+
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    gap : float
+        The smallest distance of two different means of an agent; infinite where all are equal.
+    arm_rounds : int
+        The rounds m for each arm.
+    horizon : int
+        The number T of rounds.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    float
+        The bound, in the unit of rewards.
+
+    References
+    ----------
+    docs/textbook/hold-out.md, section 7.
     """
     if holdout_applies(originals, gap, arm_rounds, horizon, spread):
         return 0.0

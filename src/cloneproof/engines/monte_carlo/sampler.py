@@ -172,7 +172,7 @@ def check_sampling(
         number = whole(value)
         if value is not None and (number is None or not 1 <= number <= most):
             raise EngineError(
-                f"expected {name} to be a whole number from 1 to {most}, got {brief(value)}; use e.g. {example}"
+                f"expected {name} to be a whole number from 1 to {most:,}, got {brief(value)}; use e.g. {example}"
             )
     for name, value in (("precision", precision), ("budget_seconds", budget_seconds)):
         size = real(value)
