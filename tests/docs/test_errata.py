@@ -74,7 +74,7 @@ def test_a_lone_arm_has_noise_and_no_regret():
 
 
 def test_prior_independent_etc_exploits_before_its_exploration_is_enough():
-    m = [bounds.doubling_arm_rounds(epoch) for epoch in range(64)]
+    m = {epoch: bounds.doubling_arm_rounds(epoch) for epoch in range(1, 64)}
     first = next(epoch for epoch in range(2, 64) if 2 * m[epoch] < 2 ** (epoch - 1))
     assert 2**first == 65_536
     assert math.sqrt(4 * math.log(2 * 2**first) / m[first]) == pytest.approx(0.056, abs=0.0005)
@@ -124,7 +124,7 @@ def test_permutation_invariance_is_not_necessary():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete(HALVES, [0.5, 0.5])) for name in ("ana", "bo")], horizon=300)
     made = cp.mechanism("holdout-h-etc", market=market, agent_order="index")
     assert not made.permutation_invariant  # and that what declares it is so: test_going_by_index_is_not_invariant..
-    assert cp.audit(market, made, "ana", opponents="any").verdict == "clone-proof"
+    assert cp.audit(market, made, agent="ana", opponents="any").verdict == "clone-proof"
 
 
 def test_theorem_3_bounds_the_regret_at_its_m_only():

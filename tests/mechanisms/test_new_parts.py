@@ -191,9 +191,7 @@ def test_audits_of_the_other_scores():
 
 def test_the_tree_says_which_score_it_cannot_take():
     market = cp.Market(MARKET.agents, 10, rewards="deterministic")
-    with pytest.raises(
-        EngineError, match="fresh ones of one arm, where rewards are sure, got 'first-rewards'"
-    ):
+    with pytest.raises(EngineError, match="fresh ones of one arm, where rewards are sure, got 'first-rewards'"):
         cp.evaluate(market, SCORES["first"], engine="tree")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
+from cloneproof._checks import whole
 from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.exact_evaluations import exact_evaluations
 from cloneproof.engines.black_box.box_job import BlackBoxJob
@@ -18,7 +19,7 @@ from cloneproof.engines.monte_carlo.sampler import check_sampling, compiled, sam
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
@@ -44,26 +45,64 @@ def evaluate(
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
-    `auto` takes the closed form where there is one, else the state tree, else Monte Carlo; its notes say why an exact
-    engine was passed over. `arithmetic="ball"` (closed form) returns a rigorous enclosure: kind "proven". A `BlackBox`
-    in the mechanism's place is sampled.
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    mechanism : Mechanism or BlackBox
+        The platform's algorithm; a black box is sampled.
+    copies : mapping of str to sequence of int, optional
+        How often an agent registers each of its originals; who is left out is honest.
+    engine : {"auto", "closed-form", "tree", "monte-carlo"}, default "auto"
+        "auto" takes the closed form where there is one, else the state tree, else Monte Carlo; the notes say why an
+        exact engine was passed over.
+    arithmetic : {"float", "ball"}, default "float"
+        "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
+    runs : int, optional
+        Monte Carlo: the most runs; 1000 where nothing else says when to stop.
+    seed : int, default 0
+        Monte Carlo: one seed, the same bits.
+    precision : float, optional
+        Monte Carlo: stop when every half-width is at most this, absolutely, in the unit of payoffs.
+    confidence : float, default 0.99
+        Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
+    budget_seconds : float, optional
+        Monte Carlo: stop after this time.
+    threads : int, optional
+        Monte Carlo: how many threads; the bits do not depend on them.
+    progress : callable, optional
+        Monte Carlo: called with the status of the sampling.
 
-    Monte Carlo stops after `runs`, when every half-width is at most `precision` (absolute, in the unit of payoffs), or
-    when the budget is spent; after 1000 runs if none is given. Its intervals hold at `confidence`, each by itself,
-    wherever it stopped. Ctrl-C returns what there is, marked `partial`. The bits do not depend on `threads`.
+    Returns
+    -------
+    Evaluation
+        With `payoff` by agent and `regret`. Ctrl-C returns what there is, marked `partial`.
 
-    >>> from cloneproof import Agent, Discrete, Market, Point, mechanism
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense, or where the engine that was asked for cannot do it; the message names one
+        that can.
+
+    References
+    ----------
+    The paper, section 2: ex-ante payoffs, and regret against the best original.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, Point, evaluate, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))],
     ...                 horizon=4000, rewards="deterministic")
     >>> theirs = mechanism("h-etc-r", agent_rounds=72, arm_rounds=36)
     >>> [evaluate(market, theirs, {"ana": copies}).payoff["ana"].value for copies in ((1, 1), (2, 1))]
     [1000.0, 1955.0]
     """
-    full = full_copies(market.agents, copies)
-    checked_seed(seed)
+    full = full_copies(checked_market(market).agents, copies)
+    seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    runs, threads = whole(runs), whole(threads)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
@@ -96,18 +135,41 @@ def evaluate_horizons(
     copies: Copies | None = None,
     engine: EngineName = "auto",
 ) -> dict[int, Evaluation]:
-    """The same at many horizons; the tree takes all those with the same mechanism in one pass.
+    """`evaluate` at many horizons; the tree takes all those with the same mechanism in one pass.
 
-    A mechanism that derives its parameters from the horizon is given as a function of the market:
-    `lambda market: cp.mechanism("h-etc-r", market=market)`. Exact engines only.
+    Parameters
+    ----------
+    market : Market
+        The problem; its own horizon does not matter.
+    mechanism : Mechanism or callable
+        The mechanism, or a function of the market that makes one, where parameters follow from the horizon:
+        `lambda market: cp.mechanism("h-etc-r", market=market)`.
+    horizons : sequence of int
+        Such as `range(1, 2001)`.
+    copies : mapping of str to sequence of int, optional
+        How often an agent registers each of its originals.
+    engine : {"auto", "closed-form", "tree"}, default "auto"
+        Exact engines only.
 
+    Returns
+    -------
+    dict of int to Evaluation
+        One for each horizon.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense or no exact engine can do it.
+
+    Examples
+    --------
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=1)
-    >>> evaluations = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
-    >>> [evaluation.payoff["ana"].value for evaluation in evaluations.values()]
+    >>> found = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
+    >>> [evaluation.payoff["ana"].value for evaluation in found.values()]
     [3.0, 3.75, 4.5, 5.0]
     """
-    full = full_copies(market.agents, copies)
+    full = full_copies(checked_market(market).agents, copies)
     _check(engine, "float")
     if engine == "monte-carlo":
         raise EngineError(

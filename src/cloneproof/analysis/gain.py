@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cloneproof._checks import whole
 from cloneproof._display import Displayed
 from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
@@ -15,9 +16,9 @@ from cloneproof.engines.monte_carlo.driver import Reason, Status
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
-from cloneproof.errors import MarketError, did_you_mean
+from cloneproof.errors import EngineError, MarketError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 
@@ -126,20 +127,67 @@ def gain(
     outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
 ) -> Gain:
-    """What `agent` gains by registering these copies (its own, or a mapping in which the others' are fixed as well).
+    """What an agent gains by registering these copies, sampled in pairs of runs.
 
-    Both worlds are run on the same means, tapes and ties, run by run. With `stratify` a market of at most 256
-    realisations of its discrete priors is sampled in passes over all of them. It stops as soon as the sign is decided
-    (unless told not to), when the gain's half-width is at most `precision` (absolute, in the unit of payoffs), after
-    `runs` pairs, or when the budget is spent; after 1000 pairs if none of these is given.
+    Both worlds, honest and copied, are run on the same means, tapes and ties, run by run, so that only what the copies
+    change adds noise.
 
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    mechanism : Mechanism or BlackBox
+        The platform's algorithm.
+    agent : str
+        Who deviates.
+    copies : sequence of int, or mapping of str to sequence of int
+        The agent's copies; or a mapping in which the copies of others are fixed as well.
+    runs : int, optional
+        The most pairs of runs; 1000 where nothing else says when to stop.
+    precision : float, optional
+        Stop when the gain's half-width is at most this, absolutely, in the unit of payoffs.
+    confidence : float, default 0.99
+        The probability with which each interval holds, whenever the sampling stopped.
+    seed : int, default 0
+        One seed, the same bits.
+    stratify : bool, default True
+        Sample a market of at most 256 realisations of its discrete priors in passes over all of them.
+    stop_when_decided : bool, default True
+        Stop as soon as the sign of the gain is decided.
+    budget_seconds : float, optional
+        Stop after this time.
+    threads : int, optional
+        How many threads; the bits do not depend on them.
+    progress : callable, optional
+        Called with the status of the sampling.
+    resume : RunTotals, optional
+        `Gain.progress` of an earlier call with the same question, to go on from there.
+    outcomes, chunk : optional
+        Where the runs come from and how many at a time: for stores that have them already.
+
+    Returns
+    -------
+    Gain
+        With `estimate`, and `decided`: "pays", "does not pay" or "undecided".
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, gain, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
     >>> found.decided, found.runs < 1000
     ('pays', True)
     """
-    check_sampling(runs, precision, confidence, budget_seconds, threads)
+    checked_market(market)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    runs, threads = whole(runs), whole(threads)
+    if resume is not None and not isinstance(resume, RunTotals):
+        raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
     check_mechanism_or_box(mechanism)
     known = [each.name for each in market.agents]
     if agent not in known:

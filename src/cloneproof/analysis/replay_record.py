@@ -24,7 +24,7 @@ from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.gain import gain
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError, CloneproofError
+from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -35,7 +35,22 @@ PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
 
 
 def write_replay(audit: Audit, path: str | Path) -> None:
-    """Write the replay record of a sampled audit, whole or not at all."""
+    """Write the replay record of a sampled audit, whole or not at all.
+
+    Parameters
+    ----------
+    audit : Audit
+        One that sampled.
+    path : str or Path
+        The file to write; `cp.verify` draws its samples again.
+
+    Raises
+    ------
+    CertificateError
+        Where the audit did not sample, or the file cannot be written.
+    """
+    if not isinstance(audit, Audit):
+        raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
     text = json.dumps(replay_record(audit), indent=1, allow_nan=False) + "\n"
     try:
         write_whole(path, text)

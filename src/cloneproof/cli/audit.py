@@ -92,18 +92,18 @@ def audit(
         result = run_audit(
             market,
             lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon),
-            agent,
-            max_copies,
-            opponents,  # type: ignore[arg-type]
-            withhold,
-            tolerance,
-            horizons,
-            split,
-            copy_cost,
-            budget,
-            runs,
-            seed,
-            lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
+            agent=agent,
+            max_copies=max_copies,
+            opponents=opponents,  # type: ignore[arg-type]
+            withhold=withhold,
+            tolerance=tolerance,
+            horizons=horizons,
+            split=split,
+            copy_cost=copy_cost,
+            budget_seconds=budget,
+            runs=runs,
+            seed=seed,
+            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:
         print_json(result.to_dict())

@@ -75,7 +75,18 @@ class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
         return [dict(zip(self._columns, values, strict=True)) for values in zip(*self.values(), strict=True)]
 
     def where(self, **wanted: Any) -> SweepTable:  # noqa: ANN401
-        """The rows that have these values."""
+        """The rows that have these values.
+
+        Parameters
+        ----------
+        **wanted
+            A column and the value that it is to have.
+
+        Returns
+        -------
+        SweepTable
+            The same columns, fewer rows.
+        """
         for name in wanted:
             if name not in self._columns:
                 raise SweepError(

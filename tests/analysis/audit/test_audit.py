@@ -305,7 +305,7 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
 def test_a_draft_is_the_audit_before_the_proof():
     market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=300)
     drafts = []
-    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), "ana", draft=drafts.append)
+    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), agent="ana", draft=drafts.append)
     (draft,) = drafts
     assert (draft.verdict, draft.worst.agent, draft.worst.copies) == (found.verdict, "ana", found.worst.copies)
     assert (draft.worst.gain.kind, found.worst.gain.kind) == ("estimated", "proven")

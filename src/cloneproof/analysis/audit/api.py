@@ -25,6 +25,7 @@ from cloneproof.analysis.audit.search.refinement import refine
 from cloneproof.analysis.audit.search.results import SearchResult
 from cloneproof.analysis.audit.search.sampling import confirm_heuristics, sampled_results
 from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.online.opening import checked_seed
@@ -36,6 +37,7 @@ DRAFT = "the search is done; there was no time to enclose the best deviation in 
 def audit(
     market: Market,
     mechanism: MechanismOrFactory,
+    *,
     agent: str | None = None,
     max_copies: int = 4,
     opponents: OpponentsName = "market",
@@ -43,28 +45,67 @@ def audit(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     split: bool = False,
-    copy_cost: bool | None = None,
+    copy_cost: bool = False,
     budget_seconds: float | None = None,
     runs: int | None = None,
     seed: int = 0,
     progress: ProgressCallback | None = None,
     draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
-    """Try to game the mechanism; the verdict, the best deviation found, and the scope of both.
+    """Try to game a mechanism: the verdict, the best deviation found, and the scope of both.
 
-    agent           whose deviations; None: everybody's, one at a time
-    max_copies      every vector with up to so many of each original is tried, besides the ladders
-    opponents       "market": the others are honest and have their priors; "any": dominance over all opponents
-    tolerance       the gain, relative to the honest payoff, that counts as none
-    horizons        "1:500" or a list; a mechanism given as a function of the market is derived anew for each
-    withhold, split, copy_cost    deviations that are reported apart, and do not change the verdict
-    budget_seconds, runs, seed    limits of the search, a share for each agent; pairs of runs for a candidate and seed,
-                    where it samples
-    progress        called with (done, total, what)
-    draft           called with the audit as it stands after an exact search, before the best is enclosed in balls:
-                    for those who cannot wait for that
+    Parameters
+    ----------
+    market : Market
+        The platform's problem, with what agents know of their items.
+    mechanism : Mechanism or callable
+        The mechanism, or a function of the market that makes one: over several horizons it is called for each.
+    agent : str, optional
+        Whose deviations are tried; everybody's, one agent at a time, if left out.
+    max_copies : int, default 4
+        Every vector with up to so many copies of each original is tried, besides ladders of 2, 4, 8, .. copies.
+    opponents : {"market", "any"}, default "market"
+        "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
+        they register.
+    withhold : bool, default False
+        Also leave originals out; reported in `Audit.apart`, without a change of the verdict.
+    tolerance : float, default 0.0
+        The gain, relative to the honest payoff, that counts as none.
+    horizons : str or sequence of int, optional
+        "1:500" or a list, in place of the market's own horizon.
+    split : bool, default False
+        Also divide the originals among two accounts; reported apart.
+    copy_cost : bool, default False
+        Also find the fee per copy that would stop the best deviation; in the notes.
+    budget_seconds : float, optional
+        Stop searching after this time, which agents share; what is then open is `undecided`.
+    runs : int, optional
+        Pairs of runs for a candidate, where the audit samples.
+    seed : int, default 0
+        The seed, where the audit samples.
+    progress : callable, optional
+        Called with (done, total, what).
+    draft : callable, optional
+        Called with the audit as it stands after an exact search, before the best deviation is enclosed in ball
+        arithmetic: for those who cannot wait for that.
 
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    Returns
+    -------
+    Audit
+        Its `verdict` is "exploitable", "clone-proof" or "undecided"; `worst` is the deviation that it rests on.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense, or where no engine can evaluate any deviation.
+
+    References
+    ----------
+    The paper, section 3: a mechanism is replication-proof if honest registration is a dominant strategy.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, audit, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
     >>> a = audit(market, mechanism("ucb1"))
     >>> a.verdict, a.worst.copies, round(a.worst.gain.value, 9)
@@ -77,9 +118,9 @@ def audit(
         raise EngineError(
             f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
         )
-    checked_seed(seed)
-    if runs is not None and (whole(runs) is None or runs < 1):
-        raise EngineError(f"expected runs to be a whole number from 1, got {brief(runs)}; give e.g. 1000")
+    seed = checked_seed(seed)
+    check_sampling(runs=runs, progress=progress)
+    runs = whole(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
     if opponents == "any":
@@ -105,5 +146,5 @@ def audit(
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
         results = exact
-    apart, notes = other_deviations(results, cap, slack, withhold, split, bool(copy_cost), clock)
+    apart, notes = other_deviations(results, cap, slack, withhold, split, copy_cost, clock)
     return conclude(question, results, apart, notes, clock.seconds)

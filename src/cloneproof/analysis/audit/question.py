@@ -9,7 +9,7 @@ from itertools import islice
 from cloneproof._checks import real, whole
 from cloneproof.analysis.audit.cases import AgentCases, MechanismOrFactory, audit_cases, representatives
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief, did_you_mean
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 MOST_HORIZONS = 100_000
@@ -56,8 +56,7 @@ def checked_question(
     horizons: str | Sequence[int] | None,
 ) -> Question:
     """The question, or one clear sentence about what is wrong with it."""
-    if not isinstance(market, Market):
-        raise MarketError(f"expected a market to audit, got {brief(market)}; make one with cp.Market or cp.load_market")
+    checked_market(market)
     if not isinstance(mechanism, Mechanism) and not callable(mechanism):
         raise MechanismError(
             f"expected a mechanism or a function of the market, got {brief(mechanism)}; make one with cp.mechanism"

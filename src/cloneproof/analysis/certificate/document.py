@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401
     """Whatever JSON there is in a file."""
+    if not isinstance(path, str | PathLike):
+        raise CertificateError(f"expected the path of a certificate, got {brief(path)}; give its name as text")
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:

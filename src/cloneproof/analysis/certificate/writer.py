@@ -14,7 +14,7 @@ from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError, EngineError
+from cloneproof.errors import CertificateError, EngineError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -24,9 +24,27 @@ ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so tha
 def write_certificate(audit: Audit, path: str | Path) -> None:
     """Write the certificate of an exact verdict, whole or not at all; it has passed the checker by then.
 
-    Sampled verdicts have none: what can be replayed is a record of seeds and counts, and not a proof. Nor has
-    `undecided`, which claims nothing.
+    Sampled verdicts have none: what can be replayed is a record of seeds and counts (`cp.results.write_replay`), and
+    not a proof. Nor has `undecided`, which claims nothing.
+
+    Parameters
+    ----------
+    audit : Audit
+        Whose verdict; for "clone-proof" one against `opponents="any"`.
+    path : str or Path
+        The file to write.
+
+    Raises
+    ------
+    CertificateError
+        Where the audit has no verdict that can be certified, or the file cannot be written.
+
+    Examples
+    --------
+    See `verify`.
     """
+    if not isinstance(audit, Audit):
+        raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
     data = checked_certificate(audit)
     try:
         write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")

@@ -101,7 +101,7 @@ def audit_past(
         return _past_audit(tuple(arms), supported_audit(of_fitted, informative), tuple(pairs), originals, odds)
 
     early = None if draft is None else (lambda of_fitted: draft(past_audit(of_fitted)))
-    return past_audit(audit(market, mechanism, agent, most, draft=early, **search))
+    return past_audit(audit(market, mechanism, agent=agent, max_copies=most, draft=early, **search))
 
 
 def _past_audit(

@@ -42,9 +42,28 @@ class Conformance:
 
 
 def check_mechanism(mechanism: Mechanism) -> Conformance:
-    """Run every check; raise `ConformanceError` naming those that fail, return the results if none does.
+    """Run the conformance suite: what every mechanism must keep, ours or yours.
 
-    >>> from cloneproof.mechanisms import mechanism
+    Parameters
+    ----------
+    mechanism : Mechanism
+        It is run in small markets of the suite's own making.
+
+    Returns
+    -------
+    Conformance
+        The results of all checks, and their scope.
+
+    Raises
+    ------
+    ConformanceError
+        Where a check fails; the message names each and says what was seen.
+    MechanismError
+        Where it is no mechanism.
+
+    Examples
+    --------
+    >>> from cloneproof import check_mechanism, mechanism
     >>> len(check_mechanism(mechanism("uniform-etc", arm_rounds=2)).failed)
     0
     """

@@ -50,6 +50,22 @@ def check_permutation_invariance(mechanism: Mechanism) -> PermutationInvariance:
     The paper's PI allows ties to be broken by label; we ask for uniform ties, so that equal arms are equal in law. A
     mechanism that declares that it goes by the order of registration is tried all the same.
 
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+
+    Returns
+    -------
+    PermutationInvariance
+        With `verdict`, the problems found and the scope of the search.
+
+    References
+    ----------
+    The paper, section 4, permutation invariance (PI).
+
+    Examples
+    --------
     >>> from cloneproof.mechanisms import mechanism
     >>> checked = check_permutation_invariance(mechanism("etc", arm_rounds=2, order="index"))
     >>> checked.verdict, checked.declared

@@ -89,7 +89,7 @@ def _made(setting: Setting, market: Market, allowed: int = 2) -> Mechanism:
 
 
 def _audited(setting: Setting, own: Attack, allowed: int) -> Audit:
-    return audit(own.market, _made(setting, own.market, allowed), ANA, max_copies=3, opponents="any")
+    return audit(own.market, _made(setting, own.market, allowed), agent=ANA, max_copies=3, opponents="any")
 
 
 def _answer(found: Audit) -> bool | None:
@@ -130,7 +130,7 @@ def _needed(setting: Setting) -> tuple[int, list[tuple[int, Audit]]]:
     needed = holdout_arm_rounds(2, 0.5, market.horizon)
     for m in range(setting.pick(quick=30, full=needed), 0, -1):
         made = setting.mechanism(NAME, market=market, arm_rounds=m, max_arms=4)
-        found = audit(market, made, ANA, max_copies=2, opponents="any")
+        found = audit(market, made, agent=ANA, max_copies=2, opponents="any")
         if found.verdict == "exploitable":
             return needed, [(m, found)]
     return needed, []

@@ -123,7 +123,7 @@ def _certificate(setting: Setting, own: Attack) -> dict[str, Any] | None:
 
 
 def _audited(setting: Setting, own: Attack) -> bool | None:
-    found = audit(own.market, own.papers(setting), ANA, max_copies=3, opponents="any")
+    found = audit(own.market, own.papers(setting), agent=ANA, max_copies=3, opponents="any")
     return {"clone-proof": True, "exploitable": False, "undecided": None}[found.verdict]
 
 
