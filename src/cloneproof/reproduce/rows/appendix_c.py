@@ -157,4 +157,10 @@ ROW = Row(
     "stochastically dominated by F₂, then one can easily argue that F₂ is dominant strategy over F₁, so it reduces to "
     "the symmetric case with F₂.”",
     run,
+    summary={
+        "refuted as stated": (
+            "At long horizons registering both originals earns more than the better one alone, so the dominated type "
+            "is not left out."
+        )
+    },
 )

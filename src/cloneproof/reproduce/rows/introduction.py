@@ -157,4 +157,10 @@ ROW = Row(
     "has no effect”; the gain from replicating arm a “is equal to the gain from the average” of the instances "
     "(1, 1, 0) and (0, 0, 1) over (1, 0); the first has smaller regret, the second larger.",
     run,
+    summary={
+        "confirmed": (
+            "Under every mechanism of the catalogue a copy changes nothing where both arms are equal, and the gain is "
+            "the average over the two cases in which they differ."
+        )
+    },
 )

@@ -219,4 +219,10 @@ ROW = Row(
     "Proposition 2: for l = O(1) and Δ = Ω(1) “there is a prior-independent algorithm with polylogarithmic regret "
     "satisfying TRP and PI in the single-agent setting for sufficiently large T” (Algorithm 4).",
     run,
+    summary={
+        "confirmed with corrections": (
+            "For a constant gap no copies pay at large T and the regret is polylogarithmic; the proof's condition on "
+            "m and its argument for small T are wrong."
+        )
+    },
 )

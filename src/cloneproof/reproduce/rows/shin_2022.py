@@ -251,10 +251,16 @@ def _table(cells: dict[tuple[str, str], Estimate]) -> FindingsTable:
 
 
 ROW = Row(
-    12,
+    13,
     "Shin, Lee and Ok 2022",
     "Multi-armed bandit algorithm against strategic replication (AISTATS 2022), experiments: with fully informed "
     "agents UCB1 and S-UCB are gamed by copies, H-UCB and RH-UCB are not; where agents register bad items too, only "
     "RH-UCB keeps the regret low.",
     run,
+    summary={
+        "confirmed": (
+            "Copies pay under UCB1 and S-UCB, not under H-UCB and RH-UCB, and the published numbers come out again "
+            "(one of them with a larger sample)."
+        )
+    },
 )

@@ -167,4 +167,9 @@ ROW = Row(
     "Theorem 1 (thm:negative, thm:hucb_negative): “for any number of agents n ≥ 1, there exists a problem instance "
     "such that H-UCB is not replication-proof”; the proof's instance has k = s₁ + s₂ + 2.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "Copies pay for 1, 2, 3 and 5 agents; the round that the proof names does not show it, another one does."
+        )
+    },
 )

@@ -105,4 +105,10 @@ ROW = Row(
     "replication-proof in the single-agent setting”; the proof's horizon is T = s₁ + s₂ + 2; “the result easily "
     "carries over to arbitrary exploration parameters f(t, n)”.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "One copy pays at T = 7 with the bonus of the pseudocode; at the horizon of the proof it does not, and "
+            "some exploration bonuses cannot be gamed on this instance."
+        )
+    },
 )

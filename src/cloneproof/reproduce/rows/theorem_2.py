@@ -265,4 +265,10 @@ ROW = Row(
     "agents by their index is replication-proof without PI. Introduction: with one fully informed agent any "
     "algorithm is replication-proof.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "Theorem 2 holds in every market tried, and Proposition 1 for two originals; its proof fails for three, "
+            "and permutation invariance is not necessary."
+        )
+    },
 )

@@ -236,4 +236,10 @@ ROW = Row(
     "regret upper bound of Σ (2 δ_a l ln(2T)/Δ² + 1)”; its lemma (E n_a(T) ≤ m + 1) and its claim (the worse of two "
     "arms looks at least as good with probability at most 2 exp(-δ² m / 2)).",
     run,
+    summary={
+        "confirmed with corrections": (
+            "With the theorem's m no copies pay, and less exploration is enough; the regret bound does not hold for "
+            "every larger m."
+        )
+    },
 )

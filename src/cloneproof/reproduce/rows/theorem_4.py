@@ -226,4 +226,10 @@ ROW = Row(
     "Consider H-ETC-R with M ≥ mL and m = (2/Δ²) L ln(2T), and τ = Mn. Then, H-ETC-R is replication-proof”; its claims "
     "on the tails of scores; its footnote on a prior-independent version.",
     run,
+    summary={
+        "refuted as stated": (
+            "Copies pay when their exploration does not fit into the trial; with the assumption that it does, "
+            "m\u00a0|S_i|\u00a0≤\u00a0M, none pay."
+        )
+    },
 )

@@ -252,4 +252,10 @@ ROW = Row(
     "Theorem 5: with M = max(mL, √(T ln T)) and m = (2/Δ²) L ln(2T), “H-ETC-R has expected regret of "
     "O(n L³ √(T ln T) / Δ³)”.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "The regret grows like √(T ln T) and stays below the bound, provided that the gap also bounds the "
+            "distances between agents."
+        )
+    },
 )

@@ -229,4 +229,10 @@ ROW = Row(
     "arbitrary TRP and PI algorithms, then the resulting algorithm is replication-proof”, with u_i = Γ_i/n; and it "
     "“suffers linear regret”.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "With ETC inside it is clone-proof and its regret is linear; the payoff is not Γ(T)/n, so the algorithm "
+            "inside must be TRP at every horizon up to T."
+        )
+    },
 )
