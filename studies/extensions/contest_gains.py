@@ -19,7 +19,7 @@ from exact_contests import Contest, elimination_rounds, rounds_of_first
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
 from cloneproof.engines.closed_form.laws.arithmetic import FLOATS
-from cloneproof.engines.closed_form.laws.integer_law import judged_binomial
+from cloneproof.engines.closed_form.laws.integer_law import binomial_with_cdf
 from cloneproof.engines.closed_form.phases.commitment import EqualArms, commitment
 
 Copies = tuple[int, ...]
@@ -61,7 +61,7 @@ def commitments(values: tuple[float, ...], m: int, copies: Copies) -> tuple[Floa
     for order in orders:
         number = [sum(c for c, mean in zip(copies, order, strict=True) if mean == own) for own in means]
         groups = [EqualArms(((own, Fraction(1)),), 1, many) for own, many in zip(means, number, strict=True)]
-        chosen = commitment(groups, lambda mean: judged_binomial(m, mean, FLOATS), FLOATS)
+        chosen = commitment(groups, lambda mean: binomial_with_cdf(m, mean, FLOATS), FLOATS)
         chances += [float(row[0]) * many for row, many in zip(chosen.chances, number, strict=True)]
         explored += sum(c * mean for c, mean in zip(copies, order, strict=True)) / sum(copies)
     return chances / len(orders), explored / len(orders)

@@ -16,7 +16,7 @@ from flint import arb, ctx
 from cloneproof.engines.closed_form.expectation import prior_mean
 from cloneproof.engines.closed_form.laws.arithmetic import LOST, PRECISION, Number, ball
 from cloneproof.engines.closed_form.laws.binomial_law import binomial_term
-from cloneproof.engines.closed_form.laws.quadrature import discretised
+from cloneproof.engines.closed_form.laws.quadrature import discretise
 from cloneproof.engines.closed_form.phases.commitment import Atoms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, unfinished_trial
@@ -157,7 +157,7 @@ def two_phase_game(market: Market, mechanism: Mechanism, agent: str) -> TwoPhase
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     found = TwoPhaseGame(
         name=agent,
-        priors=tuple(discretised(prior, 0) for prior in own.priors),
+        priors=tuple(discretise(prior, 0) for prior in own.priors),
         agents=number,
         mechanism=running,
         deterministic=market.family.quantile is deterministic.quantile,
