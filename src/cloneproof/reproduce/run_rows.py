@@ -27,7 +27,7 @@ from cloneproof.reproduce.findings import Findings, from_dict
 from cloneproof.reproduce.parent_watch import end_with_parent
 from cloneproof.reproduce.reproduction_page import Section, page
 from cloneproof.reproduce.row import Scale, Setting, rows
-from cloneproof.reproduce.row_store import store, stored, versions
+from cloneproof.reproduce.row_store import load, store, versions
 
 RowCallback = Callable[[int, int, str], None]  # finished rows, all rows, the rows under way
 
@@ -46,11 +46,11 @@ def reproduce(
     """
     selected = _select(only)
     folder, setting = _folder(out), Setting(scale, seed)
-    left = [name for name in selected if stored(folder / "rows", name, setting) is None]
+    left = [name for name in selected if load(folder / "rows", name, setting) is None]
     tell = report or (lambda done, total, what: None)
     with _pool(processes) as pool:
         _run(left, setting, folder / "rows", pool, tell)
-        finished = {name: data for name in rows() if (data := stored(folder / "rows", name, setting)) is not None}
+        finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
         sections = [_section(name, from_dict(data["findings"])) for name, data in finished.items()]
         tell(len(rows()), len(rows()), "drawing")
         text = page(sections, scale, seed, versions(), (pool.map if pool else map))
