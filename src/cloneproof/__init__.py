@@ -1,6 +1,7 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice."""
 
 from cloneproof import adapters, bounds, errors
+from cloneproof._version import __version__ as __version__
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate import write_certificate
@@ -31,8 +32,6 @@ from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Rule, Sample, Se
 from cloneproof.mechanisms.online.session import session
 from cloneproof.sweeps.sweep import sweep
 from cloneproof.sweeps.table import SweepTable
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Agent", "Audit", "Beta", "BlackBox", "Discrete", "Doubling", "Empirical", "Estimate", "Evaluation", "Gain",
