@@ -11,9 +11,9 @@ from typing import Any
 from markupsafe import Markup
 
 from cloneproof.engines.estimate import Estimate
+from cloneproof.report import formatting
 from cloneproof.report.figures.drawing import draw_figure
-from cloneproof.report.pages import words
-from cloneproof.report.pages.rendering import rendered
+from cloneproof.report.pages.rendering import render
 from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTable, RowVerdict, TableCell
 
 ROLES: dict[CheckRole, str] = {
@@ -57,7 +57,7 @@ def page(
         "seed": seed,
         "versions": " · ".join(f"{name} {number}" for name, number in versions.items()),
     }
-    return rendered("reproduction_page.html", context)
+    return render("reproduction_page.html", context)
 
 
 def _tally(sections: Sequence[Section]) -> list[dict[str, Any]]:
@@ -142,14 +142,14 @@ def cell_words(value: TableCell) -> str:
     """
     if isinstance(value, Estimate):
         rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
-        return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
+        return formatting.number(value) if rounding else f"{formatting.number(value)} {formatting.error_words(value)}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}".replace("-", words.MINUS)
+        return f"{value:,}".replace("-", formatting.MINUS)
     if isinstance(value, float):
-        return words.number(value)
-    return value.replace(" ", words.FIXED) if len(value) <= SHORT else value
+        return formatting.number(value)
+    return value.replace(" ", formatting.FIXED) if len(value) <= SHORT else value
 
 
 def _data_address(document: dict[str, Any]) -> str:
