@@ -124,6 +124,6 @@ def test_the_code_version_names_the_package_and_changes_with_a_source(tmp_path):
     root = Path(cp.__file__).parent
     shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__", "report", "cli"))
     assert source_digest(tmp_path / "copy") == source_digest(root)
-    with (tmp_path / "copy" / "randomness.py").open("a", encoding="utf-8") as file:
+    with (tmp_path / "copy" / "_randomness.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     assert source_digest(tmp_path / "copy") != source_digest(root)
