@@ -74,11 +74,11 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path):
     script = f"""
 import resource, signal
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.storage.chunk_store import Chunk, open_store
+from cloneproof.sweeps.storage.chunk_store import StoredChunk, open_store
 store = open_store({str(tmp_path)!r}, "v")
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    store.write(Chunk({KEY!r}, 10, 10), b"x" * 100_000)
+    store.write(StoredChunk({KEY!r}, 10, 10), b"x" * 100_000)
 except SweepError as problem:
     print(problem)
 """

@@ -22,7 +22,6 @@ from cloneproof.engines.tree.merge import Symmetry, merge_states
 from cloneproof.engines.tree.round_step import RoundStep, is_decided
 from cloneproof.engines.tree.shape import Shape, States
 from cloneproof.engines.tree.work_limit import WorkLimit
-from cloneproof.mechanisms.mechanism import Doubling
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17
@@ -46,8 +45,8 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
-    restart = shape.mechanism.restart
-    epochs = restart if isinstance(restart, Doubling) else None
+    clearing = shape.mechanism.clearing
+    epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
     rate, total = np.zeros(shape.owners), np.zeros(shape.owners)
     explore, epoch, played, roundings = shape.mechanism.arm.explore, 0, 0, 0.0
@@ -65,7 +64,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 limit.restart()
             states, weights = _retire(shape, states, weights, rate)
             if not len(weights):
-                stop = horizon if epochs is None else min(horizon, 2**epoch)
+                stop = horizon if epochs is None else min(horizon, epochs.epoch_end(epoch))
                 total = total + rate * (stop - played)
                 played = stop
                 roundings += 2
@@ -77,11 +76,9 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
             played += 1
             roundings += ROUNDINGS + after.additions + (0.0 if shape.deterministic else steepness * played)
             lost += after.lost
-            end = max(horizons) if epochs is None else min(max(horizons), 2**epoch)
+            end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
             limit.record(played - begun, end - begun, len(weights), after.work, explore)
-        rewards[horizon] = RoundRewards(
-            _average_over_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon
-        )
+        rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon)
     return rewards
 
 
@@ -144,7 +141,7 @@ def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray)
     return states[:, left], weights[left]
 
 
-def _average_over_symmetric(total: FloatArray, symmetry: Symmetry) -> FloatArray:
+def _average_symmetric(total: FloatArray, symmetry: Symmetry) -> FloatArray:
     """Owners that are alike expect the same; in sorted states only their sum is known."""
     values = total.copy()
     for group in symmetry.owners:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.formatting import NARROW, agent_words, copies_sentence, error_words, number, percent, printable
 
 AttackStep = tuple[str, str]  # a heading of a few words, and what happens
@@ -15,7 +15,7 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
     """The steps of the deviation that the audit ends with."""
     worst = audit.worst
     name, share, family = printable(worst.agent), worst.market.share, worst.market.family.name
-    own = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
     steps = [
         (
             "The platform",
@@ -23,14 +23,14 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
             f"arm, rewards are {printable(FAMILIES.get(family, family))}, and whoever owns the arm is paid "
             f"{100 * share:g}{NARROW}% of its reward.",
         ),
-        ("The provider", f"{name} has {agent_words(own)}. {_what_the_agent_knows(worst, name)}"),
+        ("The provider", f"{name} has {agent_words(agent)}. {_what_the_agent_knows(worst, name)}"),
     ]
     if len(worst.market.agents) > 1:
         steps.append(("The others", _others(worst)))
     steps += [
         (
             "Honest",
-            f"{name} registers {copies_sentence((1,) * own.count)} and expects {number(worst.honest)} "
+            f"{name} registers {copies_sentence((1,) * agent.count)} and expects {number(worst.honest)} "
             f"({error_words(worst.honest)}).",
         ),
         (
@@ -46,11 +46,11 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
 
 
 def _what_the_agent_knows(worst: Witness, name: str) -> str:
-    own = next(agent for agent in worst.market.agents if agent.name == worst.agent)
-    sure = all(prior.atoms is not None and len(prior.atoms) == 1 for prior in own.priors)
+    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    sure = all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors)
     if sure:
-        return f"{name} knows their quality." if own.count > 1 else f"{name} knows its quality."
-    return f"{name} cannot tell beforehand which of them is good." if own.count > 1 else "Nobody knows it beforehand."
+        return f"{name} knows their quality." if agent.count > 1 else f"{name} knows its quality."
+    return f"{name} cannot tell beforehand which of them is good." if agent.count > 1 else "Nobody knows it beforehand."
 
 
 def _others(worst: Witness) -> str:
@@ -68,13 +68,13 @@ def _others(worst: Witness) -> str:
 def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
     """What in the mechanism's structure lets copies pay; general words where we know no better."""
     agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
-    if isinstance(mechanism.score, HoldOut) and arms > mechanism.score.max_arms:
+    if not mechanism.scoring.allows(arms):
         return (
-            f"{arms:,} arms are more than the {mechanism.score.max_arms} that get a score, so the agent forgoes the "
+            f"{arms:,} arms are more than the {mechanism.scoring.max_arms} that get a score, so the agent forgoes the "
             "award; what it earns comes from the trial and from what happens where nobody has a score."
         )
     uneven = len(set(worst.copies)) > 1
-    if agent is not None and agent.commits and mechanism.score == "all" and uneven:
+    if agent is not None and agent.commits and not mechanism.scoring.partial and uneven:
         return (
             f"The agents compete by their average over a trial of {agent.explore:,} rounds, exploration included. "
             "Honest exploration gives every original its turn, and the average is that of good and bad ones. Copies "

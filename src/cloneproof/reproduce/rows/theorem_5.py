@@ -17,7 +17,7 @@ from cloneproof.bounds import (
 )
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figures.figure_data import Lines, Series
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
@@ -144,9 +144,9 @@ class _RegretCase:
         """At every horizon that is long enough for an award."""
         answers = []
         for t, regret in self.holdout:
-            mechanism = self.mechanism(OURS, t).facing(self.agents, t)
-            if isinstance(mechanism.score, HoldOut):
-                bound = holdout_regret_simple(self.agents, 2, mechanism.arm.explore, mechanism.score.rounds)
+            mechanism = self.mechanism(OURS, t).at_horizon(self.agents, t)
+            if mechanism.scoring.fresh and mechanism.scoring.rounds is not None:
+                bound = holdout_regret_simple(self.agents, 2, mechanism.arm.explore, mechanism.scoring.rounds)
                 answers.append(at_most(regret, bound))
         return all_of(answers)
 
