@@ -14,7 +14,7 @@ from cloneproof._discovery import classes
 from cloneproof.errors import MechanismError, brief, did_you_mean
 
 
-class Part:
+class MechanismPart:
     """What a score and a restart have in common; each is a frozen dataclass with a name."""
 
     name: ClassVar[str]
@@ -30,7 +30,7 @@ class Part:
         return cls(**parameters)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=MechanismPart)
 
 
 def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
@@ -69,9 +69,9 @@ def _from_data(known: Mapping[str, type[P]], data: Mapping[str, Any], expected: 
     raise MechanismError(f"expected {expected}, got {brief(dict(data))}; use one of them")
 
 
-def _field_names(part: type[Part]) -> set[str]:
+def _field_names(part: type[MechanismPart]) -> set[str]:
     return {each.name for each in fields(part)} if is_dataclass(part) else set()
 
 
-def _parameters(part: Part) -> dict[str, Any]:
+def _parameters(part: MechanismPart) -> dict[str, Any]:
     return asdict(part) if is_dataclass(part) else {}
