@@ -126,7 +126,7 @@ def sign(game: Game, copies: tuple[int, ...], honest: cp.Estimate) -> tuple[Sign
     gain = _payoff(game, copies, "float") - honest
     if gain.value + SURELY * gain.error < 0:
         return "negative", gain
-    running = game.mechanism.facing(len(game.market.agents), game.market.horizon)
+    running = game.mechanism.at_horizon(len(game.market.agents), game.market.horizon)
     if gain.low <= 0 and elementary(game.market, running, game.market.agents[0]) is not None:
         return "zero", gain
     if gain.low <= 0 and game.ceiling < 0:

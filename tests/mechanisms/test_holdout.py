@@ -10,7 +10,7 @@ import cloneproof as cp
 from cloneproof import bounds
 from cloneproof.analysis.audit.proof import theorems as arguments
 from cloneproof.mechanisms import HoldOutEpochs
-from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
+from cloneproof.mechanisms.epochs import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])

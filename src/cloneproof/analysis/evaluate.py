@@ -17,7 +17,7 @@ from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 
 EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]

@@ -30,7 +30,7 @@ from cloneproof.errors import MarketError, did_you_mean
 from cloneproof.market.copies import Copies, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
 

@@ -73,7 +73,7 @@ def test_no_payoff_exceeds_the_ceiling(mechanism):
     ana = cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))
     for others in ([], [cp.Agent("bo", 1, cp.Point(0.5))]):
         market = cp.Market([ana, *others], horizon=24, share=0.5)
-        running = mechanism.facing(len(market.agents), 24)
+        running = mechanism.at_horizon(len(market.agents), 24)
         if running.agent is None and others:
             assert ceiling(market, running, ana, 4) == float("inf")
             continue

@@ -437,7 +437,7 @@ def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(see
     restored, blocked = live, 0
     for number in range(1, 61):
         restored = cp.Session.from_json(restored.to_json())
-        agents, inner = live.machine.agents, live.machine.inner
+        agents, inner = live.state.agents, live.state.inner
         free = [k for k in range(5) if agents.decided[k] < agents.explore and not inner[k].blocked]
         blocked += sum(level.blocked for level in inner)
         least = min((agents.decided[k] for k in free), default=0)

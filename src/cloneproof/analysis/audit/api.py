@@ -37,8 +37,8 @@ from cloneproof.analysis.evaluate import EngineName
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.opening import checked_seed
 
 OpponentsName = Literal["market", "any"]
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
@@ -197,7 +197,7 @@ def _against_any(question: Question, clock: Deadline) -> Audit:
     """Dominance: every strategy and every realisation of the others, one agent at a time."""
     mechanism: Mechanism = question.mechanisms[question.horizons[0]]
     names = list(dict.fromkeys(question.representatives.values()))
-    sweep = dominance_in_epochs if isinstance(mechanism.restart, HoldOutEpochs) else dominance
+    sweep = dominance_in_epochs if mechanism.clearing.planned_epochs else dominance
     found = [sweep(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
     if len(question.agents) == 1:
         return found[0]

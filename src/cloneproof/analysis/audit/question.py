@@ -88,7 +88,7 @@ class Question:
 
     def kinds(self, name: str) -> OriginalKinds:
         """Which originals of an agent can be exchanged under the mechanisms of all horizons."""
-        running = [chosen.facing(len(self.market.agents), horizon) for horizon, chosen in self.mechanisms.items()]
+        running = [chosen.at_horizon(len(self.market.agents), horizon) for horizon, chosen in self.mechanisms.items()]
         return kinds_of(self.agent(name), any(one.arm.order == "index" for one in running))
 
 

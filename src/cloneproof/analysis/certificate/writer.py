@@ -14,7 +14,7 @@ from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
@@ -84,10 +84,9 @@ def _argument(audit: Audit, from_arms: int | None) -> dict[str, Any]:
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             "audit with opponents='any'"
         )
-    score = audit.mechanism.facing(len(audit.market.agents), audit.market.horizon).score
+    score = audit.mechanism.at_horizon(len(audit.market.agents), audit.market.horizon).scoring
     originals = len(audit.worst.copies)
-    scored = score.max_arms if isinstance(score, HoldOut) else 0
-    first = from_arms or max(scored, originals) + 1
+    first = from_arms or max(score.max_arms or 0, originals) + 1
     listed = [
         {"copies": list(own.copies), "bound": _loosened(own.gain.high) if not audit.tolerance else 0.0}
         for own in audit.tried
@@ -131,7 +130,7 @@ def _market(market: Market) -> dict[str, Any]:
 
 def _mechanism(mechanism: Mechanism, market: Market) -> dict[str, Any]:
     """The mechanism that runs in the market, as data and without what says the same twice."""
-    data = mechanism.facing(len(market.agents), market.horizon).to_dict()
+    data = mechanism.at_horizon(len(market.agents), market.horizon).to_dict()
     return {key: value for key, value in data.items() if key not in ("parameters", "fallback")}
 
 

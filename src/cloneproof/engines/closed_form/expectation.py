@@ -19,8 +19,8 @@ from cloneproof.engines.closed_form.phases.trial_score import Phases, Score, age
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 
 Choose = Callable[[list[EqualArms], int], Commitment]
 
@@ -45,7 +45,7 @@ class Tools:
 
 def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     """Each agent's expected reward, and a bound on the roundings behind it."""
-    if isinstance(problem.mechanism.restart, HoldOutEpochs):
+    if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem, tools)
     rule = problem.mechanism.agent
     if rule is None:
@@ -129,7 +129,7 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
         return earned, worst
     mechanism = problem.mechanism
     if agents == 1:
-        if mechanism.restart == "award":
+        if mechanism.clearing.at_award:
             prize, more = _separate(problem, [Fixed.of(award)], tools)
             return [earned[0] + prize[0]], worst + more
         return _separate(problem, [Fixed.of(trial + award)], tools)

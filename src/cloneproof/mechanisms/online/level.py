@@ -16,6 +16,7 @@ TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the ord
 ONE: Final = 1 << TICK_BITS
 WAIT: Final = -1
 
+LEVELS_STREAM, SAMPLE_STREAM = range(2)  # of a state: for its levels, and for a sample of the arms
 _EXPLORE, _TIE, _COIN, _DRAW, _WAITING = range(5)
 
 

@@ -160,7 +160,7 @@ class MarketEngine:
         done = len(made)
         first, several = live.decide_run(min(room, len(requests) - done))
         slot = live.pending[first.id]
-        arm, chance = self.registry.decided(slot.agent, slot.arm, several), live.machine.chance
+        arm, chance = self.registry.decided(slot.agent, slot.arm, several), live.state.chance
         n, number = self.chain.n + done + 1, self.before + first.id
         made += [
             Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k])

@@ -15,7 +15,7 @@ from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
 
 

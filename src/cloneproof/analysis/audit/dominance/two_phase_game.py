@@ -25,7 +25,7 @@ from cloneproof.engines.closed_form.structure import check_structure
 from cloneproof.errors import EngineError, MarketError, did_you_mean
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
 
@@ -82,13 +82,12 @@ class TwoPhaseGame:
     @property
     def max_arms(self) -> int | None:
         """The arms above which there is no score (K), or None where every agent has one."""
-        return self.mechanism.score.max_arms if isinstance(self.mechanism.score, HoldOut) else None
+        return self.mechanism.scoring.max_arms
 
     @property
     def score_rounds(self) -> int:
         """The rewards that a score counts."""
-        score = self.mechanism.score
-        return score.rounds if isinstance(score, HoldOut) else self.phases.trial
+        return self.mechanism.scoring.counted_in(self.phases.trial)
 
     @property
     def phases(self) -> Phases:
@@ -134,9 +133,9 @@ def two_phase_game(market: Market, mechanism: Mechanism, agent: str) -> TwoPhase
             f"the market has {', '.join(names)}"
         )
     own, number = market.agents[names.index(agent)], len(names)
-    running = mechanism.facing(number, market.horizon)
+    running = mechanism.at_horizon(number, market.horizon)
     check_structure(running)
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
@@ -152,7 +151,7 @@ def two_phase_game(market: Market, mechanism: Mechanism, agent: str) -> TwoPhase
     elif rule is not None and horizon < number * rule.explore:
         rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[names.index(agent)]
     elif rule is not None:
-        if running.restart != "award":
+        if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     found = TwoPhaseGame(

@@ -22,7 +22,7 @@ from cloneproof.engines.closed_form.laws.arithmetic import FLOATS, Array
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
 from cloneproof.market.copies import full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 COARSE, FINE = 101, 21  # means tried, at first and around the best
 MOST_MEANS = 400  # of deterministic opponents
@@ -146,8 +146,8 @@ def _realised(
     """The market with these opponents, and what they register if that is not honest."""
     others = [own for own in market.agents if own.name != agent]
     if opponents.means is None:
-        assert isinstance(mechanism.score, HoldOut)
-        most = mechanism.score.max_arms
+        most = mechanism.scoring.max_arms
+        assert most is not None
         copies = {own.name: (max(1, most + 2 - own.count), *(1,) * (own.count - 1)) for own in others}
         return market.at({own.name: (0.5,) * own.count for own in others}), copies
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them

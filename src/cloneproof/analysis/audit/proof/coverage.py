@@ -79,4 +79,4 @@ def first_unsearched(question: Question, searched: SearchResult) -> int:
 
 
 def _running(question: Question, horizon: int) -> Mechanism:
-    return question.mechanisms[horizon].facing(len(question.market.agents), horizon)
+    return question.mechanisms[horizon].at_horizon(len(question.market.agents), horizon)

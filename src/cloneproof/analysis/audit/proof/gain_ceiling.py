@@ -24,7 +24,7 @@ from cloneproof.errors import EngineError
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import MOST_ARMS, full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 
 UNBOUNDED = math.inf
@@ -40,7 +40,7 @@ def ceiling(market: Market, running: Mechanism, agent: Agent, arms: int) -> floa
     """
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
         return UNBOUNDED
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:
@@ -61,8 +61,8 @@ def arms_that_suffice(
         return ceiling(market, running, agent, arms) <= enough
 
     most = min(MOST_ARMS, max(agent.count + 1, market.horizon // max(1, running.arm.explore) + 1))
-    if isinstance(running.score, HoldOut):
-        most = max(most, running.score.max_arms + 1)
+    if running.scoring.max_arms is not None:
+        most = max(most, running.scoring.max_arms + 1)
     if not low_enough(most):
         return None
     return max(agent.count + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
@@ -81,14 +81,14 @@ def _two_phases(market: Market, running: Mechanism, agent: Agent, copies: tuple[
     if rule is None or not is_committing(rule):
         return UNBOUNDED
     trial, award = rule.explore, market.horizon - agents * rule.explore
-    score = running.score
+    score = running.scoring
     chance = 1.0
-    if isinstance(score, HoldOut):
-        if sum(copies) <= score.max_arms:
+    if score.max_arms is not None:
+        if score.allows(sum(copies)):
             return UNBOUNDED  # these must be searched
         others = [other.count for other in market.agents if other.name != agent.name]
-        chance = 0.0 if any(count <= score.max_arms for count in others) else 1.0 / agents
-    if chance and running.restart != "award":
+        chance = 0.0 if any(score.allows(count) for count in others) else 1.0 / agents
+    if chance and not running.clearing.at_award:
         return _alone(market, running, agent, copies, trial + award)
     prize = _alone(market, running, agent, copies, award) if chance and award else 0.0
     return math.nextafter(_alone(market, running, agent, copies, trial) + chance * prize * (1 + 1e-15), math.inf)

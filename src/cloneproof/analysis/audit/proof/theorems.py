@@ -17,8 +17,8 @@ from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -28,7 +28,7 @@ ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for t
 
 def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
     """An argument that needs no theorem, or None."""
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         return _in_every_epoch(market, running, agent, elementary)
     return (
         _indistinguishable(market, running, agent)
@@ -39,7 +39,7 @@ def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
 
 def theorem(market: Market, running: Mechanism, agent: Agent) -> str | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         return _in_every_epoch(market, running, agent, theorem)
     return _commitment(market, running, agent) or _holdout(market, running, agent)
 
@@ -136,12 +136,14 @@ def _commitment(market: Market, running: Mechanism, agent: Agent) -> str | None:
 
 def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
     """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
-    rule, score = running.agent, running.score
-    if not isinstance(score, HoldOut) or rule is None or running.restart != "award" or running.sample is not None:
+    rule, score = running.agent, running.scoring
+    if not (score.fresh and score.same_number) or rule is None or running.sample is not None:
+        return None
+    if not running.clearing.at_award:
         return None
     if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
         return None
-    if agent.count > score.max_arms or market.horizon < len(market.agents) * rule.explore:
+    if not score.allows(agent.count) or market.horizon < len(market.agents) * rule.explore:
         return None
     gap = smallest_gap(agent.support)
     bound = _error_exponent(market, agent, running.arm.explore)
@@ -161,7 +163,7 @@ def _stages(market: Market, running: Mechanism) -> list[tuple[int, int]]:
     agents, trial, m = len(market.agents), running.agent.explore, running.arm.explore
     if is_committing(running.agent) and market.horizon < agents * trial:
         return [(min(market.horizon, trial), m)]
-    if is_committing(running.agent) and running.restart == "award":
+    if is_committing(running.agent) and running.clearing.at_award:
         return [(trial, m), (market.horizon - agents * trial, m)] if market.horizon > agents * trial else [(trial, m)]
     return [(market.horizon, m)]
 

@@ -180,7 +180,7 @@ def refine(question: Question, results: list[SearchResult], clock: Deadline) -> 
 
 def _needless(question: Question, one: Witness) -> bool:
     """Whether an elementary argument says already that it cannot pay."""
-    running = question.mechanisms[one.horizon].facing(len(one.market.agents), one.horizon)
+    running = question.mechanisms[one.horizon].at_horizon(len(one.market.agents), one.horizon)
     return elementary(one.market, running, question.agent(one.agent)) is not None
 
 

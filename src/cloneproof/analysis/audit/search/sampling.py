@@ -13,7 +13,6 @@ from cloneproof.analysis.audit.search.exact_search import SearchResult
 from cloneproof.analysis.audit.search.race import RaceEntry, race
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import HoldOut
 
 MOST_SAMPLED_HORIZONS = 50
 MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
@@ -31,9 +30,9 @@ def sampled_results(question: Question, runs: int | None, seed: int, clock: Dead
     candidates: list[RaceEntry] = []
     for agent in dict.fromkeys(question.representatives.values()):
         for horizon, market in question.markets.items():
-            running = question.mechanisms[horizon].facing(len(market.agents), horizon)
+            running = question.mechanisms[horizon].at_horizon(len(market.agents), horizon)
             argument = arguments.elementary(market, running, question.agent(agent))
-            if argument is not None and not isinstance(running.score, HoldOut):
+            if argument is not None and running.scoring.max_arms is None:
                 results.append(_argued(question, agent, horizon, argument))
             else:
                 candidates += [RaceEntry(agent, horizon, own) for own in _vectors(question, agent, horizon)]

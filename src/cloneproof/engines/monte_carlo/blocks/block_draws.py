@@ -8,11 +8,11 @@ import math
 
 import numba as nb
 import numpy as np
-from scipy.special import ndtri
 
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.block_plan import BERNOULLI, DETERMINISTIC
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
+from cloneproof.engines.monte_carlo.randomness.compiled_quantiles import ndtri
 from cloneproof.engines.monte_carlo.randomness.exact_sums import ticks, times
 
 BLOCKS = 1 << 62  # where the streams of blocks leave a tape, far beyond the pulls of any horizon

@@ -15,6 +15,8 @@ from numba import types
 from numba.extending import get_cython_function_address, overload
 from scipy.special import betaincinv, ndtri
 
+__all__ = ["betaincinv", "ndtri"]
+
 _MODULE = "scipy.special.cython_special"
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import numba as nb
 import numpy as np
 
+from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
 from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
 from cloneproof.mechanisms.rules import epsilon_greedy, etc, slow_ucb, thompson, ucb, uniform

@@ -22,6 +22,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, is_jitted
 
+from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
+
 _lock = RLock()  # one thread compiles, the others wait for its result
 _PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
 _QUANTILE = nb.float64(nb.float64, nb.float64)
