@@ -64,6 +64,7 @@ class ReservoirMarket:
     >>> market = ReservoirMarket(agents=[[prior, prior]], horizon=1000)
     >>> round(market.regret(ReservoirNumbers(rounds=20, draws=8, threshold=11)), 3)
     6.783
+
     """
 
     agents: Sequence[Sequence[Atoms]]
@@ -183,7 +184,9 @@ class ReservoirMarket:
             after.append(np.einsum("yts,yt->ys", weight, high))
         total = 0.0
         nodes, weights = np.polynomial.legendre.leggauss((len(self.agents) + 1) // 2 + 1)
-        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):  # step 4, summed over the places of one agent
+        for node, weight in zip(
+            (nodes + 1) / 2, weights / 2, strict=True
+        ):  # step 4, summed over the places of one agent
             factors = [node * b + (1 - node) * a for b, a in zip(before, after, strict=True)]
             for i, kind in enumerate(self.kinds):
                 product = np.ones_like(factors[i])

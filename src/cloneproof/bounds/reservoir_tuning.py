@@ -40,6 +40,7 @@ def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
     >>> tuned = tune_reservoir(ReservoirMarket([[prior] * 3] * 10, horizon=10**7))
     >>> tuned.regret < 263 and tuned.exploration < 0.01
     True
+
     """
     if market.horizon < len(market.agents):
         raise MechanismError(

@@ -69,6 +69,15 @@ class Mechanism:
         self.scoring.check(self.agent, self.arm)
         if self.fallback is not None and not isinstance(self.fallback, Mechanism):
             raise MechanismError(f"expected fallback to be a mechanism, got {self.fallback!r}; compose one")
+        if self.arm.draws and (
+            self.sample is not None or (self.restart is not None and not self.clearing.planned_epochs)
+        ):
+            raise MechanismError(
+                f"rule {self.arm.name!r} draws from the arms and expects neither a sample nor a restart, got "
+                f"{self.sample or self.restart!r}; leave it out"
+            )
+        if self.agent is not None and self.agent.draws:
+            raise MechanismError(f"rule {self.agent.name!r} draws from arms, got it for agents; use it as arm=..")
         if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:

@@ -31,6 +31,7 @@ MOST_ROUNDS = 10**15
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
+Fallback = Literal["best", "draw"]
 Priority = Callable[..., float]
 Chance = Callable[..., list[float]]
 
@@ -51,6 +52,11 @@ class Rule:
                 without it leaves the probability of its picks unknown
     spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
                 is to be uniform whatever is late says no
+    draws       slots of each agent that are the candidates of an arm level: uniform draws with replacement from its
+                arms, each with statistics of its own; 0: the candidates are the arms themselves
+    threshold   where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the
+                first to pass being committed to; None: all slots are tested
+    fallback    what is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw
     """
 
     name: str
@@ -64,6 +70,9 @@ class Rule:
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
     spreads: bool = True
+    draws: int = 0
+    threshold: float | None = None
+    fallback: Fallback = "best"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property

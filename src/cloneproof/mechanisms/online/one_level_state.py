@@ -8,6 +8,7 @@ from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.level import LEVELS_STREAM, SAMPLE_STREAM, WAIT, Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
+from cloneproof.mechanisms.online.slot_level import agent_slots
 
 
 class OneLevelState:
@@ -23,6 +24,13 @@ class OneLevelState:
             for agent in range(len(registration.names))
             for arm in range(registration.arms[agent])
         ]
+        if mechanism.arm.draws:
+            streams = [level_stream(self.stream, first, key + 1) for key in registration.agent_keys]
+            arms = [
+                ((registration.agent_keys[agent] << 32) + slot, agent, arm)
+                for agent, keys in enumerate(registration.arm_keys)
+                for slot, arm in enumerate(agent_slots(mechanism.arm, streams[agent], keys))
+            ]
         if mechanism.sample is not None:
             arms = sampled(arms, mechanism.sample.size(horizon), word(stream, SAMPLE_STREAM))
         self.arms = [(agent, arm) for _, agent, arm in arms]
@@ -49,9 +57,10 @@ class OneLevelState:
         if k == WAIT:
             k = level.wait(range(len(self.arms)))
             return Allocation(*self.arms[k], "waiting", False, False, self.version)
-        counts = not level.rule.commits or level.decided[k] < level.explore
+        counts = level.counts(k)
         level.take(k, counts)
-        return Allocation(*self.arms[k], "play", False, counts, self.version)
+        slot = k if level.rule.draws else -1
+        return Allocation(*self.arms[k], "play", False, counts, self.version, slot)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
@@ -62,7 +71,8 @@ class OneLevelState:
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
-            k = self.position[allocation.agent, allocation.arm]
+            slot = allocation.slot
+            k = self.position[allocation.agent, allocation.arm] if slot < 0 else slot
             self.level.add(k, coin if self.level.rule.binarise else ticks)
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
         allocations[id(allocation)] = allocation
         numbers[id(allocation)].append(number)
     return [
-        [*allocations[key], [mine[0], *map(sub, mine[1:], mine)]]
+        [*_fields(allocations[key]), [mine[0], *map(sub, mine[1:], mine)]]
         for key, mine in sorted(numbers.items(), key=lambda item: allocations[item[0]])
     ]
 
@@ -91,6 +91,11 @@ def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocatio
     """Each allocation of `pending_to_data`, and the numbers of its decisions."""
     for *fields, steps in data:
         yield Allocation(*fields), accumulate(steps)
+
+
+def _fields(allocation: Allocation) -> tuple[Any, ...]:
+    """Without the slot where candidates are arms: such files are older than slots."""
+    return allocation[:-1] if allocation.slot < 0 else allocation
 
 
 def _digest(text: str) -> str:

@@ -11,13 +11,13 @@ ones cannot change it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from cloneproof._randomness import uniform, word
 from cloneproof.mechanisms.online.level import ONE, WAIT
 from cloneproof.mechanisms.rule import Rule
 
-_ARM, _WAITING = range(2)
+_ARM, _WAITING = 5, 6  # beside the streams of a level of arms
 
 
 class SlotLevel:
@@ -27,21 +27,22 @@ class SlotLevel:
     arrived   rewards of a test that have arrived
     total     their sum, in ticks
     test      the slot that is tested now; the number of slots when all tests are over
+    waits     waiting rounds so far, which belong to no test
     choice    the champion
     chance    the probability of the last pick, given everything before it
     """
 
     __slots__ = (
         "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "rounds", "rule",
-        "test", "total",
+        "test", "total", "waits",
     )  # fmt: skip
 
-    def __init__(self, rule: Rule, slots: Sequence[tuple[int, int]], openings: Sequence[float]) -> None:
+    def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
         count = len(slots)
         self.rule, self.explore, self.arms, self.openings = rule, rule.explore, slots, openings
         self.keys = range(count)
         self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
-        self.rounds = self.missing = self.test = 0
+        self.rounds = self.missing = self.test = self.waits = 0
         self.choice: int | None = None
         self.chance: float | None = 1.0
 
@@ -115,7 +116,7 @@ class SlotLevel:
         return self.choice is None and self.decided[k] < self.explore
 
     def repeat(self, k: int, times: int) -> None:
-        """Enter decisions for the champion."""
+        """Enter further decisions for slot k, whose rewards are counted as missing elsewhere if they are to count."""
         self.rounds += times
         self.decided[k] += times
 
@@ -127,7 +128,7 @@ class SlotLevel:
 
     def to_dict(self) -> dict[str, Any]:
         """The state, from which `restore` goes on identically."""
-        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice")
+        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice", "waits")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -137,15 +138,18 @@ class SlotLevel:
                 raise ValueError(name)
             setattr(self, name, list(state[name]))
         self.rounds, self.missing = state["rounds"], state["missing"]
-        self.test, self.choice = state["test"], state["choice"]
+        self.test, self.choice, self.waits = state["test"], state["choice"], state["waits"]
 
 
-def drawn_arm(stream: int, slot: int, arm_keys: Sequence[int]) -> int:
-    """The arm that a slot holds: uniform, and relabelled with the keys of the arms."""
-    rank = int(uniform(word(stream, _ARM), slot) * len(arm_keys))
-    return sorted(range(len(arm_keys)), key=arm_keys.__getitem__)[rank]
+def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
+    """The arms that the slots of an agent hold, and one more where the fallback is a fresh draw."""
+    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+    draws = word(stream, _ARM)
+    count = rule.draws + (rule.fallback == "draw")
+    return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]
 
 
 def waiting_arm(stream: int, number: int, arm_keys: Sequence[int]) -> int:
     """The arm of a waiting round: a uniform draw of its own, which counts in no test."""
-    return drawn_arm(word(stream, _WAITING), number, arm_keys)
+    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+    return ranked[int(uniform(word(stream, _WAITING), number) * len(ranked))]
