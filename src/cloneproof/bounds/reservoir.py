@@ -7,7 +7,7 @@ uniformly random.
 
 Given the means, slots are independent, so everything is a sum of products of expectations over one agent each:
 
-1. An agent's realised means enter by the law of a draw from them: its chance to pass q, its mean, what a pass is worth.
+1. An agent's realised means enter by the law of a draw: its chance to pass q, its mean, what a pass is worth.
 2. A test is reached if no earlier slot passed: (1 - q)^j for an agent before it in the timetable, (1 - q)^(j - 1) after.
 3. If no slot passes, level y of slot j wins if every earlier slot is below y, and no later one is above it.
 4. An average over the orders of the other agents is a Bernstein polynomial in "how many come first".
@@ -15,6 +15,7 @@ Given the means, slots are independent, so everything is a sum of products of ex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,7 @@ NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the 
 
 
 class ReservoirNumbers(NamedTuple):
-    """What a platform chooses: pulls of a test, draws of each agent, and the count that passes (None: no test passes)."""
+    """What a platform chooses: pulls of a test, draws of each agent, the count that passes (None: no test passes)."""
 
     rounds: int
     draws: int
@@ -150,10 +151,7 @@ class ReservoirMarket:
         return np.clip(begin, 0, numbers.rounds), np.maximum(0, begin - numbers.rounds)
 
     def _reached(self, alive: list[FloatArray], draw: int) -> list[FloatArray]:
-        """For one agent of each kind at each place: the chance of that place, and that no earlier slot of others passes.
-
-        Times the number of agents of the kind.
-        """
+        """For each kind and place: the chance that such an agent has that place and no earlier slot of others passes."""
         count = len(self.agents)
         factors = [(kind.agents, a[draw - 1], a[draw]) for kind, a in zip(self.kinds, alive, strict=True)]
         reached = []
@@ -194,6 +192,43 @@ class ReservoirMarket:
                     product *= factor ** (self.kinds[other].agents - (i == other))
                 total += weight * kind.agents * float((own[i] * product).sum())
         return left * total
+
+
+def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
+    """What a contest of champions costs at least: exploration, and champions that are not the best original.
+
+    Every agent has s n rounds for itself; the contest is taken to find the best champion at once.
+    """
+    rounds = numbers.draws * numbers.rounds
+    explored, below = 0.0, np.ones(len(market.values))
+    for agent, count in Counter(tuple(map(tuple, agent)) for agent in market.agents).items():
+        alone = ReservoirMarket([agent], rounds)
+        explored += count * sum(alone.rewards(numbers))
+        below *= np.cumsum(_champion_law(alone, market.values, numbers)) ** count
+    contest = market.horizon - rounds * len(market.agents)
+    champion = float(market.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
+    return market.horizon * market.best_mean - explored - max(0, contest) * champion
+
+
+def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
+    """The law of the champion's mean of one agent by itself."""
+    (kind,) = alone.kinds
+    passes = _pass(alone.values, numbers)
+    fail = 1 - kind.draws @ passes
+    tried = (1 - fail**numbers.draws) / np.where(fail < 1, 1 - fail, 1.0)
+    tried[fail >= 1] = numbers.draws
+    law = (kind.chances * tried) @ kind.draws * passes
+    n = numbers.rounds
+    top = n + 1 if numbers.threshold is None else numbers.threshold
+    up_to = bdtr(np.arange(min(top, n + 1))[:, None], n, alone.values[None, :])
+    below = np.concatenate([np.zeros((1, len(alone.values))), up_to[:-1]])
+    low, high = below @ kind.draws.T, up_to @ kind.draws.T
+    later = np.arange(numbers.draws - 1, -1, -1)
+    weight = (low[:, :, None] ** later[::-1] * high[:, :, None] ** later).sum(axis=2)
+    law = law + np.einsum("yt,yv,tv->v", weight * kind.chances, up_to - below, kind.draws)
+    spread = np.zeros(len(values))
+    spread[np.searchsorted(values, alone.values)] = law
+    return spread
 
 
 def _multisets(agent: Sequence[Atoms], values: FloatArray) -> tuple[FloatArray, FloatArray]:

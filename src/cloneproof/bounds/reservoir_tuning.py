@@ -11,9 +11,10 @@ pulls, the threshold and the draws until none helps. The optimum is flat, so the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost
 from cloneproof.errors import MechanismError
 
 MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
@@ -42,39 +43,49 @@ def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
     True
 
     """
-    if market.horizon < len(market.agents):
-        raise MechanismError(
-            f"expected a horizon of at least one round for each of {len(market.agents)} agents, got {market.horizon}; "
-            "give a longer horizon, or the numbers of the reservoir themselves"
-        )
-    search = _Search(market)
-    starts = search.starts()
-    first = min(starts, key=search.cost)
-    best = search.descend(first)
+    best, search = _tuned(market, market.regret)
     pulls, draws, threshold = best
     assert threshold is not None
     shift = max(1, round(pulls * search.distance(best)))
     return TunedReservoir(
         best,
-        search.cost(best),
-        market.regret(ReservoirNumbers(pulls, draws, max(1, threshold - shift))),
-        market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift))),
-        market.exploration(best),
+        float(search.known_cost(best)),
+        float(market.regret(ReservoirNumbers(pulls, draws, max(1, threshold - shift)))),
+        float(market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift)))),
+        float(market.exploration(best)),
     )
+
+
+def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
+    """Pulls, draws and threshold with which agents find their champions before a contest.
+
+    Tuned on exploration and the quality of champions alone, exactly; the contest's own regret depends on them little.
+    """
+    return _tuned(market, lambda numbers: contest_cost(market, numbers))[0]
+
+
+def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> tuple[ReservoirNumbers, _Search]:
+    if market.horizon < len(market.agents):
+        raise MechanismError(
+            f"expected a horizon of at least one round for each of {len(market.agents)} agents, got {market.horizon}; "
+            "give a longer horizon, or the numbers of the reservoir themselves"
+        )
+    search = _Search(market, cost)
+    return search.descend(min(search.starts(), key=search.known_cost)), search
 
 
 class _Search:
     """The costs known so far, and the steps from one point to the next."""
 
-    def __init__(self, market: ReservoirMarket) -> None:
-        self.market = market
+    def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> None:
+        self.market, self.cost = market, cost
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
         self.pairs = list(zip(market.values, market.values[1:], strict=False))[-MOST_PAIRS:]
 
-    def cost(self, point: ReservoirNumbers) -> float:
+    def known_cost(self, point: ReservoirNumbers) -> float:
         if point not in self.known:
-            self.known[point] = self.market.regret(point)
+            self.known[point] = self.cost(point)
         return self.known[point]
 
     def starts(self) -> list[ReservoirNumbers]:
@@ -92,8 +103,8 @@ class _Search:
         """The best neighbour, with shorter and shorter steps, until the finest helps no more."""
         step = 0.3
         while True:
-            better = min(self._neighbours(point, step), key=self.cost)
-            if self.cost(better) < self.cost(point):
+            better = min(self._neighbours(point, step), key=self.known_cost)
+            if self.known_cost(better) < self.known_cost(point):
                 point = better
             elif step <= FINEST:
                 return point

@@ -11,6 +11,7 @@ from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import Choice, Clock, Order, rounds_number
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
+from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
@@ -124,6 +125,11 @@ def holdout_h_etc(
         fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
         claims=claims,
     )
+
+
+def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:
+    """KL-UCB over all arms (Garivier and Cappe 2011), with the usual ln t."""
+    return Mechanism(arm=kl_ucb_rule(constant, clock))
 
 
 def epsilon_greedy(c: float = 1.0) -> Mechanism:
