@@ -1,9 +1,12 @@
-"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing."""
+"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing. What a name may be."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from numbers import Integral, Real
+
+_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line and paragraph breaks
 
 
 def real(value: object) -> float | None:
@@ -28,3 +31,12 @@ def whole(value: object) -> int | None:
     (3, None, None)
     """
     return None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+
+
+def is_one_line(text: str) -> bool:
+    r"""Whether a text has no control character and no line break, so that it can stand in a table or a log.
+
+    >>> is_one_line("Zoë & co"), is_one_line("an\na"), is_one_line("a\u2028b")
+    (True, False, False)
+    """
+    return text.isprintable() or not any(unicodedata.category(letter) in _BREAKING for letter in text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cloneproof._checks import whole
+from cloneproof._checks import is_one_line, whole
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.priors import Prior, smallest_gap
 
@@ -30,6 +30,10 @@ class Agent:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise MarketError(f"expected an agent's name to be some text, got {self.name!r}; name every agent")
+        if not is_one_line(self.name):
+            raise MarketError(
+                f"expected a name without line breaks and control characters, got {self.name!r}; leave them out"
+            )
         if isinstance(self.prior, Sequence):
             object.__setattr__(self, "prior", tuple(self.prior))
         given = self.prior if isinstance(self.prior, tuple) else (self.prior,)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from cloneproof.errors import MechanismError
@@ -50,20 +51,14 @@ class Mechanism:
     name: str = "composed"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
-    clearing: Restart = field(init=False, repr=False, compare=False)
-    scoring: Score = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for level in (self.agent, self.arm):
             if not isinstance(level, Rule) and not (level is None and level is self.agent):
                 raise MechanismError(f"expected a rule such as ucb() for each level, got {level!r}; compose two rules")
-        for given, part, value in (
-            ("restart", "clearing", restart_from(self.restart)),
-            ("score", "scoring", score_from(self.score)),
-        ):
-            object.__setattr__(self, part, value)
-            data = value.to_dict()
-            object.__setattr__(self, given, value if isinstance(data, dict) else data)
+        for field_name, part in (("restart", self.clearing), ("score", self.scoring)):
+            data = part.to_dict()
+            object.__setattr__(self, field_name, part if isinstance(data, dict) else data)  # "award" for Award()
         alone = self.scoring.counts_all and self.sample is None and self.fallback is None
         self.clearing.check(self.agent, self.arm, alone)
         self.scoring.check(self.agent, self.arm)
@@ -82,6 +77,16 @@ class Mechanism:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
             raise MechanismError("a sample of all arms expects a flat mechanism, got two levels; use scope 'agent'")
+
+    @cached_property
+    def clearing(self) -> Restart:
+        """When statistics are cleared."""
+        return restart_from(self.restart)
+
+    @cached_property
+    def scoring(self) -> Score:
+        """Which rewards count towards an agent's score."""
+        return score_from(self.score)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

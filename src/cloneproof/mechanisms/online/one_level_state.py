@@ -6,9 +6,10 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import LEVELS_STREAM, SAMPLE_STREAM, WAIT, Level, level_stream
+from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import agent_slots
+from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
 
 
 class OneLevelState:

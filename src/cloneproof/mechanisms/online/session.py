@@ -29,8 +29,7 @@ from cloneproof.mechanisms.online.session_file import (
     sealed,
 )
 from cloneproof.mechanisms.online.state import initial_state
-
-STATE_STREAM, COINS_STREAM = range(2)
+from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
 
 
 class Decision(NamedTuple):

@@ -15,9 +15,8 @@ from typing import Any
 
 from cloneproof._randomness import uniform, word
 from cloneproof.mechanisms.online.level import ONE, WAIT
+from cloneproof.mechanisms.online.streams import SLOT_STREAM, SLOT_WAITING_STREAM
 from cloneproof.mechanisms.rule import Rule
-
-_ARM, _WAITING = 5, 6  # beside the streams of a level of arms
 
 
 class SlotLevel:
@@ -144,7 +143,7 @@ class SlotLevel:
 def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
     """The arms that the slots of an agent hold, and one more where the fallback is a fresh draw."""
     ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
-    draws = word(stream, _ARM)
+    draws = word(stream, SLOT_STREAM)
     count = rule.draws + (rule.fallback == "draw")
     return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]
 
@@ -152,4 +151,4 @@ def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
 def waiting_arm(stream: int, number: int, arm_keys: Sequence[int]) -> int:
     """The arm of a waiting round: a uniform draw of its own, which counts in no test."""
     ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
-    return ranked[int(uniform(word(stream, _WAITING), number) * len(ranked))]
+    return ranked[int(uniform(word(stream, SLOT_WAITING_STREAM), number) * len(ranked))]

@@ -6,11 +6,10 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import LEVELS_STREAM, WAIT, level_stream
+from cloneproof.mechanisms.online.level import WAIT, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration
 from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
-
-_ORDER, _FALLBACK = range(2)
+from cloneproof.mechanisms.online.streams import FALLBACK_STREAM, LEVELS_STREAM, ORDER_STREAM
 
 
 class SlotState:
@@ -26,7 +25,7 @@ class SlotState:
         self.stream, rule = word(stream, LEVELS_STREAM), mechanism.arm
         timetable = level_stream(self.stream, first, 0)
         keys = registration.agent_keys
-        self.order = sorted(range(len(keys)), key=lambda i: word(word(timetable, _ORDER), keys[i]))
+        self.order = sorted(range(len(keys)), key=lambda i: word(word(timetable, ORDER_STREAM), keys[i]))
         self.streams = [level_stream(self.stream, first, key + 1) for key in keys]
         slots = [agent_slots(rule, self.streams[i], registration.arm_keys[i]) for i in range(len(keys))]
         self.slots = [(i, slots[i][draw]) for draw in range(rule.draws) for i in self.order]
@@ -34,7 +33,7 @@ class SlotState:
             1 / (registration.arms[i] * (len(keys) - k if k < len(keys) else 1)) for k, (i, _) in self._places()
         ]
         if rule.fallback == "draw":
-            i = self.order[word(word(timetable, _FALLBACK), 0) % len(keys)]
+            i = self.order[word(word(timetable, FALLBACK_STREAM), 0) % len(keys)]
             self.slots.append((i, slots[i][rule.draws]))
             openings.append(1 / (registration.arms[i] * len(keys)))
         self.level = SlotLevel(rule, self.slots, openings)

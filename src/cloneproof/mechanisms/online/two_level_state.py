@@ -7,9 +7,10 @@ from typing import Any
 
 from cloneproof._randomness import substream, word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import LEVELS_STREAM, SAMPLE_STREAM, WAIT, Level, level_stream
+from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
+from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
 from cloneproof.mechanisms.rule import Rule
 
 

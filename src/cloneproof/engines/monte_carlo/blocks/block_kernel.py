@@ -13,22 +13,15 @@ from typing import Any, Final
 
 import numba as nb
 
-from cloneproof.engines.monte_carlo.arm_table import (
-    NONE,
-    ONE,
-    TIE_STREAM,
-    ZERO,
-    all_explored,
-    begin_run,
-    level_stream,
-    streams_of,
-)
+from cloneproof.engines.monte_carlo.arm_table import NONE, ONE, ZERO, all_explored, begin_run
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.block_draws import block_stream, block_sum
 from cloneproof.engines.monte_carlo.blocks.committing_level import committed, pulls_until
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
+from cloneproof.engines.monte_carlo.randomness.compiled_streams import level_stream, streams_of
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus
 from cloneproof.engines.monte_carlo.source_stamp import source_stamp
+from cloneproof.mechanisms.online.streams import TIE_STREAM
 
 PIECES: Final = 8
 EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)

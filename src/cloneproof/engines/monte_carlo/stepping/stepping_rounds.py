@@ -7,8 +7,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.arm_table import ONE, ZERO, level_stream
+from cloneproof.engines.monte_carlo.arm_table import ONE, ZERO
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform
+from cloneproof.engines.monte_carlo.randomness.compiled_streams import level_stream
 from cloneproof.engines.monte_carlo.randomness.exact_sums import plus, ticks
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import reward_at
 from cloneproof.engines.monte_carlo.stepping.compiled_level import enter, open_level, pick
