@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import unicodedata
 from numbers import Integral, Real
+from typing import Final
+
+EXACT: Final = 2**53  # up to here every whole number is a float of its own
 
 _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line and paragraph breaks
 
@@ -25,12 +28,18 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """The value as an int; None for anything that is not a whole number by its type.
+    """The value as an int; None for anything that is not a whole number. A float counts where it is whole: 1e6.
 
-    >>> whole(3), whole(3.0), whole(True)
-    (3, None, None)
+    >>> whole(3), whole(1e6), whole(2.5), whole(1e30), whole(True)
+    (3, 1000000, None, None, None)
     """
-    return None if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    number = real(value)
+    exact = number is not None and number.is_integer() and abs(number) <= EXACT
+    return int(number) if exact and number is not None else None
 
 
 def is_one_line(text: str) -> bool:

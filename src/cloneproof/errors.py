@@ -32,6 +32,11 @@ class SessionError(CloneproofError):
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits; the message names one that can."""
 
+    @property
+    def reason(self) -> str:
+        """What was expected and what came, without the advice to choose an engine: for callers who offer no choice."""
+        return str(self).partition("; use engine")[0]
+
 
 class SweepError(CloneproofError):
     """A grid that makes no sense, a store that cannot be used, or workers that cannot; what is stored stays usable."""

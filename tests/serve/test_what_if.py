@@ -36,7 +36,7 @@ def test_under_a_belief_it_is_the_audit(desk):
     found = reply.json()
     agents = [cp.Agent(f"agent {k}", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for k in (1, 2)]
     market = cp.Market(agents, 40, 0.4)
-    want = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), "agent 1", 2)
+    want = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), agent="agent 1", max_copies=2)
     assert (found["verdict"], found["scope"]) == (want.verdict, want.scope)
     assert tuple(found["worst"]["copies"]) == want.worst.copies
     assert found["worst"]["gain"] == want.worst.gain.value

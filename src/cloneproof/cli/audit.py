@@ -9,7 +9,7 @@ import typer
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
-from cloneproof.cli.audit_output import audit_data, show_audit, write_evidence
+from cloneproof.cli.audit_output import show_audit, write_evidence
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
 from cloneproof.cli.output import print_json, progress_bar
 from cloneproof.errors import CloneproofError
@@ -92,21 +92,21 @@ def audit(
         result = run_audit(
             market,
             lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon),
-            agent,
-            max_copies,
-            opponents,  # type: ignore[arg-type]
-            withhold,
-            tolerance,
-            horizons,
-            split,
-            copy_cost,
-            budget,
-            runs,
-            seed,
-            lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
+            agent=agent,
+            max_copies=max_copies,
+            opponents=opponents,  # type: ignore[arg-type]
+            withhold=withhold,
+            tolerance=tolerance,
+            horizons=horizons,
+            split=split,
+            copy_cost=copy_cost,
+            budget_seconds=budget,
+            runs=runs,
+            seed=seed,
+            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:
-        print_json(audit_data(result))
+        print_json(result.to_dict())
     else:
         show_audit(result, f"{mechanism} on {market_file}")
     if certificate is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from typing import Any
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.cli.output import new_table, note, print_table
@@ -61,42 +59,3 @@ def _row(witness: Witness) -> tuple[str, ...]:
         f"{witness.gain.error:.1e}",
         f"{100 * witness.relative_gain:+.3g}",
     )
-
-
-def audit_data(audit: Audit) -> dict[str, Any]:
-    """The audit as JSON; over several horizons, the curve of copies is that of the witness's horizon."""
-    return {
-        "verdict": audit.verdict,
-        "scope": audit.scope,
-        "tolerance": audit.tolerance,
-        "mechanism": audit.mechanism.to_dict(),
-        "worst": witness_data(audit.worst),
-        "tried": [witness_data(witness) for witness in audit.tried if witness.horizon == audit.worst.horizon],
-        "by_horizon": [witness_data(witness) for witness in audit.by_horizon.values()],
-        "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in audit.thresholds],
-        "apart": {name: witness_data(witness) for name, witness in audit.apart.items()},
-        "notes": list(audit.notes),
-        "seconds": audit.seconds,
-    }
-
-
-def _score(threshold: float) -> float | str:
-    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
-    if math.isfinite(threshold):
-        return threshold
-    return "nobody else has a score" if threshold < 0 else "out of reach"
-
-
-def witness_data(witness: Witness) -> dict[str, Any]:
-    """A witness as JSON; a relative gain over nothing is Nwitness."""
-    relative = witness.relative_gain
-    return {
-        "agent": witness.agent,
-        "copies": list(witness.copies),
-        "horizon": witness.horizon,
-        "honest": witness.honest.to_dict(),
-        "copied": witness.copied.to_dict(),
-        "gain": witness.gain.to_dict(),
-        "relative_gain": relative if math.isfinite(relative) else None,
-        "all_copies": {name: list(copies) for name, copies in witness.all_copies.items()},
-    }

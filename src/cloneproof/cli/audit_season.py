@@ -8,7 +8,7 @@ from typing import Any
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.history import PastAudit, audit_past
 from cloneproof.analysis.history.pairs import Pair
-from cloneproof.cli.audit_output import MOST_ROWS, audit_data, show_audit, witness_data, write_evidence
+from cloneproof.cli.audit_output import MOST_ROWS, show_audit, write_evidence
 from cloneproof.cli.output import new_table, note, print_json, print_table
 from cloneproof.cli.serve import service_package
 
@@ -41,10 +41,10 @@ def audit_ledger(
     if certificate is not None and write_evidence(past.audit, certificate):
         note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
     if html is not None:
-        from cloneproof.report.pages.season_page import write_past_page  # late: drawing takes a second to load
+        from cloneproof.report.pages.season_page import write_season_page  # late: drawing takes a second to load
 
         shown = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()]
-        write_past_page(past, f"season {history.season} of {spec.market}", shown, html)
+        write_season_page(past, f"season {history.season} of {spec.market}", shown, html)
     return past.audit.verdict
 
 
@@ -55,12 +55,12 @@ def past_data(past: PastAudit) -> dict[str, Any]:
         "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},
         "copy_odds": past.odds,
         "pairs": [pair_data(pair) for pair in past.pairs],
-        "best": {name: witness_data(witness) for name, witness in past.best.items()},
+        "best": {name: witness.to_dict() for name, witness in past.best.items()},
         "registered": {
-            name: None if witness is None else witness_data(witness) for name, witness in past.registered.items()
+            name: None if witness is None else witness.to_dict() for name, witness in past.registered.items()
         },
         "assumed": past.assumed,
-        "audit": audit_data(past.audit),
+        "audit": past.audit.to_dict(),
     }
 
 

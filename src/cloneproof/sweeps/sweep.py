@@ -41,15 +41,35 @@ def sweep(
 ) -> SweepTable:
     """Answer every point of a grid, computing only what the store does not have yet.
 
-    grid        a grid file, or a mapping like one; markets and mechanisms may be objects there (docs/sweeps.md)
-    store       a folder, made where there is none; sweeps that overlap share what is in it
-    cluster     the address of a Dask scheduler, tcp://host:port; else this machine
-    workers     how many threads or processes of this machine; as many as there are cores if left out
-    progress    called with the state, about twice a second
-    sizes       how long tasks take; the bits of the table depend neither on these nor on workers or interruptions
+    Parameters
+    ----------
+    grid : str, Path or mapping
+        A grid file, or a mapping like one, in which markets and mechanisms may be objects (docs/sweeps.md).
+    store : str or Path
+        A folder, made where there is none; sweeps that overlap share what is in it.
+    cluster : str, optional
+        The address of a Dask scheduler, tcp://host:port; this machine if left out.
+    workers : int, optional
+        How many threads or processes of this machine; as many as there are cores if left out.
+    progress : callable, optional
+        Called with the state, about twice a second.
+    sizes : Sizes, optional
+        How long tasks take. The bits of the table depend neither on these nor on workers or interruptions.
 
+    Returns
+    -------
+    SweepTable
+        One row for each estimate of each point.
+
+    Raises
+    ------
+    SweepError
+        Where the grid makes no sense, the store cannot be used or the workers cannot; what is stored stays usable.
+
+    Examples
+    --------
     >>> import tempfile
-    >>> from cloneproof import Agent, Discrete, Market
+    >>> from cloneproof import Agent, Discrete, Market, sweep
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     >>> asked = {"market": market, "mechanism": "ucb1", "copies": [{}, {"ana": (2, 1)}]}
     >>> with tempfile.TemporaryDirectory() as folder:

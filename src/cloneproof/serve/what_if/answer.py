@@ -45,7 +45,7 @@ def answer(task: Task, draft: Callable[[WhatIfView], None] | None = None) -> Wha
     if question.belief is not None:
         market = _market_of_belief(question.belief, horizon, spec)
         early = None if draft is None else (lambda audited: draft(_view(audited)))
-        return _view(audit(market, mechanism, "agent 1", draft=early, **limits))
+        return _view(audit(market, mechanism, agent="agent 1", draft=early, **limits))
     limits |= {"odds": question.copy_odds, "atoms": _ATOMS, "agent": question.agent}
     arms = [ArmRewards(*arm) for arm in task.arms]
     early_past = None if draft is None else (lambda past: draft(_past_view(past, question.agent)))
