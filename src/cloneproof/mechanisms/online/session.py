@@ -36,7 +36,7 @@ class Decision(NamedTuple):
     """Whom to serve this round. `id` is the round, from 1; `arm` counts from 0 inside its agent.
 
     `phase` is trial or award where agents are first tried and one is then chosen, waiting where a commitment waits for
-    rewards, and play otherwise. `slot` is the number of the draw that is played where the mechanism draws from the arms.
+    rewards, and play otherwise. `slot` is the number of the draw that is played, where the mechanism draws from arms.
     """
 
     id: int
