@@ -19,7 +19,7 @@ from cloneproof.market import full_copies
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}
 TOO_DEAR = 2_500_000  # arms x rounds of a run of Thompson sampling that nobody waits for
-SHIN = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "shin_2022.py"))
+SHIN = runpy.run_path(str(Path(__file__).parents[1] / "studies" / "shin_2022.py"))
 
 
 def milliseconds(job: Job) -> float:

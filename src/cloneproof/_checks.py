@@ -1,12 +1,15 @@
-"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing."""
+"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing. What a name may be."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from numbers import Integral, Real
 from typing import Final
 
 EXACT: Final = 2**53  # up to here every whole number is a float of its own
+
+_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line and paragraph breaks
 
 
 def real(value: object) -> float | None:
@@ -37,3 +40,12 @@ def whole(value: object) -> int | None:
     number = real(value)
     exact = number is not None and number.is_integer() and abs(number) <= EXACT
     return int(number) if exact and number is not None else None
+
+
+def is_one_line(text: str) -> bool:
+    r"""Whether a text has no control character and no line break, so that it can stand in a table or a log.
+
+    >>> is_one_line("Zoë & co"), is_one_line("an\na"), is_one_line("a\u2028b")
+    (True, False, False)
+    """
+    return text.isprintable() or not any(unicodedata.category(letter) in _BREAKING for letter in text)

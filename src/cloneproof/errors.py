@@ -54,6 +54,18 @@ class FileError(CloneproofError):
     """A report that cannot be written where it was asked for."""
 
 
+class ServeError(CloneproofError):
+    """A service that cannot be run as asked, or whose data do not fit together."""
+
+
+class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
+    """An error as a service's answer to a call: its HTTP status, a code for programs and a sentence for people."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
 def brief(value: object) -> str:
     """The value as it stands in a message, cut short.
 

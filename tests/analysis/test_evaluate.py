@@ -51,6 +51,18 @@ def test_bad_requests_get_one_clear_sentence(act, words):
     assert "\n" not in str(caught.value)
 
 
+def test_what_is_computed_from_a_heuristic_error_is_heuristic():
+    """A quadrature's error is a guess, whatever its method is called; it stays one in differences and in files."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
+    payoff = cp.evaluate(market, cp.mechanism("etc", arm_rounds=2)).payoff["ana"]
+    exact = cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2)).payoff["ana"]
+    assert (payoff.heuristic, exact.heuristic) == (True, False)
+    assert (payoff - exact).heuristic
+    assert (exact - payoff).heuristic
+    assert cp.results.Estimate.from_dict(payoff.to_dict()) == payoff
+    assert "heuristic" not in exact.to_dict()
+
+
 def test_an_estimate_is_only_as_sure_as_its_parts():
     sure, sampled = (
         cp.results.Estimate(2.0, 0.1, "proven", "balls"),

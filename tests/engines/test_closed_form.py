@@ -17,7 +17,7 @@ from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
 from cloneproof.engines.closed_form.phases.committed_sums import committed_sums
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.uniform import uniform
 from support.brute_force import brute_force

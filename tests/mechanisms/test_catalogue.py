@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.bounds import first_horizon_with_award, holdout_arm_rounds, smallest
-from cloneproof.mechanisms import CATALOGUE, award_horizon, outside_conditions
-from cloneproof.mechanisms.mechanism import Doubling, mechanism_from_dict
+from cloneproof.mechanisms import CATALOGUE, Doubling, award_horizon, outside_conditions
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from support.strategies import small
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -72,10 +72,10 @@ def test_the_award_horizon_is_where_awards_begin_for_good():
     start = award_horizon(market)
     for horizon in range(max(1, start - 30), start + 200):
         made = cp.mechanism("holdout-h-etc", market=market.with_horizon(horizon))
-        runs = made.facing(2, horizon)
+        runs = made.at_horizon(2, horizon)
         assert horizon < start or runs is made
     before = cp.mechanism("holdout-h-etc", market=market.with_horizon(start - 1))
-    assert before.facing(2, start - 1) is not before
+    assert before.at_horizon(2, start - 1) is not before
 
 
 @given(st.integers(1, 40), st.integers(1, 60))

@@ -11,7 +11,7 @@ from cloneproof import bounds
 from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.mechanisms import HoldOutEpochs
-from cloneproof.mechanisms.holdout import epoch_mechanism, running_epochs
+from cloneproof.mechanisms.epochs import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])

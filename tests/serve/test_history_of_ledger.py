@@ -8,7 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
-from cloneproof.serve.offline.season import read_season, season_of
+from cloneproof.serve.offline.season import collect_season, read_season
 from cloneproof.serve.storage.postgres import PostgresStorage
 from support.service import Desk, open_market, sqlite
 
@@ -210,9 +210,9 @@ def test_on_postgres_it_reads_one_moment(address, monkeypatch):
             for number in range(5):
                 name = f"meanwhile-{season}-{number}"
                 rewarded(desk, name, served(desk, name)["decision"], 1.0)
-        return season_of(entries, season)
+        return collect_season(entries, season)
 
-    monkeypatch.setattr("cloneproof.serve.offline.season.season_of", while_they_write)
+    monkeypatch.setattr("cloneproof.serve.offline.season.collect_season", while_they_write)
     assert read_season(address, season=2) == before
     monkeypatch.undo()
     after = read_season(address)
@@ -242,6 +242,8 @@ def test_on_postgres_errors_are_one_sentence_without_the_password(address, argum
     [
         (["--from-ledger", "DB", "-m", "ucb1"], "the ledger has the market"),
         (["--from-ledger", "none.db"], "is no file"),
+        (["--from-ledger", "DB", "--copy-odds", "-1"], "prior odds of a copy above 0"),
+        (["--from-ledger", "DB", "--copy-odds", "nan"], "prior odds of a copy above 0"),
         ([], "or --from-ledger DB"),
     ],
 )

@@ -21,7 +21,7 @@ from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 
 EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]

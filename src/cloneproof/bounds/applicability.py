@@ -1,4 +1,4 @@
-"""When copies cannot pay: the conditions of fact 4 (ETC for one agent) and of the hold-out theorem.
+"""When copies cannot pay: the conditions for ETC with one agent and of the hold-out theorem.
 
 Both ask for an m so large that what a wrong commitment may cost is less than what the copies' own exploration costs.
 """
@@ -13,10 +13,10 @@ from cloneproof.bounds.tails import unchecked_log_mistake
 
 @checked
 def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
-    """Fact 4: (l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation up to T.
+    """(l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation up to T.
 
     One agent (or a number of rounds that does not depend on what it registers), exchangeable means of smallest gap
-    `gap`, a committing ETC. Sufficient for every horizon up to T, and not beyond.
+    `gap`, a committing ETC. Sufficient for every horizon up to T, and not beyond (docs/reading.md#etc).
 
     Parameters
     ----------

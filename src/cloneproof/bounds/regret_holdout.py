@@ -24,7 +24,7 @@ def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, 
     """w: how much worse, in expectation, the winner's best mean is, given that the best agent committed rightly.
 
     An agent that is worse by delta wins with probability at most exp(-W delta^2 / c), c = 4 sd^2 (1 in [0, 1]). So w is
-    at most each of
+    at most each of::
 
         (n-1) exp(-W agent_gap^2 / c)       as every delta > 0 is at least agent_gap, and at most 1
         (n-1) sqrt(c / (2 e W))             the largest delta exp(-W delta^2 / c), for each of n-1 agents

@@ -79,7 +79,7 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
 
 @checked
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """The smallest m to which fact 4 applies, about 1 / (2l) of what Theorem 3 asks for.
+    """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 asks for.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Each agent's expected payoff and the platform's expected regret, each with its error bound.
+    """Compute expected payoffs and the expected regret. Each comes with its error bound.
 
     Parameters that are not set follow from the mechanism's theorem, over several horizons anew for each.
     """

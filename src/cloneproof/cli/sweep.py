@@ -32,7 +32,7 @@ def sweep(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate or audit every point of a grid; a second call computes only what is missing.
+    """Evaluate or audit every point of a grid. A second call computes only what is missing.
 
     Ctrl-C loses nothing that was computed: the same command goes on. The store's sweep.log has a line a minute.
     """

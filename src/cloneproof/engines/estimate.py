@@ -70,7 +70,7 @@ class Estimate(Displayed):
         Returns
         -------
         dict
-            value, error, kind and method; heuristic where it is.
+            value, error, kind and method; and `heuristic`, where it is.
 
         Examples
         --------
@@ -79,7 +79,7 @@ class Estimate(Displayed):
         """
         error = self.error if math.isfinite(self.error) else None
         data = {"value": self.value, "error": error, "kind": self.kind, "method": self.method}
-        return data | ({"heuristic": True} if self.heuristic else {})
+        return data | {"heuristic": True} if self.heuristic else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Estimate:

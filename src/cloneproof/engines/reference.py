@@ -17,7 +17,8 @@ from cloneproof.errors import MarketError, brief
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market, Means, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import Session, checked_seed, session
+from cloneproof.mechanisms.online.opening import checked_seed
+from cloneproof.mechanisms.online.session import Session, session
 
 MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
 

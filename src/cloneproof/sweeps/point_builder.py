@@ -20,7 +20,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.sweeps.configuration import mechanism_text
 from cloneproof.sweeps.grid_point import COMMON, DEFAULTS, OWN, GridPoint
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +20,7 @@ from cloneproof.sweeps.answers import answer
 from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.configuration import Part
 from cloneproof.sweeps.execution.agenda import Sizes
-from cloneproof.sweeps.execution.local import TaskRunner, local_engine
+from cloneproof.sweeps.execution.local import TaskRunner, checked_workers, local_engine
 from cloneproof.sweeps.execution.progress_line import Log, duration, line
 from cloneproof.sweeps.execution.sweep_run import Interrupted, SweepCallback, SweepState, run
 from cloneproof.sweeps.grid import load_grid, points_of
@@ -77,8 +78,7 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
-    if cluster is not None and not isinstance(cluster, str):
-        raise SweepError(f"expected the address of a Dask scheduler, got {brief(cluster)}; write tcp://host:port")
+    _check_place(cluster, workers)
     points = _points(grid)
     version = code_version()
     parts, needs = keyed(points, version)
@@ -138,6 +138,14 @@ def _points(grid: object) -> list[GridPoint]:
     if isinstance(grid, Mapping):
         return points_of(grid)
     raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
+
+
+def _check_place(cluster: object, workers: int | None) -> None:
+    """Refuse a place where nothing can run before a store is made for it."""
+    if cluster is None:
+        checked_workers(workers)
+    elif not isinstance(cluster, str) or not (re.search(r":\d+/?$", cluster) or cluster.startswith("inproc://")):
+        raise SweepError(f"expected the address of a Dask scheduler, got {brief(cluster)}; write it as tcp://HOST:PORT")
 
 
 def _record(store: Store, name: str, needs: list[Need]) -> None:

@@ -28,7 +28,7 @@ from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 
 OpponentsName = Literal["market", "any"]
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"

@@ -17,7 +17,7 @@ from cloneproof.errors import MarketError, MechanismError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.holdout import running_epochs
+from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
@@ -80,7 +80,7 @@ def audit_cases(
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
     declared = [mechanism if isinstance(mechanism, Mechanism) else _derived(mechanism, each) for each in markets]
     pairs = zip(declared, markets, strict=True)
-    running = [chosen.facing(len(each.agents), each.horizon) for chosen, each in pairs]
+    running = [chosen.at_horizon(len(each.agents), each.horizon) for chosen, each in pairs]
     in_order = any(each.arm.order == "index" for each in running)
     agents = {agent.name: agent for agent in market.agents}
     cases = {}

@@ -16,7 +16,7 @@ from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
@@ -114,9 +114,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             + _how_to_check_all_opponents(case)
         )
-    score = case.running.score
-    scored = score.max_arms if isinstance(score, HoldOut) else 0
-    first = from_arms or max(scored, case.agent.count) + 1
+    first = from_arms or max(case.running.scoring.max_arms or 0, case.agent.count) + 1
     listed = [
         {"copies": list(witness.copies), "bound": _loosen(witness.gain.high) if not audit.tolerance else 0.0}
         for witness in audit.tried

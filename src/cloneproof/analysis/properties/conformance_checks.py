@@ -13,8 +13,9 @@ from cloneproof._randomness import substream, uniform
 from cloneproof.analysis.properties.reachable import private_things
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.session import Session, checked_session, open_registration
-from cloneproof.mechanisms.online.state import Registration
+from cloneproof.mechanisms.online.opening import checked_terms, open_registration
+from cloneproof.mechanisms.online.registration import Registration
+from cloneproof.mechanisms.online.session import Session
 
 ERROR_RATE = 1e-6  # of the statistical check: how often a mechanism with uniform ties fails it
 TIE_SEEDS = 2000
@@ -32,7 +33,7 @@ def _horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
 
 
 def _open(mechanism: Mechanism, registration: Registration, horizon: int, seed: int) -> Session:
-    return checked_session(mechanism, registration, horizon, seed, share=0.5, rewards=None)
+    return Session(checked_terms(mechanism, registration, horizon, seed, share=0.5, rewards=None))
 
 
 def _tape(agent_key: int, arm_key: int, pull: int) -> float:

@@ -13,7 +13,7 @@ from cloneproof.engines.reference import SampleMean
 from cloneproof.errors import MarketError, did_you_mean
 from cloneproof.market.copies import full_copies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 
 
 class PairedGain(NamedTuple):

@@ -23,7 +23,7 @@ from cloneproof.errors import EngineError
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.online.level import ONE
-from cloneproof.mechanisms.online.session import checked_seed
+from cloneproof.mechanisms.online.opening import checked_seed
 
 MAKE, SELECT, UPDATE = range(3)
 

@@ -29,8 +29,8 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ENGINE = "closed-form"
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -53,7 +53,7 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    running = mechanism.facing(len(market.agents), market.horizon)
+    running = mechanism.at_horizon(len(market.agents), market.horizon)
     check_structure(running)
     points = resolutions(market)
     normal = market.family.quantile is gaussian.quantile
@@ -170,10 +170,8 @@ def _jumps(market: Market, running: Mechanism, points: int) -> bool:
         return True
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
     rounds = running.arm.explore
-    if isinstance(running.restart, Doubling):
-        rounds = running.restart.arm_rounds(running.restart.epoch(market.horizon))
-    if isinstance(running.score, HoldOut):
-        rounds = max(rounds, running.score.rounds)
-    elif running.agent is not None and running.agent.commits:
-        rounds = max(rounds, running.agent.explore)
+    if running.clearing.flat_epochs:
+        rounds = running.clearing.arm_rounds(running.clearing.epoch(market.horizon))
+    if running.agent is not None and running.agent.commits:
+        rounds = max(rounds, running.scoring.counted_in(running.agent.explore))
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

@@ -15,12 +15,12 @@ from cloneproof.engines.closed_form.phases.award import awards
 from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, grouped
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
-from cloneproof.engines.closed_form.phases.trial_score import Phases, Score, agent_score
+from cloneproof.engines.closed_form.phases.trial_score import Phases, ScoreLaw, agent_score
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 
 Choose = Callable[[list[EqualArms], int], Commitment]
 
@@ -45,7 +45,7 @@ class Tools:
 
 def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     """Each agent's expected reward, and a bound on the roundings behind it."""
-    if isinstance(problem.mechanism.restart, HoldOutEpochs):
+    if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem, tools)
     rule = problem.mechanism.agent
     if rule is None:
@@ -129,7 +129,7 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
         return earned, worst
     mechanism = problem.mechanism
     if agents == 1:
-        if mechanism.restart == "award":
+        if mechanism.clearing.at_award:
             prize, more = _separate(problem, [Fixed.of(award)], tools)
             return [earned[0] + prize[0]], worst + more
         return _separate(problem, [Fixed.of(trial + award)], tools)
@@ -140,7 +140,7 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
         )
     phases = Phases(mechanism, trial, award)
     check_staged(list(problem.agents), phases, tools.arithmetic)
-    known: dict[tuple[CopiedOriginal, ...], Score] = {}
+    known: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
     for own in problem.agents:
         if own not in known:
             known[own] = agent_score(list(own), phases, tools.rewards, tools.arithmetic)

@@ -13,7 +13,6 @@ from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, c
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial
 from cloneproof.engines.closed_form.phases.trial_score import Phases
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import HoldOut
 from cloneproof.mechanisms.rule import Order
 
 SECONDS = 60.0
@@ -43,8 +42,7 @@ def check_random_rounds(rounds: Binomial, cap: int) -> None:
 
 def check_staged(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
     """Refuse scores of too many realisations, or of too long trials."""
-    score = phases.mechanism.score
-    scored = score.rounds if isinstance(score, HoldOut) else phases.trial
+    scored = phases.mechanism.scoring.counted_in(phases.trial)
     what = f"the scores of {len(agents)} agents over {scored} rounds"
     seconds = memory = entries = 0.0
     size = 200.0 if arithmetic.proven else 8.0
@@ -75,7 +73,7 @@ def _realisation_seconds(runs: MeanCounts, phases: Phases, scored: int, arithmet
     types = merged(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     seconds = _commitment_seconds([mean for mean, _ in types], arms, m, arithmetic) + 2e-4
-    if not isinstance(phases.mechanism.score, HoldOut) and len(types) > 1:
+    if not phases.mechanism.scoring.fresh and len(types) > 1:
         if phases.trial >= arms * m:
             seconds += _joint_seconds(types, m, arithmetic)
         else:

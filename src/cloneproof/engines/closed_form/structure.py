@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cloneproof.bounds import doubling_ends
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -19,14 +18,16 @@ def check_structure(mechanism: Mechanism) -> None:
     agent = mechanism.agent
     if agent is not None and not _commits(agent) and not _uniform(agent):
         raise EngineError(_sentence(mechanism, f"the agent rule {_named(agent)}"))
+    if not mechanism.scoring.same_number:
+        raise EngineError(_sentence(mechanism, f"the score {mechanism.scoring.name!r}"))
 
 
 def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
     """Rounds and rounds per arm of each epoch of a flat mechanism: (1..2), (3..4), (5..8), .., the last cut at T."""
-    if not isinstance(mechanism.restart, Doubling):
+    if not mechanism.clearing.flat_epochs:
         return [(horizon, mechanism.arm.explore)]
-    ends = [0, *doubling_ends(horizon)]
-    return [(ends[i] - ends[i - 1], mechanism.restart.arm_rounds(i)) for i in range(1, len(ends))]
+    ends = [0, *mechanism.clearing.ends(horizon)]
+    return [(ends[i] - ends[i - 1], mechanism.clearing.arm_rounds(i)) for i in range(1, len(ends))]
 
 
 def _commits(rule: Rule) -> bool:

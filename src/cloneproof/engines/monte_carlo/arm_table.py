@@ -1,6 +1,5 @@
-"""Registered arms as a table, and the random streams of a run: what compiled kernels need to know of a job.
+"""Registered arms as a table, for the kernels that go round by round or block by block.
 
-Streams are those of `engines.reference` and of the session that it opens, derived here in compiled code.
 Tables are arrays of records: one argument instead of twenty keeps compilation short, and a row is one cache line.
 """
 
@@ -8,7 +7,7 @@ Tables are arrays of records: one argument instead of twenty keeps compilation s
 # ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numba as nb
 import numpy as np
@@ -16,16 +15,12 @@ import numpy.typing as npt
 
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
-from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.market.copies import arms_of
 
 ArmTable = npt.NDArray[Any]
-EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)  # the purposes of a level, as in mechanisms.level
-_MACHINE, _COINS = range(2)  # as in mechanisms.session
-_LEVELS, _SAMPLE = range(2)  # as in mechanisms.machine
 NEVER: Final = 1 << 62  # more rounds than any horizon has
 ZERO, ONE, NONE = np.int64(0), np.int64(1), np.int64(-1)
-"""Plain 64-bit numbers: a literal among the arguments of a compiled function would have it compiled once more."""
+"""64-bit numbers: a literal among the arguments of a compiled function would have it compiled once more."""
 
 ARM_FIELDS: Final = [
     ("agent", "i8"),
@@ -39,31 +34,14 @@ ARM_FIELDS: Final = [
 ]
 
 
-class Streams(NamedTuple):
-    """The streams of one run."""
-
-    tapes: np.uint64
-    levels: np.uint64
-    sample: np.uint64
-    coins: np.uint64
-
-
 def arm_rows(job: Job) -> list[tuple[int, int, int, int, int]]:
     """The first five fields of every arm that the copies of a job register, in the order of registration."""
     rows, column = [], 0
     for i, agent in enumerate(job.market.agents):
-        own = arms_of(job.copies[agent.name])
-        rows += [(i, number, original, copy, column + original) for number, (original, copy) in enumerate(own)]
+        arms = enumerate(arms_of(job.copies[agent.name]))
+        rows += [(i, number, original, copy, column + original) for number, (original, copy) in arms]
         column += agent.count
     return rows
-
-
-@nb.njit(nogil=True)
-def streams_of(run_stream):
-    """The streams of a run, from `substream(0, seed, run)`."""
-    session = word(np.uint64(0), word(run_stream, SESSION_STREAM) >> np.uint64(1))
-    machine = word(session, _MACHINE)
-    return Streams(word(run_stream, TAPE_STREAM), word(machine, _LEVELS), word(machine, _SAMPLE), word(session, _COINS))
 
 
 @nb.njit(nogil=True)
@@ -76,12 +54,6 @@ def begin_run(arms, count, tapes, means):
         arms[a].tape = word(word(word(tapes, arms[a].agent), arms[a].original), arms[a].copy)
         arms[a].mean = means[arms[a].column]
         arms[a].loss = best - arms[a].mean
-
-
-@nb.njit(nogil=True)
-def level_stream(levels, version, key):
-    """The stream of a level, as `mechanisms.level.level_stream`."""
-    return word(word(levels, version), key)
 
 
 @nb.njit(nogil=True)

@@ -19,9 +19,10 @@ from cloneproof.engines.tree.work_limit import lessons
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.score import Score
 
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
@@ -41,19 +42,20 @@ def tree(
     """
     asked = [market.horizon] if horizons is None else _checked(horizons)
     copies = {agent.name: copies[agent.name] for agent in market.agents}
-    if isinstance(mechanism.restart, HoldOutEpochs):
+    if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in asked}
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for horizon in asked:
-        running = mechanism.facing(len(market.agents), horizon)
+        running = mechanism.at_horizon(len(market.agents), horizon)
         groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
     best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
     found: dict[int, Evaluation] = {}
     for (whole, sizes), members in groups.items():
-        running = mechanism if whole else mechanism.facing(len(market.agents), members[0])
+        running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
         for rule in running.rules:
             _check_rule(rule, deterministic)
+        _check_score(running.scoring, deterministic)
         rewards = _averaged(market, running, copies, sizes, members, deterministic)
         method = _method(running)
         for horizon in members:
@@ -102,6 +104,14 @@ def _check_rule(rule: Rule, deterministic: bool) -> None:
         raise EngineError(
             f"the tree expects rules that take rewards as they are, got {rule.name!r}, which flips a coin for each; "
             "use engine 'monte-carlo'"
+        )
+
+
+def _check_score(score: Score, deterministic: bool) -> None:
+    if deterministic and score.partial and not score.fresh:
+        raise EngineError(
+            "the tree expects scores that count all rewards or fresh ones where rewards are deterministic, got "
+            f"{score.name!r}; use engine 'monte-carlo'"
         )
 
 

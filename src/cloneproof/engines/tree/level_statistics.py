@@ -12,7 +12,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import Ints
 from cloneproof.engines.tree.priorities import Mask
 from cloneproof.engines.tree.shape import Shape, States
-from cloneproof.mechanisms.mechanism import HoldOut
 from cloneproof.mechanisms.online.level import TICK_BITS
 
 ONE = 1 << TICK_BITS
@@ -46,36 +45,41 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArr
     own = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
     seen = [shape.seen(states, o) for o in range(len(shape.originals))]
     decided = np.array([sum(seen[o] for o in mine) for mine in own])
-    if isinstance(shape.mechanism.score, HoldOut):
-        pulls, mean = _fresh(shape, states, decided)
+    if shape.mechanism.scoring.partial:
+        pulls, mean = _scored(shape, states, decided)
     elif shape.deterministic:
         pulls, mean = decided, np.array([_exact_mean(shape, states, mine, seen) for mine in own])
     else:
         total = np.array([sum(shape.told(states, o) for o in mine) for mine in own])
         pulls, mean = decided, total / np.maximum(decided, 1)
+    unscored = [i for i, arms in enumerate(shape.registered) if not shape.mechanism.scoring.allows(arms)]
+    if unscored:
+        pulls = pulls.copy()
+        pulls[unscored], mean[unscored] = 0, 0.0
     if not shape.mechanism.agent.commits:
         return decided, pulls, mean, None
     return decided, pulls, mean, states[shape.rows("winner", tuple(range(shape.owners)))] > 0
 
 
-def fresh_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
-    """The rewards of a hold-out score so far: it starts with the round that commits, and ends when it is full.
+def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
+    """The rewards that a partial score counts so far: after the rounds that it skips, until it is full.
 
-    Where the agents' rule does not commit, it starts when as many arms as are allowed would have been explored.
+    A score of fresh rewards starts with the round that commits.
     """
-    score, agent = shape.mechanism.score, shape.mechanism.agent
-    assert isinstance(score, HoldOut)
+    score, agent = shape.mechanism.scoring, shape.mechanism.agent
     assert agent is not None
-    if shape.registered[owner] > score.max_arms:
+    if not score.allows(shape.registered[owner]):
         return np.zeros_like(decided)
-    arms = len(shape.levels[owner]) if agent.commits else score.max_arms
-    return np.clip(decided - arms * shape.mechanism.arm.explore, 0, score.rounds)
+    arms, explore = len(shape.levels[owner]), shape.mechanism.arm.explore
+    skipped = score.skipped_rounds(arms, explore, agent.commits)
+    start = max(skipped, arms * explore) if score.fresh else skipped
+    return np.clip(decided - start, 0, score.rounds)
 
 
-def _fresh(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
-    pulls = np.array([fresh_pulls(shape, i, decided[i]) for i in range(shape.owners)])
+def _scored(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
+    pulls = np.array([scored_pulls(shape, i, decided[i]) for i in range(shape.owners)])
     if not shape.deterministic:
-        return pulls, states[shape.rows("fresh", tuple(range(shape.owners)))] / np.maximum(pulls, 1)
+        return pulls, states[shape.rows("score", tuple(range(shape.owners)))] / np.maximum(pulls, 1)
     mean = np.zeros(pulls.shape)
     for i in range(shape.owners):
         for a in shape.levels[i]:

@@ -29,7 +29,7 @@ class Symmetry:
         for o in range(len(shape.originals)):
             self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in shape.arms_of(o)])
         # an award clears the pulls: exploration by index would then start with whom the sorting put first
-        anew = shape.mechanism.arm.order == "index" and shape.mechanism.restart == "award"
+        anew = shape.mechanism.arm.order == "index" and shape.mechanism.clearing.at_award
         for owner in range(0 if anew else shape.owners):
             own = [o for o, original in enumerate(shape.originals) if original.owner == owner]
             for group in _alike(own, [shape.originals[o] for o in own]):

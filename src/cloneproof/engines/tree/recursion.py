@@ -22,7 +22,6 @@ from cloneproof.engines.tree.merge import Symmetry, merged
 from cloneproof.engines.tree.round_step import RoundStep, settled
 from cloneproof.engines.tree.shape import Shape, States
 from cloneproof.engines.tree.work_limit import WorkLimit
-from cloneproof.mechanisms.mechanism import Doubling
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17
@@ -46,8 +45,8 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
     symmetry, watch = Symmetry(shape), WorkLimit(shape)
-    restart = shape.mechanism.restart
-    epochs = restart if isinstance(restart, Doubling) else None
+    clearing = shape.mechanism.clearing
+    epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
     rate, total = np.zeros(shape.owners), np.zeros(shape.owners)
     explore, epoch, played, roundings = shape.mechanism.arm.explore, 0, 0, 0.0
@@ -65,7 +64,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 watch.restart()
             states, weights = _retire(shape, states, weights, rate)
             if not len(weights):
-                stop = horizon if epochs is None else min(horizon, 2**epoch)
+                stop = horizon if epochs is None else min(horizon, epochs.epoch_end(epoch))
                 total = total + rate * (stop - played)
                 played = stop
                 roundings += 2
@@ -77,7 +76,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
             played += 1
             roundings += ROUNDINGS + moved.additions + (0.0 if shape.deterministic else steepness * played)
             lost += moved.lost
-            end = max(horizons) if epochs is None else min(max(horizons), 2**epoch)
+            end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
             watch.look(played - begun, end - begun, len(weights), moved.work, explore)
         found[horizon] = RoundRewards(_evened(total, symmetry), (roundings + 64) * EPS, lost * horizon)
     return found

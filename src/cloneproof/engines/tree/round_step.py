@@ -7,10 +7,9 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import Ints
 from cloneproof.engines.tree.choice import spread
-from cloneproof.engines.tree.level_statistics import agent_statistics, arm_statistics, fresh_pulls
+from cloneproof.engines.tree.level_statistics import agent_statistics, arm_statistics, scored_pulls
 from cloneproof.engines.tree.priorities import Mask
 from cloneproof.engines.tree.shape import Shape, States
-from cloneproof.mechanisms.mechanism import HoldOut
 
 
 def inner_done(shape: Shape, states: States, level: int) -> Mask:
@@ -74,12 +73,12 @@ class RoundStep:
         clock = np.full(count, self.round)
         agents, _ = spread(rule, rule.explore, clock, pulls, mean, decided, chosen)
         first = self.round == shape.owners * rule.explore + 1
-        return agents, first and (rule.commits or shape.mechanism.restart == "award")
+        return agents, first and (rule.commits or shape.mechanism.clearing.at_award)
 
     def _award(self, states: States, owner: int) -> None:
         """Clear the arms' statistics, and forget the losers where the choice is for good."""
         shape = self.shape
-        if shape.mechanism.restart == "award":
+        if shape.mechanism.clearing.at_award:
             for a in range(len(shape.arms)):
                 for name in ("pulls", "sum", "chosen"):
                     _clear(states, shape.row(name, a))
@@ -88,7 +87,7 @@ class RoundStep:
             for other in range(shape.owners):
                 if other != owner:
                     states[shape.rows_of_owner(other)] = 0
-            _clear(states, shape.row("fresh", owner))
+            _clear(states, shape.row("score", owner))
             states[row] = 1
 
     def _level(self, level: int, states: States, weights: FloatArray, deaf: Mask) -> None:
@@ -152,7 +151,7 @@ class RoundStep:
         shape, o = self.shape, self.shape.arms[arm]
         belief, owner = shape.originals[o].belief, shape.originals[o].owner
         seen, told = shape.seen(states, o), shape.told(states, o)
-        counted, fresh = np.where(done, 0, 1), self._fresh_now(owner, states, done)
+        counted, scored = np.where(done, 0, 1), self._scored_now(owner, states, done)
         if observe:
             _add(states, shape.row("pulls", arm), counted)
             _add(states, shape.row("seen", o), 1)
@@ -168,7 +167,7 @@ class RoundStep:
         states = states.copy()
         _add(states, shape.row("sum", arm), counted)
         _add(states, shape.row("told", o), 1)
-        _add(states, shape.row("fresh", owner), fresh)
+        _add(states, shape.row("score", owner), scored)
         self._keep(states, weights * success)
 
     def _reveal(self, original: int, states: States, weights: FloatArray, told: Ints, observe: bool) -> None:
@@ -189,15 +188,15 @@ class RoundStep:
             part[row] = k + 1
             self._keep(part, weights[new] * weight)
 
-    def _fresh_now(self, owner: int, states: States, done: Mask) -> Ints:
-        """1 where this reward counts towards the owner's hold-out score."""
-        shape, score = self.shape, self.shape.mechanism.score
-        if not isinstance(score, HoldOut) or shape.registered[owner] > score.max_arms:
+    def _scored_now(self, owner: int, states: States, done: Mask) -> Ints:
+        """1 where this reward counts towards the owner's score, if the score counts only part of the rewards."""
+        shape, score = self.shape, self.shape.mechanism.scoring
+        if not score.partial or not score.allows(shape.registered[owner]):
             return np.zeros(len(done), dtype=np.int64)
         decided = np.asarray(sum(shape.seen(states, o) for o, x in enumerate(shape.originals) if x.owner == owner))
-        trial, so_far = ~won(shape, states, owner), fresh_pulls(shape, owner, decided)
-        counts = (so_far < score.rounds) & (fresh_pulls(shape, owner, decided + 1) > so_far)
-        return np.asarray(trial & done & counts).astype(np.int64)
+        trial, so_far = ~won(shape, states, owner), scored_pulls(shape, owner, decided)
+        counts = trial & (scored_pulls(shape, owner, decided + 1) > so_far)
+        return np.asarray(counts & done if score.fresh else counts).astype(np.int64)
 
     def _keep(self, states: States, weights: FloatArray) -> None:
         self.parts.append(states)

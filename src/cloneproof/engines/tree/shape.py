@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cloneproof.engines.tree.beliefs import Ints, MeanBelief
 from cloneproof.engines.tree.priorities import is_blind
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 States = npt.NDArray[np.int32]
 
@@ -47,7 +47,7 @@ class Shape:
     def flat(self) -> bool:
         """One level only; so is an agent's level that has nobody to compare and nothing to clear."""
         m = self.mechanism
-        return m.agent is None or (self.owners == 1 and m.restart is None and m.score == "all")
+        return m.agent is None or (self.owners == 1 and m.restart is None and m.scoring.counts_all)
 
     @cached_property
     def arms(self) -> tuple[int, ...]:
@@ -72,7 +72,7 @@ class Shape:
     @cached_property
     def idle(self) -> tuple[bool, ...]:
         """Which levels of arms need no statistics: one arm only, or a rule that looks at none."""
-        alone = self.mechanism.score == "all"
+        alone = not self.mechanism.scoring.partial
         return tuple(is_blind(self.mechanism.arm) or (alone and len(level) == 1) for level in self.levels)
 
     @cached_property
@@ -93,7 +93,7 @@ class Shape:
 
     def _names(self) -> Iterator[tuple[str, int]]:
         arm, agent = self.mechanism.arm, self.mechanism.agent
-        forgets = arm.commits or self.mechanism.restart == "award"
+        forgets = arm.commits or self.mechanism.clearing.at_award
         for a in range(len(self.arms)):
             level = self.level_of[a]
             if not self.idle[level]:
@@ -113,8 +113,8 @@ class Shape:
         for owner in range(self.owners):
             if not self.flat and agent is not None and agent.commits:
                 yield "winner", owner
-            if isinstance(self.mechanism.score, HoldOut) and not self.deterministic:
-                yield "fresh", owner
+            if self.mechanism.scoring.partial and not self.deterministic:
+                yield "score", owner
         yield "nothing", 0
 
     @property
@@ -127,7 +127,7 @@ class Shape:
 
         pulls, sum, chosen   of an arm: rewards that count on its level, their sum, whether its level committed to it
         seen, told           of an original: rewards ever, and their sum; deterministic: 1 + the number of the atom
-        winner, fresh        of an owner: whether the agents' level committed to it; its hold-out sum
+        winner, score        of an owner: whether the agents' level committed to it; the sum that a partial score counts
         """
         return self._rows.get((name, number))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cloneproof.engines.tree.shape import Shape
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
 CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
@@ -69,7 +69,7 @@ class WorkLimit:
             return arms + 1 if m.arm.commits else math.inf
         assert m.agent is not None
         trial = self.shape.owners * m.agent.explore
-        if round_ <= trial and (m.agent.commits or m.restart == "award"):
+        if round_ <= trial and (m.agent.commits or m.clearing.at_award):
             return trial
         if not m.arm.commits or not (m.agent.commits or self.shape.agents_idle):
             return math.inf
@@ -90,7 +90,7 @@ class WorkLimit:
 
 def lessons(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
     """The most rewards of one original that are ever looked at: those before the commitment, where there is one."""
-    if isinstance(mechanism.restart, Doubling) or not all(rule.commits for rule in mechanism.rules):
+    if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
         return horizon
     trial = 0 if mechanism.agent is None else len(registered) * mechanism.agent.explore
     arms = sum(registered) if mechanism.agent is None else max(registered)

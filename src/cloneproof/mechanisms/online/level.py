@@ -10,13 +10,12 @@ from typing import Any, Final
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM, WAITING_STREAM
 from cloneproof.mechanisms.rule import Rule
 
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
 ONE: Final = 1 << TICK_BITS
 WAIT: Final = -1
-
-_EXPLORE, _TIE, _COIN, _DRAW, _WAITING = range(5)
 
 
 class Level:
@@ -47,8 +46,8 @@ class Level:
         self.choice: int | None = None
         self.chance: float | None = 1.0
         self._streams = [word(stream, purpose) for purpose in range(5)]
-        self._orders = [word(self._streams[_EXPLORE], key) for key in keys]
-        self._draws = [word(self._streams[_DRAW], key) for key in keys] if rule.randomised else []
+        self._orders = [word(self._streams[EXPLORE_STREAM], key) for key in keys]
+        self._draws = [word(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
         self._parked: set[int] = set()
         self._ghosts: set[int] = set()  # parked, and still in the queue
         self._fill_queue()
@@ -179,7 +178,7 @@ class Level:
     def wait(self, waiting: Sequence[int]) -> int:
         """A waiting round: round-robin over the waiting candidates, counted in no comparison."""
         least = min(self.waits[k] for k in waiting)
-        k = self._one_of([k for k in waiting if self.waits[k] == least], _WAITING, sum(self.waits))
+        k = self._one_of([k for k in waiting if self.waits[k] == least], WAITING_STREAM, sum(self.waits))
         self.waits[k] += 1
         return k
 
@@ -191,7 +190,7 @@ class Level:
         log_clock = ln(clock) if clock > 0 else -math.inf
         coin = draw = 0.5
         if rule.randomised:
-            coin = uniform(self._streams[_COIN], self.rounds)
+            coin = uniform(self._streams[COIN_STREAM], self.rounds)
         best, ties = -math.inf, []
         priority, parameters, count = rule.priority, rule.parameters, len(self.keys)
         for k in range(count):
@@ -212,7 +211,7 @@ class Level:
         if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
-        picked = self._one_of(ties, _TIE, self.rounds)
+        picked = self._one_of(ties, TIE_STREAM, self.rounds)
         if rule.randomised:
             self.chance = self._chance_of(picked, clock)
         return picked

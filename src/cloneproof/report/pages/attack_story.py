@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.pages.words import NARROW, agent_words, copies_sentence, error_words, number, percent, shown
 
 StoryStep = tuple[str, str]  # a heading of a few words, and what happens
@@ -68,13 +68,13 @@ def _others(worst: Witness) -> str:
 def why(mechanism: Mechanism, worst: Witness) -> str:
     """What in the mechanism's structure lets copies pay; general words where we know no better."""
     agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
-    if isinstance(mechanism.score, HoldOut) and arms > mechanism.score.max_arms:
+    if not mechanism.scoring.allows(arms):
         return (
-            f"{arms:,} arms are more than the {mechanism.score.max_arms} that get a score, so the agent forgoes the "
+            f"{arms:,} arms are more than the {mechanism.scoring.max_arms} that get a score, so the agent forgoes the "
             "award; what it earns comes from the trial and from what happens where nobody has a score."
         )
     uneven = len(set(worst.copies)) > 1
-    if agent is not None and agent.commits and mechanism.score == "all" and uneven:
+    if agent is not None and agent.commits and not mechanism.scoring.partial and uneven:
         return (
             f"The agents compete by their average over a trial of {agent.explore:,} rounds, exploration included. "
             "Honest exploration gives every original its turn, and the average is that of good and bad ones. Copies "

@@ -8,7 +8,9 @@ from functools import cached_property
 from cloneproof.analysis.properties.rp_regret import rp_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.instance import Instance
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.reproduce.row import Setting
 from cloneproof.reproduce.statements.exploration_cost import exploration_slack
 
@@ -97,9 +99,9 @@ class Epochs:
         return max((number for number, own in enumerate(self.margins, 1) if own.high < 0), default=0)
 
 
-def doubling(made: Mechanism) -> Doubling:
+def doubling(made: Mechanism) -> Restart:
     """Its epochs; Algorithm 4's where it has none."""
-    return made.restart if isinstance(made.restart, Doubling) else Doubling()
+    return made.clearing if made.clearing.flat_epochs else Doubling()
 
 
 def epoch_rounds(epoch: int) -> int:

@@ -39,7 +39,7 @@ class EtcCase:
 
     @property
     def enough(self) -> int:
-        """Fact 4's m."""
+        """The m of our condition, (l - 1) exp(-m gap²) ≤ m / (l T)."""
         return trp_arm_rounds(self.originals, self.gap, self.horizon)
 
     def etc(self, m: int) -> Mechanism:
@@ -62,7 +62,7 @@ class EtcCase:
 
     @cached_property
     def safe_from(self) -> int:
-        """The smallest m from which on, up to fact 4's, the slack says that no copies pay."""
+        """The smallest m from which on, up to that of our condition, the slack says that no copies pay."""
         m = self.enough
         while m > 1 and self.slack(m - 1).low >= 0:
             m -= 1

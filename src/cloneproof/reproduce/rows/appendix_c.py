@@ -123,7 +123,7 @@ def _table(cases: list[_DominatedCase]) -> FindingsTable:
 
 
 def _figure(setting: Setting) -> Lines:
-    """At fact 4's m of T = 1,000, so that the turning points are in sight."""
+    """With the m of our condition at T = 1,000, so that the turning points are visible."""
     m, upto = trp_arm_rounds(2, 1.0, 1000), setting.pick(quick=120, full=240)
     horizons = list(range(4, upto + 1, setting.pick(quick=4, full=2)))
     made = setting.mechanism(ETC, arm_rounds=m)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.bounds import holdout_arm_rounds, holdout_regret_simple
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, CopyVector, attacks
+from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
@@ -137,9 +138,9 @@ def _needed(setting: Setting) -> tuple[int, list[tuple[int, Audit]]]:
 
 def _regret_bounded(setting: Setting, horizon: int) -> tuple[Estimate, float]:
     market = Market([Agent(name, 2, QUARTERS) for name in ("ana", "bo", "cy")], horizon=horizon)
-    made = _made(setting, market).facing(3, horizon)
+    made = _made(setting, market).at_horizon(3, horizon)
     found = evaluate_horizons(market, made, [horizon])[horizon].regret
-    rounds = made.score.rounds if isinstance(made.score, HoldOut) else 1
+    rounds = made.scoring.rounds or 1
     return found, holdout_regret_simple(3, 2, made.arm.explore, rounds)
 
 

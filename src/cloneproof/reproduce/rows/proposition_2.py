@@ -196,7 +196,7 @@ def _gap_figure(made: Mechanism, last: int) -> Lines:
     x = tuple(2.0**epoch for epoch in epochs)
 
     def least_gap(epoch: int) -> float:
-        """Fact 4's: exp(-m gap²) = m / (2T)."""
+        """The gap that our condition asks for: exp(-m gap²) = m / (2T)."""
         m = doubling(made).arm_rounds(epoch)
         return math.sqrt(max(0.0, math.log(2 * epoch_rounds(epoch) / m)) / m)
 

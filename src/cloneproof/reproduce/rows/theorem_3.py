@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # a round: several times what the engine states
 
 
 def run(setting: Setting) -> Findings:
-    """For several supports and horizons: the m of the paper, of fact 4, and the first one at which copies pay."""
+    """For several supports and horizons: the m of the paper and of our condition, and the first at which copies pay."""
     horizons = setting.pick(quick=(10**3, 10**4, 10**5, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
     cases = [EtcCase(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
     chances = _chances(setting.pick(quick=(1, 10, 40), full=(1, 2, 5, 10, 20, 40, 80, 160)))

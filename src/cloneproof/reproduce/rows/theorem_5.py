@@ -17,7 +17,7 @@ from cloneproof.bounds import (
 )
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figures.figure_data import Lines, Series
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
@@ -142,9 +142,9 @@ class _RegretCase:
         """At every horizon that is long enough for an award."""
         answers = []
         for t, own in self.holdout:
-            made = self.mechanism(OURS, t).facing(self.agents, t)
-            if isinstance(made.score, HoldOut):
-                bound = holdout_regret_simple(self.agents, 2, made.arm.explore, made.score.rounds)
+            made = self.mechanism(OURS, t).at_horizon(self.agents, t)
+            if made.scoring.fresh and made.scoring.rounds is not None:
+                bound = holdout_regret_simple(self.agents, 2, made.arm.explore, made.scoring.rounds)
                 answers.append(at_most(own, bound))
         return all_of(answers)
 

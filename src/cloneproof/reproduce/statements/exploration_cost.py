@@ -9,8 +9,8 @@ afterwards. Fix l realised means, D their average distance to the best, and aver
    do better at any H <= T: for H <= k m by the first bound, later by the second, as k >= l + 1.
 
 For a committing ETC the honest regret is H D up to l m rounds and a straight line afterwards, so both bounds need only
-be looked at for H = T. That covers every vector of copies, with no search (and is the argument behind fact 4, with the
-exact regret in place of a bound on it).
+be looked at for H = T. That covers every vector of copies, with no search (and is the argument behind our condition,
+with the exact regret in place of a bound on it).
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
 from cloneproof.engines.monte_carlo.stepping.engine import decisions_of_run, step_outcomes, stepping_applies
 from cloneproof.market import full_copies
 from cloneproof.market.family import RewardFamily
-from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms import CATALOGUE, Doubling, HoldOut, Mechanism, Sample
 from support import market_strategies
 from support.strategies import copies_of, markets, small
 

@@ -10,7 +10,6 @@ from cloneproof.analysis.audit.dominance.epochs import dominance_in_epochs
 from cloneproof.analysis.audit.judgement import best_of
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.verdict import Audit, Verdict
-from cloneproof.mechanisms.mechanism import HoldOutEpochs
 
 ORDER: tuple[Verdict, ...] = ("clone-proof", "undecided", "exploitable")
 
@@ -19,7 +18,7 @@ def dominance_audit(question: Question, clock: Deadline) -> Audit:
     """Every strategy and every realisation of the others, one agent at a time."""
     audits: dict[str, Audit] = {}
     for (case,) in question.searched:  # dominance is asked at one horizon
-        check = dominance_in_epochs if isinstance(case.mechanism.restart, HoldOutEpochs) else dominance
+        check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
         audits[case.name] = check(case, question.max_copies, question.tolerance)
     if len(question.agents) == 1:
         return next(iter(audits.values()))

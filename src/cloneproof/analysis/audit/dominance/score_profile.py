@@ -19,7 +19,7 @@ from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Determini
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
 from cloneproof.engines.closed_form.phases.cut_exploration import merged
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, realisations
-from cloneproof.engines.closed_form.phases.trial_score import Score, agent_score, committed_among
+from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw, agent_score, committed_among
 from cloneproof.engines.closed_form.size import check_staged
 
 
@@ -67,7 +67,7 @@ class ScoreProfiler:
 
     game: TwoPhaseGame
     arithmetic: Arithmetic
-    _scores: dict[MeanCounts, Score] = field(default_factory=dict)
+    _scores: dict[MeanCounts, ScoreLaw] = field(default_factory=dict)
     _committed: dict[MeanCounts, Number] = field(default_factory=dict)
 
     def profile(self, copies: tuple[int, ...]) -> ScoreProfile:
@@ -115,7 +115,7 @@ class ScoreProfiler:
             self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
         return self._committed[types]
 
-    def _score(self, runs: MeanCounts, ordered: bool) -> Score:
+    def _score(self, runs: MeanCounts, ordered: bool) -> ScoreLaw:
         key = runs if ordered else merged(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]

@@ -25,7 +25,7 @@ from cloneproof.engines.closed_form.phases.trial_score import Phases
 from cloneproof.engines.closed_form.structure import check_structure
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
 
@@ -112,13 +112,12 @@ class TwoPhaseGame:
     @property
     def max_arms(self) -> int | None:
         """The arms above which there is no score (K), or None where every agent has one."""
-        return self.mechanism.score.max_arms if isinstance(self.mechanism.score, HoldOut) else None
+        return self.mechanism.scoring.max_arms
 
     @property
     def score_rounds(self) -> int:
         """The rewards that a score counts."""
-        score = self.mechanism.score
-        return score.rounds if isinstance(score, HoldOut) else self.phases.trial
+        return self.mechanism.scoring.counted_in(self.phases.trial)
 
     @property
     def phases(self) -> Phases:
@@ -162,7 +161,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         check_structure(running)
     except EngineError as refusal:
         raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
@@ -179,7 +178,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         position = market.agents.index(agent)
         rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[position]
     elif rule is not None:
-        if running.restart != "award":
+        if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     game = TwoPhaseGame(case, tuple(discretised(prior, 0) for prior in agent.priors), rounds, award)

@@ -24,7 +24,6 @@ from cloneproof.engines.closed_form.laws.arithmetic import FLOATS, Array
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut
 
 COARSE, FINE = 101, 21  # means tried, at first and around the best
 MOST_MEANS = 400  # of deterministic opponents
@@ -142,9 +141,9 @@ def _realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCo
     market = case.market
     others = [agent for agent in market.agents if agent.name != case.name]
     if opponents.means is None:
-        score = case.running.score
-        assert isinstance(score, HoldOut)
-        copies = {each.name: (max(1, score.max_arms + 2 - each.count), *(1,) * (each.count - 1)) for each in others}
+        most = case.running.scoring.max_arms
+        assert most is not None
+        copies = {each.name: (max(1, most + 2 - each.count), *(1,) * (each.count - 1)) for each in others}
         return market.at({each.name: (0.5,) * each.count for each in others}), copies
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
         continuous = [each for each in others if any(prior.atoms is None for prior in each.priors)]

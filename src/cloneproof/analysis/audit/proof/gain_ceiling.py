@@ -25,7 +25,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import MOST_ARMS
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 
 UNBOUNDED = math.inf
@@ -43,7 +43,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
     agent, running = case.agent, case.running
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
         return UNBOUNDED
-    if isinstance(running.restart, HoldOutEpochs):
+    if running.clearing.planned_epochs:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:
@@ -61,8 +61,8 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
         return ceiling(case, arms) <= enough
 
     most = min(MOST_ARMS, max(originals + 1, case.horizon // max(1, running.arm.explore) + 1))
-    if isinstance(running.score, HoldOut):
-        most = max(most, running.score.max_arms + 1)
+    if running.scoring.max_arms is not None:
+        most = max(most, running.scoring.max_arms + 1)
     if not low_enough(most):
         return None
     return max(originals + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
@@ -82,14 +82,14 @@ def _two_phases(case: AuditCase, copies: CopyVector) -> float:
     if rule is None or not is_committing(rule):
         return UNBOUNDED
     trial, award = rule.explore, case.horizon - case.agents * rule.explore
-    score = running.score
+    score = running.scoring
     chance = 1.0
-    if isinstance(score, HoldOut):
-        if sum(copies) <= score.max_arms:
+    if score.max_arms is not None:
+        if score.allows(sum(copies)):
             return UNBOUNDED  # these must be searched
         others = [other.count for other in case.market.agents if other.name != case.name]
-        chance = 0.0 if any(count <= score.max_arms for count in others) else 1.0 / case.agents
-    if chance and running.restart != "award":
+        chance = 0.0 if any(score.allows(count) for count in others) else 1.0 / case.agents
+    if chance and not running.clearing.at_award:
         return _alone(case, copies, trial + award)
     prize = _alone(case, copies, award) if chance and award else 0.0
     return math.nextafter(_alone(case, copies, trial) + chance * prize * (1 + 1e-15), math.inf)

@@ -18,7 +18,6 @@ from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.mechanism import HoldOut, HoldOutEpochs
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -28,14 +27,14 @@ ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for t
 
 def elementary(case: AuditCase) -> str | None:
     """An argument that needs no theorem, or None."""
-    if isinstance(case.running.restart, HoldOutEpochs):
+    if case.running.clearing.planned_epochs:
         return _in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
 
 def theorem(case: AuditCase) -> str | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
-    if isinstance(case.running.restart, HoldOutEpochs):
+    if case.running.clearing.planned_epochs:
         return _in_every_epoch(case, theorem)
     return _commitment(case) or _holdout(case)
 
@@ -132,12 +131,14 @@ def _commitment(case: AuditCase) -> str | None:
 def _holdout(case: AuditCase) -> str | None:
     """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
     agent, running = case.agent, case.running
-    rule, score = running.agent, running.score
-    if not isinstance(score, HoldOut) or rule is None or running.restart != "award" or running.sample is not None:
+    rule, score = running.agent, running.scoring
+    if not (score.fresh and score.same_number) or rule is None or running.sample is not None:
+        return None
+    if not running.clearing.at_award:
         return None
     if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
         return None
-    if agent.count > score.max_arms or case.horizon < case.agents * rule.explore:
+    if not score.allows(agent.count) or case.horizon < case.agents * rule.explore:
         return None
     gap = smallest_gap(agent.support)
     bound = _error_exponent(case.market, agent, running.arm.explore)
@@ -159,7 +160,7 @@ def _stages(case: AuditCase) -> list[tuple[int, int]]:
     award = horizon - case.agents * trial
     if is_committing(running.agent) and award < 0:
         return [(min(horizon, trial), m)]
-    if is_committing(running.agent) and running.restart == "award":
+    if is_committing(running.agent) and running.clearing.at_award:
         return [(trial, m), (award, m)] if award > 0 else [(trial, m)]
     return [(horizon, m)]
 

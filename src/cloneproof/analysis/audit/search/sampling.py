@@ -14,7 +14,6 @@ from cloneproof.analysis.audit.search.race import RaceEntry, race
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import HoldOut
 
 MOST_SAMPLED_HORIZONS = 50
 MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
@@ -37,7 +36,7 @@ def sampled_results(
         vectors, argument = _vectors(case, max_copies), elementary(case)
         if argument is not None:
             arguments[case] = argument
-        if argument is not None and not isinstance(case.running.score, HoldOut):
+        if argument is not None and case.running.scoring.max_arms is None:
             argued.append(_argued_result(case, vectors[0], argument))
         else:
             candidates += [RaceEntry(case, vector) for vector in vectors]

@@ -20,11 +20,11 @@ from cloneproof.engines.closed_form.phases.cut_exploration import cut_short, mer
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, realisations
 from cloneproof.engines.closed_form.phases.round_schedule import Fixed, schedule
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreLaw:
     """The possible scores in increasing order (-inf: none), their chances, and E[award's reward; that score]."""
 
     scores: Array
@@ -55,10 +55,11 @@ class Phases:
 ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (None: no score), what an award then pays
 
 
-def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic) -> Score:
+def agent_score(
+    originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
+) -> ScoreLaw:
     """The score of an agent, averaged over its realised means."""
-    score = phases.mechanism.score
-    scored = score.rounds if isinstance(score, HoldOut) else phases.trial
+    scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
     parts: list[tuple[Array, Array, Number, Number]] = []
     roundings = count = 0
@@ -77,14 +78,14 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
     return _merged(parts, roundings + count + 8, arithmetic)
 
 
-def _merged(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> Score:
+def _merged(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> ScoreLaw:
     scores = np.unique(np.concatenate([part[0] for part in parts]))
     chances, awards = arithmetic.zeros(len(scores)), arithmetic.zeros(len(scores))
     for own, law, share, award in parts:
         at = np.searchsorted(scores, own)
         chances[at] += law * share
         awards[at] += law * award
-    return Score(scores, chances, awards, roundings)
+    return ScoreLaw(scores, chances, awards, roundings)
 
 
 def _pieces(
@@ -93,7 +94,7 @@ def _pieces(
     """The joint law of score and award given the means, by the type of the arm that the trial committed to."""
     types = merged(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
-    score, restart = phases.mechanism.score, phases.mechanism.restart == "award"
+    score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
     groups, chosen = committed_among(types, m, rewards, arithmetic)
     number = arithmetic.number
 
@@ -106,12 +107,13 @@ def _pieces(
         awards = [fresh(phases.award)] * len(types)
     else:
         awards = [number(Fraction(mean) * phases.award) for mean, _ in types]
-    if isinstance(score, HoldOut):
-        if arms > score.max_arms:
-            paid = awards[0] if restart or len(types) == 1 else fresh(phases.trial + phases.award) - fresh(phases.trial)
-            return [(None, paid)], chosen.roundings
+    if not score.allows(arms):
+        paid = awards[0] if restart or len(types) == 1 else fresh(phases.trial + phases.award) - fresh(phases.trial)
+        return [(None, paid)], chosen.roundings
+    if score.fresh:
+        rounds = score.counted_in(phases.trial)
         pieces: list[ScorePiece] = [
-            (rewards.mixture([(chances[0] * count, rewards.pulls(score.rounds, mean))]), award)
+            (rewards.mixture([(chances[0] * count, rewards.pulls(rounds, mean))]), award)
             for (mean, count), chances, award in zip(types, chosen.chances, awards, strict=True)
         ]
         return pieces, chosen.roundings

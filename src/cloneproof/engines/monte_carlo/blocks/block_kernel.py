@@ -13,22 +13,15 @@ from typing import Any, Final
 
 import numba as nb
 
-from cloneproof.engines.monte_carlo.arm_table import (
-    NONE,
-    ONE,
-    TIE_STREAM,
-    ZERO,
-    all_explored,
-    begin_run,
-    level_stream,
-    streams_of,
-)
+from cloneproof.engines.monte_carlo.arm_table import NONE, ONE, ZERO, all_explored, begin_run
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.block_draws import block_stream, block_sum
 from cloneproof.engines.monte_carlo.blocks.committing_level import committed, pulls_until
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
+from cloneproof.engines.monte_carlo.randomness.compiled_streams import level_stream, streams_of
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus
 from cloneproof.engines.monte_carlo.source_stamp import source_stamp
+from cloneproof.mechanisms.online.streams import TIE_STREAM
 
 PIECES: Final = 8
 EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
@@ -87,7 +80,7 @@ def _trial_and_award(plan, rows, trace, levels):
     for i in range(plan.agents):
         row = plan.arms + i
         begin, end = rows[row].first, rows[row + 1].first
-        scored = plan.held_out == 0 or end - begin <= plan.most_arms
+        scored = end - begin <= plan.most_arms
         _open(rows, begin, end)
         own = level_stream(levels, plan.first_version, i + 1)
         judged = row if scored else NONE

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.arm_table import EXPLORE_STREAM, TIE_STREAM, ZERO, rank_by_word
+from cloneproof.engines.monte_carlo.arm_table import ZERO, rank_by_word
 from cloneproof.engines.monte_carlo.blocks.block_plan import INDEX, ROUND_ROBIN
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average
+from cloneproof.mechanisms.online.streams import EXPLORE_STREAM, TIE_STREAM
 
 
 @nb.njit(nogil=True)

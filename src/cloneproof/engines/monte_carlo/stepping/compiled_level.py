@@ -11,18 +11,12 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.arm_table import (
-    COIN_STREAM,
-    DRAW_STREAM,
-    EXPLORE_STREAM,
-    TIE_STREAM,
-    all_explored,
-    rank_by_word,
-)
+from cloneproof.engines.monte_carlo.arm_table import all_explored, rank_by_word
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import THOMPSON, priority, surely_below
 from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
+from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 
 NOT_A_NUMBER = -2  # a priority was NaN
 

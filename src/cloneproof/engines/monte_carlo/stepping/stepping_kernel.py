@@ -9,8 +9,9 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.arm_table import ONE, begin_run, rank_by_word, streams_of
+from cloneproof.engines.monte_carlo.arm_table import ONE, begin_run, rank_by_word
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
+from cloneproof.engines.monte_carlo.randomness.compiled_streams import streams_of
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average
 from cloneproof.engines.monte_carlo.source_stamp import source_stamp
 from cloneproof.engines.monte_carlo.stepping.stepping_rounds import flat_rounds, two_level_rounds

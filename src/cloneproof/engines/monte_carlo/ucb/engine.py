@@ -25,7 +25,7 @@ MOST_ARMS = 100_000
 def ucb_applies(job: Job) -> bool:
     """Whether these kernels run the job."""
     mechanism, family = job.mechanism, job.market.family
-    if mechanism.restart is not None or mechanism.score != "all" or mechanism.fallback is not None:
+    if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return False
     if not _runs(mechanism.arm, slow=False) or (mechanism.agent is not None and not _runs(mechanism.agent, slow=True)):
         return False

@@ -1,0 +1,15 @@
+"""Which number of a random stream means what, from a session down to a level.
+
+Changing one of them changes every run of every seed. Compiled kernels derive the same streams from the same numbers.
+"""
+
+from __future__ import annotations
+
+STATE_STREAM, COINS_STREAM = range(2)
+"""Of a session: what its mechanism draws, and the coins that binarise rewards."""
+
+LEVELS_STREAM, SAMPLE_STREAM = range(2)
+"""Of the state of a mechanism: its levels (then by version and key), and its sample of the arms."""
+
+EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM, WAITING_STREAM = range(5)
+"""Of a level: order of exploration, ties, a coin for the round, a draw for each candidate, who waits for rewards."""
