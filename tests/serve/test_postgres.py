@@ -166,7 +166,7 @@ def test_the_index_of_ids_is_derived_and_can_be_dropped(address):
 
 
 def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkeypatch):
-    real, opened = postgres._one, []
+    real, opened = postgres._number, []
 
     def meanwhile(connection, statement):
         if not opened:
@@ -180,10 +180,10 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
         return real(connection, statement)
 
     storage = PostgresStorage(address)
-    monkeypatch.setattr(postgres, "_one", meanwhile)
+    monkeypatch.setattr(postgres, "_number", meanwhile)
     markets = ServedMarkets.recover(storage)
-    for news in storage.begin():
-        shared.apply_block(markets, news)
+    for block in storage.begin():
+        shared.apply_block(markets, block)
     storage.close()
     assert list(markets.by_name) == ["feed"]
 
@@ -227,10 +227,10 @@ def test_keys_made_and_revoked_at_one_service_count_at_the_other(address, monkey
     with pair(address) as (first, second):
         open_market(first, {"ana": 1})
         key = first.make_key("auditor")
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_REST", 0.0)
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_PAUSE", 0.0)
         assert second.call("GET", f"{FEED}/balances", key=key).status_code == 200
         assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_LIVE", 0.0)
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_AGE", 0.0)
         assert second.call("GET", f"{FEED}/balances", key=key).status_code == 401
 
 
@@ -295,7 +295,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 def without_the_news(monkeypatch):
-    monkeypatch.setattr(shared, "apply_block", lambda markets, news: None)
+    monkeypatch.setattr(shared, "apply_block", lambda markets, block: None)
 
 
 def ids_that_are_not_taken_in(monkeypatch):

@@ -261,14 +261,14 @@ def events_only_inside_a_decision(monkeypatch):
 
 
 def late_rewards_pay(monkeypatch):
-    real = MarketEngine._late
+    real = MarketEngine._enter_late
 
     def broken(self, event, decision, value, at, defaulted):
         entry = real(self, event, decision, value, at, defaulted)
         self.registry.agents[entry.agent].balance += 1
         return entry
 
-    monkeypatch.setattr(MarketEngine, "_late", broken)
+    monkeypatch.setattr(MarketEngine, "_enter_late", broken)
 
 
 def windows_that_never_end(monkeypatch):

@@ -26,6 +26,7 @@ from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
+from cloneproof.serve.storage.interface import SharedStorage
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -71,6 +72,8 @@ class Desk:
         async def opened() -> None:
             self.app = App(lambda: Service.from_writer(make_writer(self.storage, self.clock), self.agent_rate))
             self.app.open()
+            if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
+                self.app._service.writer._ticking.cancel()  # tick began: then nobody else could have one
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())

@@ -52,12 +52,7 @@ class Agent:
     prior: Prior | Sequence[Prior] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise MarketError(f"expected an agent's name to be some text, got {brief(self.name)}; name every agent")
-        if not is_one_line(self.name):
-            raise MarketError(
-                f"expected a name without line breaks and control characters, got {brief(self.name)}; leave them out"
-            )
+        check_name(self.name)
         if isinstance(self.prior, Sequence):
             object.__setattr__(self, "prior", tuple(self.prior))
         given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
@@ -119,3 +114,17 @@ class Agent:
     def _different(self) -> tuple[Prior, ...]:
         """The priors as given: one where all originals share it."""
         return self.priors if isinstance(self.prior, Sequence) else self.priors[:1]
+
+
+def check_name(name: object) -> None:
+    """Refuse what is no name: something else than text, nothing, or text that breaks a line of a table.
+
+    >>> check_name("ana maria")
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise MarketError(f"expected an agent's name to be some text, got {brief(name)}; name every agent")
+    if not is_one_line(name):
+        raise MarketError(
+            f"expected an agent's name on one line of printable text, got {brief(name)}; leave out line breaks and "
+            "control characters"
+        )

@@ -109,6 +109,7 @@ class Game:
         self.m, self.block, self.award = whole(arm["rounds"], LARGEST), arm["order"] == "block", 0
         self.length = self.scored = self.horizon
         self.trial = None if rule and rule not in etc else [(Fraction(1), self.horizon)]
+        require(not score or set(score) == {"rounds", "max_arms"}, "only scores of all or of fresh rewards are checked")
         self.max_arms = whole(score["max_arms"]) if score else None
         if rule in etc:
             self.length = self.scored = whole(rule["rounds"])

@@ -61,6 +61,13 @@ def compiled(job: Job, first: int, count: int) -> Outcomes:
     return outcomes(job, first, count)
 
 
+def _slow(job: Job) -> tuple[str, ...]:
+    from cloneproof.engines.monte_carlo.outcomes import slow_reason
+
+    reason = slow_reason(job)
+    return () if reason is None else (reason,)
+
+
 def sample(
     job: J,
     runs: int | None = None,
@@ -104,6 +111,8 @@ def sample(
     *payoffs, regret = end.estimates(confidence, f"{end.runs} runs, seed {job.seed}")
     names = [agent.name for agent in job.market.agents]
     notes = shortfalls(end, stopped, runs, precision, confidence)
+    if isinstance(job, Job):  # a black box is slow by itself
+        notes += _slow(job)
     evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
     return Sampled(evaluation, end, stopped)
 
