@@ -19,7 +19,7 @@ from cloneproof.market import full_copies
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}
 TOO_DEAR = 2_500_000  # arms x rounds of a run of Thompson sampling that nobody waits for
-SHIN = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "shin_2022.py"))
+SHIN = runpy.run_path(str(Path(__file__).parents[1] / "studies" / "shin_2022.py"))
 
 
 def milliseconds(job: Job) -> float:
@@ -62,13 +62,13 @@ def growth(what: str, numbers: Sequence[int]) -> None:
     for name, options in MECHANISMS.items():
         cells = []
         for number in numbers:
-            own = market(number if what == "agents" else 5, number if what == "horizon" else 20_000)
-            copies = full_copies(own.agents, {"a4": (number,)} if what == "copies of one agent" else None)
+            sized = market(number if what == "agents" else 5, number if what == "horizon" else 20_000)
+            copies = full_copies(sized.agents, {"a4": (number,)} if what == "copies of one agent" else None)
             arms = sum(sum(each) for each in copies.values())
-            if name == "thompson" and arms * own.horizon > TOO_DEAR:
+            if name == "thompson" and arms * sized.horizon > TOO_DEAR:
                 cells.append("-")
             else:
-                cells.append(f"{milliseconds(Job(own, cp.mechanism(name, **options), copies)):.3g}")
+                cells.append(f"{milliseconds(Job(sized, cp.mechanism(name, **options), copies)):.3g}")
         table.add_row(name, *cells)
     print_table(table)
 

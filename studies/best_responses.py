@@ -62,10 +62,10 @@ def best_responses(
             gains = (
                 _sampled(market, mechanism, agent, cap, pairs, seed) if pairs else _exact(market, mechanism, agent, cap)
             )
-            paying = [copies for copies, own in gains.items() if own.low > 0]
+            paying = [copies for copies, gain in gains.items() if gain.low > 0]
             known[agent.priors] = max(paying, key=lambda copies: gains[copies].value, default=None)
-    found = {agent.name: known[agent.priors] for agent in market.agents}
-    return {name: copies for name, copies in found.items() if copies is not None}
+    responses = {agent.name: known[agent.priors] for agent in market.agents}
+    return {name: copies for name, copies in responses.items() if copies is not None}
 
 
 def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict[CopyVector, Estimate]:

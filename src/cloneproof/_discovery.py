@@ -1,7 +1,8 @@
-"""One file, one factory: how a new rule or reward family is found without editing a list.
+"""One file, one factory: how a new rule, reward family, score or restart is found without editing a list.
 
 Every module of a package that defines a function of its own name contributes that function. The public name has
-hyphens for underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`.
+hyphens for underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are
+classes, and a module contributes those that it defines.
 """
 
 from __future__ import annotations
@@ -55,3 +56,15 @@ def check_options(
                 f"unknown parameter {option!r} of {owner}; {did_you_mean(option, known)}"
                 f"it takes {', '.join(known) or 'none'}"
             )
+
+
+@cache
+def classes(package: str) -> Mapping[str, type[Any]]:
+    """Public name to class, for every class with a `name` that a module of the package defines."""
+    found = {}
+    for module in pkgutil.iter_modules(import_module(package).__path__):
+        place = f"{package}.{module.name}"
+        for value in vars(import_module(place)).values():
+            if isinstance(value, type) and value.__module__ == place and hasattr(value, "name"):
+                found[value.name] = value
+    return found

@@ -28,8 +28,8 @@ def market(chances: tuple[float, ...], horizon: int, values: tuple[float, float]
 
 def payoff(chances: tuple[float, ...], m: int, horizon: int, copies: tuple[int, ...], values=(0.0, 1.0)) -> float:
     """The exact payoff of the agent under ETC with m rounds per arm."""
-    found = cp.evaluate(market(chances, horizon, values), cp.mechanism("etc", arm_rounds=m), {"ana": copies})
-    return found.payoff["ana"].value
+    evaluation = cp.evaluate(market(chances, horizon, values), cp.mechanism("etc", arm_rounds=m), {"ana": copies})
+    return evaluation.payoff["ana"].value
 
 
 DEVIATIONS = ((2, 1), (3, 1), (5, 1), (10, 1), (30, 1), (MANY, 1), (1, 2), (2, 2), (1, MANY))
@@ -82,12 +82,12 @@ def audited(
     priors = [cp.Discrete(list(values), [1 - p, p]) for p in chances]
     gap, cost = values[1] - values[0], copy_cost(chances, values)
     m = smallest(lambda m: math.exp(-m * gap**2) <= m * cost / horizon)
-    own = cp.Market([cp.Agent(name, prior=priors) for name in ("ana", "bo")], horizon=horizon)
+    pair = cp.Market([cp.Agent(name, prior=priors) for name in ("ana", "bo")], horizon=horizon)
     score = 100 if short else max(100, against_floods(chances, m, arms))
     made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=score, max_arms=arms)
     most = math.ceil(never_pays_from(*chances)) + 1  # so many arms that the audit's bound covers the rest
-    found = cp.audit(own, made, agent="ana", opponents="any", max_copies=max(arms, most))
-    return m, max(one.gain.high for one in found.tried if sum(one.copies) <= arms), found.verdict
+    audit = cp.audit(pair, made, agent="ana", opponents="any", max_copies=max(arms, most))
+    return m, max(witness.gain.high for witness in audit.tried if sum(witness.copies) <= arms), audit.verdict
 
 
 def main(quick: bool, folder: str) -> dict[str, object]:

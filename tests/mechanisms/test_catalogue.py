@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.bounds import first_horizon_with_award, holdout_arm_rounds, smallest
-from cloneproof.mechanisms import CATALOGUE, award_horizon, outside_conditions
-from cloneproof.mechanisms.mechanism import Doubling, mechanism_from_dict
+from cloneproof.mechanisms import CATALOGUE, Doubling, award_horizon, outside_conditions
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
 from support.strategies import small
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -72,10 +72,10 @@ def test_the_award_horizon_is_where_awards_begin_for_good():
     start = award_horizon(market)
     for horizon in range(max(1, start - 30), start + 200):
         made = cp.mechanism("holdout-h-etc", market=market.with_horizon(horizon))
-        runs = made.facing(2, horizon)
+        runs = made.at_horizon(2, horizon)
         assert horizon < start or runs is made
     before = cp.mechanism("holdout-h-etc", market=market.with_horizon(start - 1))
-    assert before.facing(2, start - 1) is not before
+    assert before.at_horizon(2, start - 1) is not before
 
 
 @given(st.integers(1, 40), st.integers(1, 60))
@@ -137,19 +137,19 @@ CONTINUOUS = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=50)
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart=Doubling()), "flat mechanism with an etc"),
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), score="best"), "expected score"),
         (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.parts.HoldOut(2, 2)),
             "a committing rule for arms",
         ),
         (
-            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
             "at least 7 agent rounds",
         ),
         (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
             "at least 8 agent rounds",
         ),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), sample=cp.Sample(1.0)), "two levels"),
-        (lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb"), sample=cp.Sample(1.0, "all")), "flat"),
+        (lambda: cp.Mechanism(arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0)), "two levels"),
+        (lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0, "all")), "flat"),
     ],
 )
 def test_bad_mechanisms_get_one_clear_sentence(make, words):

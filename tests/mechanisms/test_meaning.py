@@ -63,7 +63,7 @@ def test_thompson_flips_a_coin_of_the_rewards_probability():
     live = cp.session(cp.mechanism("thompson"), {"ana": 1}, 2000, seed=0)
     for _ in range(2000):
         live.reward(live.decide().id, 0.3)
-    assert abs(live.machine.level.total[0] / 2**60 / 2000 - 0.3) < 0.06
+    assert abs(live.state.level.total[0] / 2**60 / 2000 - 0.3) < 0.06
 
 
 def test_the_award_draws_its_own_orders():

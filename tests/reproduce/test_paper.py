@@ -102,5 +102,5 @@ def test_the_repair_is_not_moved_by_the_same_copy():
         [cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=4000, rewards="deterministic"
     )
     mechanism = cp.mechanism("holdout-h-etc", market=market)
-    assert mechanism.facing(2, 4000) is mechanism
+    assert mechanism.at_horizon(2, 4000) is mechanism
     assert ex_ante(market, mechanism, {"ana": (2, 1)}) < ex_ante(market, mechanism)

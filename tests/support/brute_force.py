@@ -29,7 +29,7 @@ from typing import NamedTuple
 import flint
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule
 
 ONE = Fraction(1)
@@ -74,7 +74,7 @@ def brute_force(
 ) -> tuple[dict[str, Fraction], Fraction]:
     """The ex-ante payoff of every agent, and the platform's expected regret against the best original."""
     registered = full_copies(market.agents, copies)
-    running = mechanism.facing(len(registered), horizon)
+    running = mechanism.at_horizon(len(registered), horizon)
     names = list(registered)
     earned = [Fraction(0)] * len(names)
     regret = Fraction(0)

@@ -160,7 +160,7 @@ def short_enough(case: Case, limit: int = 100_000) -> bool:
     round visits nearly all of them and branches in each, which costs a good deal more.
     """
     arms = sum(map(sum, full_copies(case.market.agents, case.copies).values()))
-    running = case.mechanism.facing(len(case.market.agents), case.market.horizon)
+    running = case.mechanism.at_horizon(len(case.market.agents), case.market.horizon)
     random = any(level.name in ("uniform", "epsilon-greedy") for level in running.rules)
     cells = arms * (2 if case.market.family.name == "bernoulli" else 1)
     splits = math.comb(case.market.horizon + cells - 1, case.market.horizon)

@@ -1,7 +1,4 @@
-"""The catalogue: every algorithm of the paper and of its predecessor, as compositions of rules.
-
-Each entry is a function of its parameters; the parameters that a theorem fixes may be left out if a market is given.
-"""
+"""The catalogue: mechanisms by name, their parameters given or from the theorem for a market."""
 
 from __future__ import annotations
 
@@ -10,149 +7,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cloneproof._checks import whole
 from cloneproof._discovery import check_options
 from cloneproof.bounds import first_horizon_with_award
 from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market
-from cloneproof.mechanisms.holdout import held_out
-from cloneproof.mechanisms.mechanism import Claim, Doubling, Mechanism, Sample
-from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED, holdout_parameters
+from cloneproof.mechanisms import algorithms
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.holdout import holdout_parameters
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
     etc_parameters,
     h_etc_r_parameters,
     uniform_etc_parameters,
 )
-from cloneproof.mechanisms.rule import Choice, Clock, Order, positive
-from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
-from cloneproof.mechanisms.rules.etc import etc as etc_rule
-from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
-from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
-from cloneproof.mechanisms.rules.ucb import ucb
-from cloneproof.mechanisms.rules.uniform import uniform
-
-Bonus = Callable[[float, float], float]
-SHIN_2022 = "Shin, Lee and Ok 2022"
-
-
-def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: Bonus | None = None) -> Mechanism:
-    """UCB1 over all arms (Algorithm 1)."""
-    claims = (
-        Claim("not clone-proof", "Theorem 1", "confirmed by search over T, not at the paper's own T; see fact 1"),
-        Claim("regret O(K ln T)", "Auer et al. 2002"),
-    )
-    return Mechanism(arm=ucb(constant, clock, bonus), claims=claims)
-
-
-def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
-    """Explore then commit over all arms (Algorithm 3)."""
-    claims = (
-        Claim("clone-proof for one agent", "Theorems 2 and 3", "less exploration is enough; see fact 4"),
-        Claim("regret O(l^2 ln T / gap^2)", "Theorem 3"),
-    )
-    return Mechanism(arm=etc_rule(arm_rounds, choice, order), claims=claims)
-
-
-def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
-    """ETC in doubling epochs, no parameter of the market needed (Algorithm 4)."""
-    claims = (Claim("clone-proof for one agent and large T", "Proposition 2", "late for small gaps"),)
-    return Mechanism(arm=etc_rule(1, choice, order), restart=Doubling(power), claims=claims)
-
-
-def h_ucb(
-    constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: Bonus | None = None
-) -> Mechanism:
-    """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
-    claims = (
-        Claim("clone-proof for fully informed agents", SHIN_2022),
-        Claim("not clone-proof", "Theorem 1", "confirmed; see fact 2"),
-    )
-    return Mechanism(agent=ucb(constant, clock, bonus), arm=ucb(constant, arm_clock, bonus), claims=claims)
-
-
-def rh_ucb(sample_factor: float = 1.0, clock: Clock = "completed") -> Mechanism:
-    """H-UCB on a sample of L ln T arms of each agent, with a slower agent level (Shin, Lee and Ok 2022)."""
-    claims = (Claim("clone-proof for fully informed agents, sublinear regret", SHIN_2022),)
-    return Mechanism(
-        agent=slow_ucb(clock=clock), arm=ucb(clock="completed"), sample=Sample(sample_factor), claims=claims
-    )
-
-
-def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
-    """UCB1 on one sample of L ln T arms (Shin, Lee and Ok 2022, a baseline)."""
-    return Mechanism(arm=ucb(clock=clock), sample=Sample(sample_factor, "all"))
-
-
-def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:
-    """An agent uniformly at random in every round, ETC inside it (section 5)."""
-    claims = (
-        Claim("clone-proof", "section 5, by Theorems 2 and 3", "confirmed at the theorem's m; see fact 5"),
-        Claim("linear regret", "section 5"),
-    )
-    return Mechanism(agent=uniform(), arm=etc_rule(arm_rounds, choice, order), claims=claims)
-
-
-def h_etc_r(
-    agent_rounds: int,
-    arm_rounds: int,
-    choice: Choice = "commit",
-    order: Order = "round-robin",
-    agent_order: Order = "round-robin",
-) -> Mechanism:
-    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5)."""
-    claims = (
-        Claim("clone-proof", "Theorem 4", "refuted, see fact 3"),
-        Claim("regret O(n L^3 sqrt(T ln T) / gap^3)", "Theorem 5"),
-    )
-    return Mechanism(
-        agent=etc_rule(agent_rounds, choice, agent_order),
-        arm=etc_rule(arm_rounds, choice, order),
-        restart="award",
-        claims=claims,
-    )
-
-
-def holdout_h_etc(
-    arm_rounds: int,
-    score_rounds: int,
-    max_arms: int,
-    order: Order = "round-robin",
-    agent_order: Order = "round-robin",
-) -> Mechanism:
-    """H-ETC-R whose scores count only fresh rewards of the arm committed to: our repair of Algorithm 5.
-
-    An agent's trial has M = max_arms * arm_rounds + score_rounds rounds. Where the horizon cannot give every agent its
-    trial there is no award: agents are chosen uniformly at random all along, with the same ETC inside.
-    """
-    claims = (
-        Claim("clone-proof", SOURCE, UNREVIEWED),
-        Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", SOURCE, UNREVIEWED),
-    )
-    return replace(held_out(arm_rounds, score_rounds, max_arms, order, agent_order), claims=claims)
-
-
-def epsilon_greedy(c: float = 1.0) -> Mechanism:
-    """A random arm with probability min(1, cK/t), else the best so far."""
-    return Mechanism(arm=epsilon_greedy_rule(c))
-
-
-def thompson() -> Mechanism:
-    """Thompson sampling over all arms with Beta(1, 1) priors."""
-    return Mechanism(arm=thompson_rule())
-
+from cloneproof.mechanisms.rule import positive
 
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
-    "ucb1": ucb1,
-    "etc": etc,
-    "prior-independent-etc": prior_independent_etc,
-    "h-ucb": h_ucb,
-    "rh-ucb": rh_ucb,
-    "s-ucb": s_ucb,
-    "uniform-etc": uniform_etc,
-    "h-etc-r": h_etc_r,
-    "holdout-h-etc": holdout_h_etc,
-    "epsilon-greedy": epsilon_greedy,
-    "thompson": thompson,
+    "ucb1": algorithms.ucb1,
+    "etc": algorithms.etc,
+    "prior-independent-etc": algorithms.prior_independent_etc,
+    "h-ucb": algorithms.h_ucb,
+    "rh-ucb": algorithms.rh_ucb,
+    "s-ucb": algorithms.s_ucb,
+    "uniform-etc": algorithms.uniform_etc,
+    "h-etc-r": algorithms.h_etc_r,
+    "holdout-h-etc": algorithms.holdout_h_etc,
+    "epsilon-greedy": algorithms.epsilon_greedy,
+    "thompson": algorithms.thompson,
 }
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
@@ -200,6 +82,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
             f"mechanism {name!r} needs {' and '.join(needed)}; give them, or market=.. to take them from its theorem"
         )
     defaults = {key: p.default for key, p in signature.items() if p.default is not None}
+    counts = {key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation == "int"}
+    given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)
 

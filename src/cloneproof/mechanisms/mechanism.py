@@ -1,21 +1,26 @@
 """A mechanism: the platform's whole algorithm, as data.
 
-Every algorithm of the paper is the same machine. Two levels, an agent and then one of its arms (or one level, for a
-flat algorithm), each with a rule; when statistics are cleared; and which rewards count towards an agent's score.
-A mechanism holds numbers only. It sees who registered how many arms and the horizon, and nothing else.
+Every algorithm of the paper is a composition of the same parts. Two levels, an agent and then one of its arms (or one
+level, for a flat algorithm), each with a rule; when statistics are cleared; and which rewards count towards an agent's
+score. A mechanism holds numbers only. It sees who registered how many arms and the horizon, and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.parts import Claim, Doubling, HoldOut, HoldOutEpochs, Sample, restart_from_dict
+from cloneproof.mechanisms.claim import Claim
+from cloneproof.mechanisms.part import short_spelling
+from cloneproof.mechanisms.restart import RESTARTS_PACKAGE, Restart, restart_from
 from cloneproof.mechanisms.rule import Rule, rule_from_dict
+from cloneproof.mechanisms.sample import Sample
+from cloneproof.mechanisms.score import SCORES_PACKAGE, Score, score_from
 
-__all__ = ["Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism", "Sample", "mechanism_from_dict"]
+__all__ = ["Claim", "Mechanism", "Sample", "mechanism_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +34,19 @@ class Mechanism:
     sample      arms kept from the start; None: all
     fallback    the mechanism to run instead where the horizon is too short for the agents' exploration
 
+    `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts behind them, which answer
+    every question about them.
+
     >>> from cloneproof.mechanisms.rules.etc import etc
-    >>> str(Mechanism(agent=etc(80), arm=etc(40), restart="award"))
-    'etc(80) x etc(40), restart at the award'
+    >>> made = Mechanism(agent=etc(80), arm=etc(40), restart="award")
+    >>> str(made), made.restart, made.clearing.at_award
+    ('etc(80) x etc(40), restart at the award', 'award', True)
     """
 
     arm: Rule
     agent: Rule | None = None
-    restart: Literal["award"] | Doubling | HoldOutEpochs | None = None
-    score: Literal["all"] | HoldOut = "all"
+    restart: str | Restart | None = None
+    score: str | Score = "all"
     sample: Sample | None = None
     fallback: Mechanism | None = None
     name: str = "composed"
@@ -48,21 +57,11 @@ class Mechanism:
         for level in (self.agent, self.arm):
             if not isinstance(level, Rule) and not (level is None and level is self.agent):
                 raise MechanismError(f"expected a rule such as ucb() for each level, got {level!r}; compose two rules")
-        self._check_restart()
-        if self.score != "all" and not isinstance(self.score, HoldOut):
-            raise MechanismError(f"expected score to be 'all' or HoldOut(..), got {self.score!r}; use one of them")
-        if isinstance(self.score, HoldOut):
-            if self.agent is None or not self.arm.commits:
-                raise MechanismError(
-                    "a HoldOut score expects agents above a committing rule for arms; use an etc rule that commits"
-                )
-            fresh = self.score.rounds if self.agent.commits else 1  # an index goes on counting after the exploration
-            needed = self.arm.explore * self.score.max_arms + fresh
-            if self.agent.explore < needed:
-                raise MechanismError(
-                    f"a HoldOut score of {self.score.rounds} rounds expects at least {needed} agent rounds, "
-                    f"got {self.agent.explore}; make the trial longer"
-                )
+        object.__setattr__(self, "restart", short_spelling(self.clearing, RESTARTS_PACKAGE))
+        object.__setattr__(self, "score", short_spelling(self.scoring, SCORES_PACKAGE))
+        alone = self.scoring.counts_all and self.sample is None and self.fallback is None
+        self.clearing.check(self.agent, self.arm, alone)
+        self.scoring.check(self.agent, self.arm)
         if self.fallback is not None and not isinstance(self.fallback, Mechanism):
             raise MechanismError(f"expected fallback to be a mechanism, got {self.fallback!r}; compose one")
         if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
@@ -70,28 +69,15 @@ class Mechanism:
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
             raise MechanismError("a sample of all arms expects a flat mechanism, got two levels; use scope 'agent'")
 
-    def _check_restart(self) -> None:
-        restart, agent = self.restart, self.agent
-        if restart not in (None, "award") and not isinstance(restart, Doubling | HoldOutEpochs):
-            raise MechanismError(
-                f"expected restart to be None, 'award', Doubling() or HoldOutEpochs(..), got {restart!r}; "
-                "use one of them"
-            )
-        if restart == "award" and (agent is None or agent.explore == 0):
-            raise MechanismError(
-                "restart 'award' expects an agent rule that explores, got none; use e.g. agent=etc(80), or no restart"
-            )
-        if isinstance(restart, Doubling) and (agent is not None or self.arm.name != "etc"):
-            raise MechanismError(
-                "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"
-            )
-        if isinstance(restart, HoldOutEpochs):
-            plain = all(rule.name == "etc" and rule.commits for rule in self.rules) and self.score == "all"
-            if agent is None or not plain or self.sample is not None or self.fallback is not None:
-                raise MechanismError(
-                    "restart HoldOutEpochs(..) expects agent=etc(1) and arm=etc(1) that commit, and nothing else; "
-                    "its epochs have scores, samples and fallbacks of their own"
-                )
+    @cached_property
+    def clearing(self) -> Restart:
+        """When statistics are cleared."""
+        return restart_from(self.restart)
+
+    @cached_property
+    def scoring(self) -> Score:
+        """Which rewards count towards an agent's score."""
+        return score_from(self.score)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -103,7 +89,7 @@ class Mechanism:
         """Whether it declares that relabelling agents and arms relabels the run (the paper's PI)."""
         return all(rule.permutation_invariant for rule in self.rules)
 
-    def facing(self, agents: int, horizon: int) -> Mechanism:
+    def at_horizon(self, agents: int, horizon: int) -> Mechanism:
         """The mechanism that runs over this horizon: the fallback where agents cannot all be explored."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback
@@ -117,14 +103,10 @@ class Mechanism:
             "arm": self.arm.to_dict() or {"rule": None},
             "parameters": {key: value for key, value in self.parameters.items() if not callable(value)},
         }
-        if isinstance(self.restart, Doubling):
-            data["restart"] = {"power": self.restart.power}
-        elif isinstance(self.restart, HoldOutEpochs):
-            data["restart"] = self.restart.to_dict()
-        elif self.restart is not None:
-            data["restart"] = self.restart
-        if isinstance(self.score, HoldOut):
-            data["score"] = {"rounds": self.score.rounds, "max_arms": self.score.max_arms}
+        if self.restart is not None:
+            data["restart"] = self.clearing.to_dict()
+        if self.score != "all":
+            data["score"] = self.scoring.to_dict()
         if self.sample is not None:
             data["sample"] = {"factor": self.sample.factor, "scope": self.sample.scope}
         if self.fallback is not None:
@@ -132,15 +114,9 @@ class Mechanism:
         return data
 
     def __str__(self) -> str:
-        words = [" x ".join(_brief(rule) for rule in self.rules)]
-        if self.restart == "award":
-            words.append("restart at the award")
-        elif isinstance(self.restart, Doubling):
-            words.append("restart at every power of 2")
-        elif isinstance(self.restart, HoldOutEpochs):
-            words = [f"hold-out of at most {self.restart.max_arms} arms, restart at every power of 2"]
-        if isinstance(self.score, HoldOut):
-            words.append(f"score on {self.score.rounds} fresh rewards")
+        words = [self.clearing.words(" x ".join(_brief(rule) for rule in self.rules))]
+        if self.scoring.words:
+            words.append(self.scoring.words)
         if self.sample is not None:
             words.append(f"sample of {self.sample.factor:g} ln T arms")
         return ", ".join(words)
@@ -154,15 +130,14 @@ def _brief(rule: Rule) -> str:
 
 def mechanism_from_dict(data: Mapping[str, Any]) -> Mechanism:
     """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules."""
-    score = data.get("score")
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
         parameters=data.get("parameters", {}),
         agent=None if data["agent"] is None else rule_from_dict(data["agent"]),
         arm=rule_from_dict(data["arm"]),
-        restart=restart_from_dict(data.get("restart")),
-        score="all" if score is None else HoldOut(**score),
+        restart=restart_from(data.get("restart")),
+        score=score_from(data.get("score", "all")),
         sample=None if sample is None else Sample(**sample),
         fallback=None if fallback is None else mechanism_from_dict(fallback),
     )

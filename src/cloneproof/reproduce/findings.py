@@ -77,13 +77,30 @@ def verdict(checks: Sequence[Check]) -> RowVerdict:
     return "confirmed with corrections" if slips else "confirmed"
 
 
+def count_checks(checks: Sequence[Check]) -> str:
+    """How many checks hold, fail and are open.
+
+    >>> count_checks([Check("copies pay", "claim", True), Check("at T = 7", "detail", False)])
+    '1 of 2 checks holds, 1 fails.'
+    """
+    holding, failing, undecided = (sum(check.holds is answer for check in checks) for answer in (True, False, None))
+    parts = [f"{holding} of {len(checks)} checks hold{'s' if holding == 1 else ''}"]
+    if failing:
+        parts.append(f"{failing} fail{'s' if failing == 1 else ''}")
+    if undecided:
+        parts.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
+    return ", ".join(parts) + "."
+
+
 def all_of(answers: Sequence[bool | None]) -> bool | None:
     """Whether all hold: no where one does not, open where one is open.
 
     >>> all_of([True, None]), all_of([None, False]), all_of([])
     (None, False, True)
     """
-    return False if any(one is False for one in answers) else None if any(one is None for one in answers) else True
+    if any(answer is False for answer in answers):
+        return False
+    return None if any(answer is None for answer in answers) else True
 
 
 def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
@@ -115,7 +132,7 @@ def to_dict(findings: Findings) -> dict[str, Any]:
                 "statement": check.statement,
                 "role": check.role,
                 "holds": check.holds,
-                "evidence": [{"what": what, "value": _cell(value)} for what, value in check.evidence],
+                "evidence": [{"what": what, "value": _cell_to_json(value)} for what, value in check.evidence],
             }
             for check in findings.checks
         ],
@@ -123,7 +140,7 @@ def to_dict(findings: Findings) -> dict[str, Any]:
             {
                 "title": table.title,
                 "columns": list(table.columns),
-                "rows": [[_cell(cell) for cell in row] for row in table.rows],
+                "rows": [[_cell_to_json(cell) for cell in row] for row in table.rows],
                 "note": table.note,
             }
             for table in findings.tables
@@ -139,30 +156,30 @@ def from_dict(data: dict[str, Any]) -> Findings:
         data["computed"],
         tuple(
             Check(
-                one["statement"],
-                one["role"],
-                one["holds"],
-                tuple((e["what"], _uncell(e["value"])) for e in one["evidence"]),
+                check["statement"],
+                check["role"],
+                check["holds"],
+                tuple((pair["what"], _cell_from_json(pair["value"])) for pair in check["evidence"]),
             )
-            for one in data["checks"]
+            for check in data["checks"]
         ),
-        tuple(figure_from_dict(one) for one in data["figures"]),
+        tuple(figure_from_dict(figure) for figure in data["figures"]),
         tuple(
             FindingsTable(
-                one["title"],
-                tuple(one["columns"]),
-                tuple(tuple(_uncell(cell) for cell in row) for row in one["rows"]),
-                one["note"],
+                table["title"],
+                tuple(table["columns"]),
+                tuple(tuple(_cell_from_json(cell) for cell in row) for row in table["rows"]),
+                table["note"],
             )
-            for one in data["tables"]
+            for table in data["tables"]
         ),
         data["certificates"],
     )
 
 
-def _cell(value: TableCell) -> Any:  # noqa: ANN401
+def _cell_to_json(value: TableCell) -> Any:  # noqa: ANN401
     return value.to_dict() if isinstance(value, Estimate) else value
 
 
-def _uncell(value: Any) -> Any:  # noqa: ANN401
+def _cell_from_json(value: Any) -> Any:  # noqa: ANN401
     return Estimate(**value) if isinstance(value, dict) else value

@@ -11,8 +11,10 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 
+from cloneproof._version import __version__
+
 _ROOT = Path(__file__).parents[1]
-_FOLDERS = ("market", "mechanisms", "engines", "analysis")
+_FOLDERS = ("bounds", "market", "mechanisms", "engines", "analysis")
 _FILES = ("_randomness.py", "_checks.py", "_discovery.py", "sweeps/configuration.py", "sweeps/execution/tasks.py")
 _LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
 
@@ -20,8 +22,6 @@ _LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
 @cache
 def code_version() -> str:
     """In words that a message can show: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`."""
-    from cloneproof import __version__
-
     libraries = [f"{name} {version(name)}" for name in _LIBRARIES]
     return ", ".join([f"cloneproof {__version__}", f"sources {source_digest(_ROOT)}", *libraries])
 

@@ -19,7 +19,7 @@ from cloneproof.engines.closed_form.laws.arithmetic import (
     Number,
     ball,
 )
-from cloneproof.engines.closed_form.laws.quadrature import best_mean, discretised, resolutions
+from cloneproof.engines.closed_form.laws.quadrature import best_mean, discretise, resolutions
 from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Deterministic, RewardLaw
 from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, commitment
 from cloneproof.engines.closed_form.phases.gaussian_commitment import gaussian_commitment
@@ -29,8 +29,8 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ENGINE = "closed-form"
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -53,7 +53,7 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    running = mechanism.facing(len(market.agents), market.horizon)
+    running = mechanism.at_horizon(len(market.agents), market.horizon)
     check_structure(running)
     points = resolutions(market)
     normal = market.family.quantile is gaussian.quantile
@@ -72,7 +72,7 @@ def closed_form(
             method = "closed form over quadrature, error from two resolutions"
             coarse = _estimates(market, running, copies, low, POINTS[0], numbers, method)
             fine = _estimates(market, running, copies, high, POINTS[1], numbers, method)
-            estimates = [_refined(a, b) for a, b in zip(coarse, fine, strict=True)]
+            estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
             if points is not None and _jumps(market, running, high):
                 estimates = _with_jumps(estimates, market, high)
     names = [agent.name for agent in market.agents]
@@ -93,12 +93,16 @@ def _estimates(
     method: str,
 ) -> list[Estimate]:
     """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
-    priors = [[discretised(prior, prior_points) for prior in agent.priors] for agent in market.agents]
+    priors = [[discretise(prior, prior_points) for prior in agent.priors] for agent in market.agents]
     agents = tuple(
-        tuple(CopiedOriginal(atoms, count) for atoms, count in zip(own, copies[agent.name], strict=True) if count)
-        for agent, own in zip(market.agents, priors, strict=True)
+        tuple(
+            CopiedOriginal(atoms, count)
+            for atoms, count in zip(atoms_of_originals, copies[agent.name], strict=True)
+            if count
+        )
+        for agent, atoms_of_originals in zip(market.agents, priors, strict=True)
     )
-    every = [atoms for own in priors for atoms in own]
+    every = [atoms for atoms_of_originals in priors for atoms in atoms_of_originals]
     tools = _tools(market, [value for atoms in every for value, _ in atoms], reward_points, arithmetic)
     earned, roundings = expected_rewards(Problem(agents, running, market.horizon), tools)
     if prior_points:
@@ -107,13 +111,13 @@ def _estimates(
         best = market.horizon * expected_best(every)
     if arithmetic.proven:
         lost = arb(0, LOST * market.horizon)
-        payoffs = [_enclosed(ball(market.share) * (own + lost), method) for own in earned]
-        return [*payoffs, _enclosed(best - sum(earned, arb(0)) + lost * len(earned), method)]
-    earned = [float(own) for own in earned]
-    bounds = [own * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for own in earned]
+        payoffs = [_ball_estimate(ball(market.share) * (reward + lost), method) for reward in earned]
+        return [*payoffs, _ball_estimate(best - sum(earned, arb(0)) + lost * len(earned), method)]
+    earned = [float(reward) for reward in earned]
+    bounds = [reward * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for reward in earned]
     payoffs = [
-        Estimate(market.share * own, market.share * bound, "estimated", method)
-        for own, bound in zip(earned, bounds, strict=True)
+        Estimate(market.share * reward, market.share * bound, "estimated", method)
+        for reward, bound in zip(earned, bounds, strict=True)
     ]
     regret = float(best) - math.fsum(earned)
     return [*payoffs, Estimate(regret, math.fsum(bounds) + 4 * UNIT * float(best), "estimated", method)]
@@ -136,21 +140,22 @@ def _tools(market: Market, means: list[float], points: int, arithmetic: Arithmet
         )
 
     def choose(groups: list[EqualArms], arm_rounds: int) -> Commitment:
-        return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+        return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
 
     return Tools(arithmetic, choose, rewards)
 
 
-def _enclosed(value: Number, method: str) -> Estimate:
+def _ball_estimate(value: Number, method: str) -> Estimate:
     """A ball as a float and a half-width that covers it, whatever was rounded."""
     middle = float(value.mid())
     half_width = float((value - arb(middle)).abs_upper())
     return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)
 
 
-def _refined(coarse: Estimate, fine: Estimate) -> Estimate:
+def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
     change = abs(fine.value - coarse.value)
-    return Estimate(fine.value, GENEROUS * change + coarse.error + fine.error, "estimated", fine.method)
+    error = GENEROUS * change + coarse.error + fine.error
+    return Estimate(fine.value, error, "estimated", fine.method, heuristic=True)
 
 
 def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:
@@ -159,7 +164,7 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
     A misplaced jump moves about the weight of one point from one agent to another, at most 2 / points of all rounds.
     """
     moved = 2.0 * market.horizon / points
-    payoffs = [replace(own, error=own.error + market.share * moved) for own in estimates[:-1]]
+    payoffs = [replace(payoff, error=payoff.error + market.share * moved) for payoff in estimates[:-1]]
     return [*payoffs, replace(estimates[-1], error=estimates[-1].error + moved)]
 
 
@@ -169,10 +174,8 @@ def _jumps(market: Market, running: Mechanism, points: int) -> bool:
         return True
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
     rounds = running.arm.explore
-    if isinstance(running.restart, Doubling):
-        rounds = running.restart.arm_rounds(running.restart.epoch(market.horizon))
-    if isinstance(running.score, HoldOut):
-        rounds = max(rounds, running.score.rounds)
-    elif running.agent is not None and running.agent.commits:
-        rounds = max(rounds, running.agent.explore)
+    if running.clearing.flat_epochs:
+        rounds = running.clearing.arm_rounds(running.clearing.epoch(market.horizon))
+    if running.agent is not None and running.agent.commits:
+        rounds = max(rounds, running.scoring.counted_in(running.agent.explore))
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cloneproof.bounds import doubling_ends
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -15,18 +14,20 @@ def check_structure(mechanism: Mechanism) -> None:
     if mechanism.sample is not None:
         raise EngineError(_sentence(mechanism, "a sample of the arms"))
     if not _commits(mechanism.arm):
-        raise EngineError(_sentence(mechanism, f"the arm rule {_named(mechanism.arm)}"))
+        raise EngineError(_sentence(mechanism, f"the arm rule {_describe(mechanism.arm)}"))
     agent = mechanism.agent
     if agent is not None and not _commits(agent) and not _uniform(agent):
-        raise EngineError(_sentence(mechanism, f"the agent rule {_named(agent)}"))
+        raise EngineError(_sentence(mechanism, f"the agent rule {_describe(agent)}"))
+    if not mechanism.scoring.same_number:
+        raise EngineError(_sentence(mechanism, f"the score {mechanism.scoring.name!r}"))
 
 
 def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
     """Rounds and rounds per arm of each epoch of a flat mechanism: (1..2), (3..4), (5..8), .., the last cut at T."""
-    if not isinstance(mechanism.restart, Doubling):
+    if not mechanism.clearing.flat_epochs:
         return [(horizon, mechanism.arm.explore)]
-    ends = [0, *doubling_ends(horizon)]
-    return [(ends[i] - ends[i - 1], mechanism.restart.arm_rounds(i)) for i in range(1, len(ends))]
+    ends = [0, *mechanism.clearing.ends(horizon)]
+    return [(ends[i] - ends[i - 1], mechanism.clearing.arm_rounds(i)) for i in range(1, len(ends))]
 
 
 def _commits(rule: Rule) -> bool:
@@ -37,7 +38,7 @@ def _uniform(rule: Rule) -> bool:
     return rule.priority is indifferent and rule.explore == 0 and not rule.commits
 
 
-def _named(rule: Rule) -> str:
+def _describe(rule: Rule) -> str:
     return f"{rule.name} that does not commit" if rule.name == "etc" and not rule.commits else rule.name
 
 

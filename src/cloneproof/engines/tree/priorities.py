@@ -1,6 +1,6 @@
 """The candidates of highest priority in many states at once, near-ties decided right.
 
-The rules of the house are evaluated on whole arrays with the same operations as their scalar functions; any other
+The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any other
 function is called once for each different argument. UCB indices are compared in floats and, where two come within
 1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
 ln t algebraic, which it is not for t >= 2, so a decision is always reached.
@@ -30,18 +30,18 @@ Mask = npt.NDArray[np.bool_]
 NEAR = 1e-9
 
 
-def is_blind(rule: Rule) -> bool:
+def ignores_statistics(rule: Rule) -> bool:
     """Whether the rule looks at no statistics at all, so that none need be remembered."""
     return rule.priority is indifferent and rule.explore == 0
 
 
-def is_coin(rule: Rule) -> bool:
+def flips_coin(rule: Rule) -> bool:
     """Whether the rule is epsilon-greedy, whose only randomness is a coin to branch on."""
     return rule.priority is epsilon_greedy
 
 
 def compares_floats(rule: Rule) -> bool:
-    """Whether the priority is somebody's own function, which can only be compared in floats."""
+    """Whether the priority is a user's function, which can only be compared in floats."""
     return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy)
 
 
@@ -56,7 +56,7 @@ def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
         return np.asarray(value == value.max(axis=0))
     if rule.priority in (index, slow_index):
         return _highest_index(rule, clock, pulls, mean)
-    value = _called(rule, clock, pulls, mean)
+    value = _call_priority(rule, clock, pulls, mean)
     return np.asarray(value == value.max(axis=0))
 
 
@@ -78,11 +78,11 @@ def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Ma
             rows = np.flatnonzero(near[:, k])
             leading = rows[0]
             for row in rows[1:]:
-                one, other = (
+                candidate, rival = (
                     (int(pulls[row, k]), float(mean[row, k])),
                     (int(pulls[leading, k]), float(mean[leading, k])),
                 )
-                if one != other and exceeds(int(clock[k]), rule.parameters[0], slow, *one, *other):
+                if candidate != rival and exceeds(int(clock[k]), rule.parameters[0], slow, *candidate, *rival):
                     leading = row
             first[:, k] = (pulls[:, k] == pulls[leading, k]) & (mean[:, k] == mean[leading, k])
     return np.asarray(first)
@@ -113,7 +113,7 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
         flint.ctx.prec = before
 
 
-def _called(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
+def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
     """The scalar priority, once for each different (clock, pulls, mean)."""
     means, which = np.unique(mean, return_inverse=True)
     wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)

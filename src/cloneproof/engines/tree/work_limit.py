@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cloneproof.engines.tree.shape import Shape
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.mechanism import Doubling, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
 CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
@@ -30,13 +30,13 @@ class WorkLimit:
         """Everything begins afresh: what was says nothing of the growth from here."""
         self.sizes = []
 
-    def before(self, states: int) -> None:
+    def check_memory(self, states: int) -> None:
         """Refuse a round whose successors, at worst, would not fit into memory."""
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
         if cells > CELLS_LIMIT:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
-    def look(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
+    def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.
 
         `round_` and `horizon` count from the last restart. The states are taken to go on growing like a power of the
@@ -69,7 +69,7 @@ class WorkLimit:
             return arms + 1 if m.arm.commits else math.inf
         assert m.agent is not None
         trial = self.shape.owners * m.agent.explore
-        if round_ <= trial and (m.agent.commits or m.restart == "award"):
+        if round_ <= trial and (m.agent.commits or m.clearing.at_award):
             return trial
         if not m.arm.commits or not (m.agent.commits or self.shape.agents_idle):
             return math.inf
@@ -88,9 +88,9 @@ class WorkLimit:
         )
 
 
-def lessons(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
+def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
     """The most rewards of one original that are ever looked at: those before the commitment, where there is one."""
-    if isinstance(mechanism.restart, Doubling) or not all(rule.commits for rule in mechanism.rules):
+    if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
         return horizon
     trial = 0 if mechanism.agent is None else len(registered) * mechanism.agent.explore
     arms = sum(registered) if mechanism.agent is None else max(registered)

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import accumulate
-from operator import sub
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cloneproof._checks import real, whole
 from cloneproof._randomness import substream, uniform
-from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
-from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.errors import CloneproofError, SessionError, brief
+from cloneproof.market.family import BOUNDED, RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.level import ONE, ticks
-from cloneproof.mechanisms.online.session_file import opened, restored_mechanism, sealed
-from cloneproof.mechanisms.online.state import Allocation, Registration, initial_state
+from cloneproof.mechanisms.online.opening import SessionTerms, checked_terms, open_registration
+from cloneproof.mechanisms.online.registration import Allocation, Registration
+from cloneproof.mechanisms.online.session_file import (
+    opened,
+    pending_from_data,
+    pending_to_data,
+    restored_mechanism,
+    sealed,
+)
+from cloneproof.mechanisms.online.state import initial_state
 from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
-
-SEED_LIMIT: Final = 1 << 63
 
 
 class Decision(NamedTuple):
@@ -55,25 +58,17 @@ class SessionEntry(NamedTuple):
 class Session:
     """A mechanism in the middle of its work. Made by `cloneproof.session`."""
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        registration: Registration,
-        horizon: int,
-        seed: int,
-        share: float,
-        rewards: RewardFamily,
-    ) -> None:
-        self.mechanism, self.registration, self.horizon = mechanism, registration, horizon
-        self.seed, self.share, self.rewards, self.history = seed, share, rewards, True
-        stream = substream(0, seed)
+    def __init__(self, terms: SessionTerms) -> None:
+        self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
+        self.seed, self.share, self.rewards, self.history = terms.seed, terms.share, terms.rewards, True
+        stream = substream(0, terms.seed)
         self._coins = substream(stream, COINS_STREAM)
-        self._binarises = any(rule.binarise for rule in mechanism.rules)
-        self.machine = initial_state(mechanism, registration, horizon, substream(stream, STATE_STREAM))
+        self._binarises = any(rule.binarise for rule in terms.mechanism.rules)
+        self.state = initial_state(terms.mechanism, terms.registration, terms.horizon, substream(stream, STATE_STREAM))
         self.round = 0
         self.pending: dict[int, Allocation] = {}
-        self._slots: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
-        self.sums = [0] * len(registration.names)
+        self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
+        self.sums = [0] * len(terms.registration.names)
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
 
     def decide(self) -> Decision:
@@ -95,18 +90,18 @@ class Session:
                 f"expected at least one decision to be asked for, got {brief(most)}; give a number from 1"
             )
         first = self.round + 1
-        slot, count = self.machine.next_run(first, min(most, self.horizon - self.round))
-        slot = self._slots.setdefault(slot, slot)
+        allocation, count = self.state.next_run(first, min(most, self.horizon - self.round))
+        allocation = self._allocations.setdefault(allocation, allocation)
         self.round += count
         if count == 1:
-            self.pending[first] = slot
+            self.pending[first] = allocation
         else:
-            self.pending.update(dict.fromkeys(range(first, first + count), slot))
+            self.pending.update(dict.fromkeys(range(first, first + count), allocation))
         if self.history:
-            self._agent_of.extend([slot.agent] * count)
-            self._arm_of.extend([slot.arm] * count)
+            self._agent_of.extend([allocation.agent] * count)
+            self._arm_of.extend([allocation.arm] * count)
             self._value_of.extend([math.nan] * count)
-        return Decision(first, self.registration.names[slot.agent], slot.arm, slot.phase), count
+        return Decision(first, self.registration.names[allocation.agent], allocation.arm, allocation.phase), count
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
@@ -119,7 +114,10 @@ class Session:
         self._enter(decision, value, ticks(value))
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
-        """Enter rewards of different decisions that all await one; all are checked first. Each one's slot and ticks."""
+        """Enter rewards of different decisions that all await one; all are checked first.
+
+        Returns the allocation and the ticks of each.
+        """
         decisions = {decision for decision, _ in rewards}
         if len(decisions) < len(rewards) or not decisions <= self.pending.keys():
             raise SessionError("expected rewards of different decisions that await one, got others; send them singly")
@@ -129,14 +127,14 @@ class Session:
 
     def _enter(self, decision: int, value: float, worth: int) -> Allocation:
         """Let a reward count, for which everything has been checked: nothing can fail here."""
-        slot = self.pending.pop(decision)
-        if slot.agent_counts or slot.arm_counts:
+        allocation = self.pending.pop(decision)
+        if allocation.agent_counts or allocation.arm_counts:
             coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
-            self.machine.add(slot, worth, coin)
-        self.sums[slot.agent] += worth
+            self.state.add(allocation, worth, coin)
+        self.sums[allocation.agent] += worth
         if self.history:
             self._value_of[decision - 1] = value
-        return slot
+        return allocation
 
     def _checked(self, value: object) -> float:
         number = real(value)
@@ -169,7 +167,7 @@ class Session:
     @property
     def probability(self) -> float | None:
         """The probability of the last decision given everything before it; None where the dice have no formula."""
-        return self.machine.chance
+        return self.state.chance
 
     @property
     def payoff(self) -> dict[str, float]:
@@ -201,12 +199,12 @@ class Session:
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "round": self.round,
                 "sums": self.sums,
-                "pending": _by_slot(self.pending),
+                "pending": pending_to_data(self.pending),
                 "agent_of": self._agent_of.tolist(),
                 "arm_of": self._arm_of.tolist(),
                 "history": self.history,
                 "value_of": [None if math.isnan(value) else value for value in self._value_of],
-                "machine": self.machine.to_dict(),
+                "machine": self.state.to_dict(),
             }
         )
 
@@ -219,38 +217,21 @@ class Session:
             view = body["registration"]
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
-            live = checked_session(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
+            terms = checked_terms(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
+            live = cls(terms)
             live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
-            for *fields, steps in body["pending"]:
-                slot = live._slots.setdefault(Allocation(*fields), Allocation(*fields))
-                live.pending |= dict.fromkeys(accumulate(steps), slot)
+            for allocation, numbers in pending_from_data(body["pending"]):
+                live.pending |= dict.fromkeys(numbers, live._allocations.setdefault(allocation, allocation))
             live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
             live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
-            live.machine.restore(body["machine"])
+            live.state.restore(body["machine"])
         except CloneproofError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as problem:
             raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
         return live
-
-
-def _by_slot(pending: Mapping[int, Allocation]) -> list[list[Any]]:
-    """Decisions with the same slot together: the slot, the first of them, and the steps to each next one.
-
-    >>> _by_slot({4: (a := Slot(0, 1, "award", False, False, 1)), 5: a, 9: a})
-    [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
-    """
-    slots: dict[int, Allocation] = {}
-    numbers: defaultdict[int, list[int]] = defaultdict(list)
-    for number, slot in pending.items():
-        slots[id(slot)] = slot
-        numbers[id(slot)].append(number)
-    return [
-        [*slots[key], [mine[0], *map(sub, mine[1:], mine)]]
-        for key, mine in sorted(numbers.items(), key=lambda item: slots[item[0]])
-    ]
 
 
 def session(
@@ -276,56 +257,6 @@ def session(
     1.0
     """
     registration = open_registration(registered)
-    live = checked_session(mechanism, registration, horizon, seed, share, rewards)
+    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards))
     live.history = history
     return live
-
-
-def open_registration(registered: Mapping[str, int]) -> Registration:
-    """The public view in its usual order, keys as positions."""
-    if not isinstance(registered, Mapping) or not registered:
-        raise SessionError(
-            f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
-        )
-    counts = tuple(whole(arms) or 0 for arms in registered.values())
-    for (name, arms), count in zip(registered.items(), counts, strict=True):
-        if not isinstance(name, str) or count < 1:
-            raise SessionError(
-                f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
-                "leave out an agent that registered nothing"
-            )
-    arm_keys = tuple(tuple(range(count)) for count in counts)
-    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
-
-
-def checked_session(
-    mechanism: Mechanism,
-    registration: Registration,
-    horizon: int,
-    seed: int,
-    share: float,
-    rewards: RewardFamily | str | Mapping[str, Any] | None,
-) -> Session:
-    """A session on a registration, after a check of all that was given."""
-    if not isinstance(mechanism, Mechanism):
-        raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
-    rounds, portion = whole(horizon), real(share)
-    if rounds is None or rounds < 1:
-        raise SessionError(f"expected a horizon that is a whole number from 1, got {brief(horizon)}; count the rounds")
-    if portion is None or not 0 < portion <= 1:
-        raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
-    family = BOUNDED if rewards is None else reward_family(rewards)
-    if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
-        raise MechanismError(
-            f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
-            "use another mechanism or family"
-        )
-    return Session(mechanism, registration, rounds, checked_seed(seed), portion, family)
-
-
-def checked_seed(seed: object) -> int:
-    """A seed, or a clear error."""
-    number = whole(seed)
-    if number is None or not 0 <= number < SEED_LIMIT:
-        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {brief(seed)}; use e.g. 0")
-    return number

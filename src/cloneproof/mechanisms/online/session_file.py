@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from operator import sub
 from typing import Any, Final
 
-from cloneproof.errors import CloneproofError, SessionError
+from cloneproof.errors import CloneproofError, MechanismError, SessionError
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
+from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
 VERSION: Final = 2
@@ -58,12 +62,45 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
         )
     if saved["name"] in CATALOGUE:
         try:
-            whole = mechanism(saved["name"], **saved.get("parameters", {}))
+            named = mechanism(saved["name"], **saved.get("parameters", {}))
         except CloneproofError:  # composed by hand under a name of the catalogue
-            return mechanism_from_dict(saved)
-        if whole.to_dict() == saved:
-            return whole
-    return mechanism_from_dict(saved)
+            return _composed(saved)
+        if named.to_dict() == saved:
+            return named
+    return _composed(saved)
+
+
+def _composed(saved: dict[str, Any]) -> Mechanism:
+    try:
+        return mechanism_from_dict(saved)
+    except MechanismError as problem:
+        raise SessionError(
+            f"mechanism {saved['name']!r} has a part that is not known here ({problem}); "
+            "pass it: Session.from_json(text, mechanism=..)"
+        ) from None
+
+
+def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
+    """Decisions with the same allocation together: the allocation, the first of them, and the steps to each next one.
+
+    >>> pending_to_data({4: (a := Allocation(0, 1, "award", False, False, 1)), 5: a, 9: a})
+    [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
+    """
+    allocations: dict[int, Allocation] = {}
+    numbers: defaultdict[int, list[int]] = defaultdict(list)
+    for number, allocation in pending.items():
+        allocations[id(allocation)] = allocation
+        numbers[id(allocation)].append(number)
+    return [
+        [*allocations[key], [mine[0], *map(sub, mine[1:], mine)]]
+        for key, mine in sorted(numbers.items(), key=lambda item: allocations[item[0]])
+    ]
+
+
+def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocation, Iterator[int]]]:
+    """Each allocation of `pending_to_data`, and the numbers of its decisions."""
+    for *fields, steps in data:
+        yield Allocation(*fields), accumulate(steps)
 
 
 def _digest(text: str) -> str:

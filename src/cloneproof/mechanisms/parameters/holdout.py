@@ -22,8 +22,9 @@ from cloneproof.bounds import (
 )
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Claim, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP, Derived, Given, known_gap
+from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
 from cloneproof.mechanisms.rule import Order, positive, rounds_number
 from cloneproof.mechanisms.rules.etc import etc
 

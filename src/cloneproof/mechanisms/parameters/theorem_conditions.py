@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloneproof.mechanisms.holdout import running_epochs
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
@@ -15,44 +15,47 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
     ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
     """
-    if isinstance(mechanism.restart, HoldOutEpochs):
-        return _in_epochs(mechanism, mechanism.restart.max_arms, registered, horizon)
+    if mechanism.clearing.planned_epochs:
+        return _in_epochs(mechanism, registered, horizon)
     agent = mechanism.agent
-    if agent is None or not (agent.commits or mechanism.restart == "award"):
+    if agent is None or not (agent.commits or mechanism.clearing.at_award):
         return _exploration_only(mechanism, registered, horizon)
-    found = []
+    sentences = []
     needed = len(registered) * agent.explore
     if horizon < needed:
         running = "agents are chosen uniformly" if mechanism.fallback else "the trial does not end"
-        found.append(f"a horizon of {horizon} is shorter than the trials of {needed} rounds: {running}")
+        sentences.append(f"a horizon of {horizon} is shorter than the trials of {needed} rounds: {running}")
+    sentences += _without_a_score(registered, mechanism.scoring.max_arms)
     for name, arms in registered.items():
-        if isinstance(mechanism.score, HoldOut):
-            found += _without_a_score(name, arms, mechanism.score.max_arms)
-        elif arms * mechanism.arm.explore > agent.explore:
-            found.append(
+        if mechanism.scoring.allows(arms) and arms * mechanism.arm.explore > agent.explore:
+            sentences.append(
                 f"the trial of {agent.explore} rounds cannot explore the {arms} arms of {name!r} "
                 f"for {mechanism.arm.explore} rounds each"
             )
-    return found
+    return sentences
 
 
-def _without_a_score(name: str, arms: int, most: int) -> list[str]:
-    return [f"{name!r} registered {arms} arms, more than {most}: it has no score"] if arms > most else []
+def _without_a_score(registered: Mapping[str, int], max_arms: int | None) -> list[str]:
+    return [
+        f"{name!r} registered {arms} arms, more than {max_arms}: it has no score"
+        for name, arms in registered.items()
+        if max_arms is not None and arms > max_arms
+    ]
 
 
-def _in_epochs(mechanism: Mechanism, most: int, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Hold-out epochs: whoever has no score, and whether any epoch came to an award."""
-    found = [sentence for name, arms in registered.items() for sentence in _without_a_score(name, arms, most)]
+def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
+    """Epochs with mechanisms of their own: whoever has no score, and whether any epoch came to an award."""
+    sentences = _without_a_score(registered, mechanism.clearing.max_arms)
     plan = running_epochs(mechanism, len(registered), horizon)
     trials = [(epoch, len(registered) * epoch.mechanism.agent.explore) for epoch in plan if epoch.mechanism.agent]
-    if not any(epoch.mechanism.restart == "award" and epoch.rounds > needed for epoch, needed in trials):
-        found.append(f"no epoch up to a horizon of {horizon} is long enough for an award")
-    return found
+    if not any(epoch.mechanism.clearing.at_award and epoch.rounds > needed for epoch, needed in trials):
+        sentences.append(f"no epoch up to a horizon of {horizon} is long enough for an award")
+    return sentences
 
 
 def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
     """Explore-then-commit that never comes to a commitment."""
-    if not mechanism.arm.commits or isinstance(mechanism.restart, Doubling):
+    if not mechanism.arm.commits or mechanism.clearing.flat_epochs:
         return []
     arms = sum(registered.values()) if mechanism.agent is None else max(registered.values())
     rounds = arms * mechanism.arm.explore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import etc_rounds, trial_rounds
@@ -15,7 +16,6 @@ from cloneproof.reproduce.row import Setting
 ANA = "ana"
 HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
 QUARTERS = Discrete([0.25, 0.75], [0.5, 0.5])
-CopyVector = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,19 @@ class Attack:
         m = self.arm_rounds
         return trial_rounds(m, 2, self.market.horizon) if self.long_trial else 2 * m
 
-    def papers(self, setting: Setting) -> Mechanism:
+    def papers_mechanism(self, setting: Setting) -> Mechanism:
         """H-ETC-R at these parameters."""
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
     def witness(self, mechanism: Mechanism, copies: CopyVector | None = None) -> Witness:
         """The deviation under any mechanism, both payoffs in ball arithmetic."""
-        own = copies or self.copies
+        chosen = copies or self.copies
         honest, copied = (
-            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA] for vector in ((1, 1), own)
+            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
+            for vector in ((1, 1), chosen)
         )
-        every = full_copies(self.market.agents, {ANA: own})
-        return Witness(ANA, own, honest, copied, copied - honest, self.market, every)
+        every = full_copies(self.market.agents, {ANA: chosen})
+        return Witness(ANA, chosen, honest, copied, copied - honest, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """The attack as an audit that found it, for a certificate."""

@@ -31,9 +31,9 @@ INFORMED: dict[str, dict[str, Any]] = {
 
 def run(setting: Setting) -> Findings:
     """Random trials of both directions; the mechanism without PI; the fully informed agent."""
-    found = list(trials(setting, setting.pick(quick=10, full=84)))
-    held, violated = [one for one in found if one.trp], [one for one in found if not one.trp]
-    restricted = [_on_its_own_support(one) for one in violated if one.market.agents[0].count == 2]
+    cases = list(trials(setting, setting.pick(quick=10, full=84)))
+    held, violated = [case for case in cases if case.trp], [case for case in cases if not case.trp]
+    restricted = [_on_its_own_support(case) for case in violated if case.market.agents[0].count == 2]
     invariance = {
         name: check_permutation_invariance(setting.mechanism(name, **options))
         for name, options in list(INVARIANT.items())[: setting.pick(quick=1, full=len(INVARIANT))]
@@ -43,7 +43,7 @@ def run(setting: Setting) -> Findings:
     informed = {name: Informed(setting.mechanism(name, **options)) for name, options in INFORMED.items()}
     return Findings(
         computed=(
-            f"{len(found)} random markets of one agent (two or three originals, priors of two or three values, with "
+            f"{len(cases)} random markets of one agent (two or three originals, priors of two or three values, with "
             "and without noise) under UCB with four constants, ETC with m = 1 to 8, ε-greedy and H-UCB: the RP-regret "
             "of every realisation with up to three copies of each original, and apart from it the payoff over the "
             "prior. Then one instance where realisations offset each other, the Discussion's mechanism that favours an "
@@ -55,39 +55,39 @@ def run(setting: Setting) -> Findings:
                 "permutation-invariant mechanism, no copies tried pay.",
                 "claim",
                 all_of(
-                    [bool(held) or None, not any(one.pays for one in held)]
-                    + [one.holds for one in invariance.values()]
+                    [bool(held) or None, not any(case.pays for case in held)]
+                    + [result.holds for result in invariance.values()]
                 ),
                 (
                     ("markets in which TRP holds", len(held)),
-                    ("in which copies pay all the same", sum(one.pays for one in held)),
-                    ("mechanisms found permutation invariant", sum(one.holds for one in invariance.values())),
+                    ("in which copies pay all the same", sum(case.pays for case in held)),
+                    ("mechanisms found permutation invariant", sum(result.holds for result in invariance.values())),
                     ("of", len(invariance)),
                 ),
             ),
             Check(
                 "Its proof: the gain is minus the mean of the TRP margins over what may be realised.",
                 "claim",
-                all(one.identity for one in found),
-                (("gains compared", sum(len(one.gains) for one in found)),),
+                all(case.identity for case in cases),
+                (("gains compared", sum(len(case.gains) for case in cases)),),
             ),
             Check(
                 "Proposition 1, two originals: whenever TRP is violated, there is a prior for which copying pays: the "
                 "two means that violate it, with equal odds.",
                 "claim",
-                all(one.pays for one in restricted) if restricted else None,
+                all(case.pays for case in restricted) if restricted else None,
                 (
                     ("violations with two originals", len(restricted)),
-                    ("in which that prior makes copies pay", sum(one.pays for one in restricted)),
+                    ("in which that prior makes copies pay", sum(case.pays for case in restricted)),
                 ),
             ),
             Check(
                 "Proposition 1's proof: where TRP is violated, RPReg(honest) ≤ RPReg(copied), as displayed.",
                 "detail",
-                all(one.margin.high >= 0 for one in violated),
+                all(case.margin.high >= 0 for case in violated),
                 (
                     ("violations", len(violated)),
-                    ("in which the display is true", sum(one.margin.high >= 0 for one in violated)),
+                    ("in which the display is true", sum(case.margin.high >= 0 for case in violated)),
                 ),
             ),
             Check(
@@ -123,30 +123,30 @@ def run(setting: Setting) -> Findings:
                 "Introduction: with one fully informed agent any algorithm is replication-proof: its best arm alone, "
                 "in however many copies, earns all there is, and nothing earns more.",
                 "claim",
-                all_of([one.best_alone for one in informed.values()]),
+                all_of([example.best_alone for example in informed.values()]),
                 (("mechanisms", len(informed)),),
             ),
             Check(
                 "The same, where honest means every original once, as in the rest of the paper.",
                 "detail",
-                all_of([one.honest_is_best for one in informed.values()]),
+                all_of([example.honest_is_best for example in informed.values()]),
                 (
                     ("UCB1, means (1, 0), T = 7: honest", informed["ucb1"].payoff[1, 1]),
                     ("the good arm twice, the bad one once", informed["ucb1"].payoff[2, 1]),
                 ),
             ),
         ),
-        figures=(_scatter(found), offset_figure(offset)),
-        tables=(_table(found), _informed_table(informed)),
+        figures=(_scatter(cases), offset_figure(offset)),
+        tables=(_table(cases), _informed_table(informed)),
     )  # fmt: skip
 
 
-def _on_its_own_support(one: Trial) -> Trial:
+def _on_its_own_support(violating: Trial) -> Trial:
     """The trial again with a prior on the two means that violate TRP most."""
-    (means, _), _ = min(one.margins.items(), key=lambda pair: pair[1].value)
+    (means, _), _ = min(violating.margins.items(), key=lambda pair: pair[1].value)
     prior = Discrete(list(means), [0.5, 0.5])
-    market = Market([Agent(AGENT, 2, prior)], horizon=one.market.horizon, rewards=one.market.rewards)
-    return trial(one.mechanism, market)
+    market = Market([Agent(AGENT, 2, prior)], horizon=violating.market.horizon, rewards=violating.market.rewards)
+    return trial(violating.mechanism, market)
 
 
 class Favouring:
@@ -176,7 +176,7 @@ class Favouring:
     @property
     def largest(self) -> Estimate:
         """The largest gain of either agent."""
-        return max(self.gains, key=lambda one: one.value)
+        return max(self.gains, key=lambda gain: gain.value)
 
 
 class Informed:
@@ -193,19 +193,19 @@ class Informed:
     def best_alone(self) -> bool | None:
         """Whether the good arm alone earns a reward in each round, and nothing more than that."""
         alone = [abs(self.payoff[a, 0].value - self.HORIZON) <= self.payoff[a, 0].error + ROUNDING for a in (1, 2, 3)]
-        rest = [at_most(own - self.payoff[1, 0], 0, self.HORIZON * ROUNDING) for own in self.payoff.values()]
+        rest = [at_most(payoff - self.payoff[1, 0], 0, self.HORIZON * ROUNDING) for payoff in self.payoff.values()]
         return all_of([*alone, *rest])
 
     @property
     def honest_is_best(self) -> bool | None:
         """Whether no copies beat every original once."""
         honest = self.payoff[1, 1]
-        copied = [own for copies, own in self.payoff.items() if min(copies) > 0]
-        return all_of([at_most(own - honest, 0, self.HORIZON * ROUNDING) for own in copied])
+        copied = [payoff for copies, payoff in self.payoff.items() if min(copies) > 0]
+        return all_of([at_most(payoff - honest, 0, self.HORIZON * ROUNDING) for payoff in copied])
 
 
-def _scatter(found: list[Trial]) -> Lines:
-    names = list(dict.fromkeys(one.mechanism.name for one in found))
+def _scatter(cases: list[Trial]) -> Lines:
+    names = list(dict.fromkeys(case.mechanism.name for case in cases))
     return Lines(
         "The TRP margin and what copying gains",
         "Each point is a random market: the smallest margin over realisations and copies, and the largest gain over "
@@ -216,8 +216,8 @@ def _scatter(found: list[Trial]) -> Lines:
         tuple(
             Series(
                 name,
-                tuple(one.margin.value / one.market.horizon for one in found if one.mechanism.name == name),
-                tuple(one.gain.value / one.market.horizon for one in found if one.mechanism.name == name),
+                tuple(case.margin.value / case.market.horizon for case in cases if case.mechanism.name == name),
+                tuple(case.gain.value / case.market.horizon for case in cases if case.mechanism.name == name),
                 mechanism=name,
                 style="points",
             )
@@ -227,20 +227,20 @@ def _scatter(found: list[Trial]) -> Lines:
     )
 
 
-def _table(found: list[Trial]) -> FindingsTable:
-    names = list(dict.fromkeys(one.mechanism.name for one in found))
-    own = {name: [one for one in found if one.mechanism.name == name] for name in names}
+def _table(cases: list[Trial]) -> FindingsTable:
+    names = list(dict.fromkeys(case.mechanism.name for case in cases))
+    by_name = {name: [case for case in cases if case.mechanism.name == name] for name in names}
     return FindingsTable(
         "Random markets by mechanism",
         ("mechanism", "markets", "TRP holds", "and copies pay", "TRP violated", "and copies pay "),
         tuple(
             (
                 name,
-                len(own[name]),
-                sum(one.trp for one in own[name]),
-                sum(one.trp and one.pays for one in own[name]),
-                sum(not one.trp for one in own[name]),
-                sum(not one.trp and one.pays for one in own[name]),
+                len(by_name[name]),
+                sum(case.trp for case in by_name[name]),
+                sum(case.trp and case.pays for case in by_name[name]),
+                sum(not case.trp for case in by_name[name]),
+                sum(not case.trp and case.pays for case in by_name[name]),
             )
             for name in names
         ),
@@ -253,7 +253,7 @@ def _informed_table(informed: dict[str, Informed]) -> FindingsTable:
     return FindingsTable(
         "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
         ("mechanism", *(f"copies ({a}, {b})" for a, b in shown)),
-        tuple((name, *(one.payoff[copies] for copies in shown)) for name, one in informed.items()),
+        tuple((name, *(case.payoff[copies] for copies in shown)) for name, case in informed.items()),
     )
 
 
@@ -265,4 +265,10 @@ ROW = Row(
     "agents by their index is replication-proof without PI. Introduction: with one fully informed agent any "
     "algorithm is replication-proof.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "Theorem 2 holds in every market tried, and Proposition 1 for two originals; its proof fails for three, "
+            "and permutation invariance is not necessary."
+        )
+    },
 )

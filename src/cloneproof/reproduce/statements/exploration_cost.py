@@ -9,8 +9,8 @@ afterwards. Fix l realised means, D their average distance to the best, and aver
    do better at any H <= T: for H <= k m by the first bound, later by the second, as k >= l + 1.
 
 For a committing ETC the honest regret is H D up to l m rounds and a straight line afterwards, so both bounds need only
-be looked at for H = T. That covers every vector of copies, with no search (and is the argument behind fact 4, with the
-exact regret in place of a bound on it).
+be looked at for H = T. That covers every vector of copies, with no search (and is the argument behind our condition,
+with the exact regret in place of a bound on it).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.mechanism import Mechanism
 
 
-def different(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
+def unequal_means(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
     """The multisets of realised means in which originals differ; elsewhere there is no regret to lower.
 
-    >>> different((0.25, 0.75), 3)
+    >>> unequal_means((0.25, 0.75), 3)
     [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
     """
     return [means for means in combinations_with_replacement(sorted(support), originals) if len(set(means)) > 1]
@@ -61,5 +61,5 @@ def exploration_slack(
 
 def least_slack(mechanism: Mechanism, support: Sequence[float], originals: int, horizon: int) -> Estimate:
     """The smallest slack over all multisets of means from a support."""
-    found = [exploration_slack(mechanism, means, horizon) for means in different(support, originals)]
-    return min(found, key=lambda one: one.low)
+    slacks = [exploration_slack(mechanism, means, horizon) for means in unequal_means(support, originals)]
+    return min(slacks, key=lambda slack: slack.low)

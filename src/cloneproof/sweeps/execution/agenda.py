@@ -78,14 +78,14 @@ class Agenda:
             self.ready[0] = TaskPiece(key, first + enough, runs - enough), whole - part
             self.ready.appendleft((TaskPiece(key, first, enough), part))
         while self.ready:
-            piece, own = self.ready[0]
-            seconds += own
+            piece, expected = self.ready[0]
+            seconds += expected
             size += 8 * self.columns[piece.key] * piece.runs
             if pieces and (seconds > aim or size > TASK_CHUNKS * self.sizes.chunk_bytes or len(pieces) == MOST_PIECES):
                 break
             self.ready.popleft()
             pieces.append(piece)
-            self.seconds -= own
+            self.seconds -= expected
         return pieces
 
     def _probe(self, key: str, ranges: list[tuple[int, int]]) -> TaskPiece:

@@ -16,7 +16,7 @@ from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs
 from cloneproof.engines.monte_carlo.reference_runs import plain_run
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.market import full_copies
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
 from support.strategies import copies_of, markets, small
 
 ADDING_UP = ("bernoulli", "deterministic", "gaussian")

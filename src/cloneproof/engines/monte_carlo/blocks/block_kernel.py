@@ -80,7 +80,7 @@ def _trial_and_award(plan, rows, trace, levels):
     for i in range(plan.agents):
         row = plan.arms + i
         begin, end = rows[row].first, rows[row + 1].first
-        scored = plan.held_out == 0 or end - begin <= plan.most_arms
+        scored = end - begin <= plan.most_arms
         _open(rows, begin, end)
         own = level_stream(levels, plan.first_version, i + 1)
         judged = row if scored else NONE

@@ -12,8 +12,7 @@ from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
-from cloneproof.mechanisms.holdout import Epoch, running_epochs
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut
+from cloneproof.mechanisms.epochs import Epoch, running_epochs
 
 BERNOULLI, DETERMINISTIC, GAUSSIAN = range(3)
 ROUND_ROBIN, BLOCK, INDEX = range(3)
@@ -53,7 +52,7 @@ class BlockPlan(NamedTuple):
     arm_order: int
     explore: int  # rounds of each arm
     held_out: int  # rewards that a score counts, 0 where every one does
-    most_arms: int  # that a hold-out score allows
+    most_arms: int  # of an agent that has a score
     first_version: int  # of the levels: their streams, and the numbers of their blocks
 
 
@@ -73,7 +72,7 @@ def blocks_apply(job: Job) -> bool:
 def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
     """The plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
     horizon, family, running = epoch.rounds, job.market.family, epoch.mechanism
-    agent, score = running.agent, running.score
+    agent, score = running.agent, running.scoring
     return BlockPlan(
         arms=sum(map(sum, job.copies.values())),
         agents=len(job.market.agents),
@@ -82,14 +81,14 @@ def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
         sd=float(family.parameters[0]) if family.parameters else 0.0,
         flat=agent is None,
         uniform=agent is not None and not agent.commits,
-        award=running.restart == "award",
+        award=running.clearing.at_award,
         trial=0 if agent is None else min(agent.explore, horizon + 1),
         agent_order=0 if agent is None else ORDERS[agent.order],
         arm_order=ORDERS[running.arm.order],
         explore=min(running.arm.explore, horizon + 1),
-        held_out=min(score.rounds, horizon + 1) if isinstance(score, HoldOut) else 0,
-        most_arms=min(score.max_arms, NEVER) if isinstance(score, HoldOut) else 0,
-        first_version=1 if isinstance(running.restart, Doubling) else 2 * epoch.number,
+        held_out=min(score.rounds, horizon + 1) if score.rounds is not None else 0,
+        most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
+        first_version=1 if running.clearing.flat_epochs else 2 * epoch.number,
     )
 
 

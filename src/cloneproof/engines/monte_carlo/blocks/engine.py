@@ -14,7 +14,7 @@ from cloneproof.engines.monte_carlo.blocks.block_kernel import run_blocks
 from cloneproof.engines.monte_carlo.blocks.block_plan import blocks_apply, candidates_of, flat_epochs, plan_of
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
-from cloneproof.mechanisms.holdout import Epoch, running_epochs
+from cloneproof.mechanisms.epochs import Epoch, running_epochs
 
 __all__ = ["block_outcomes", "blocks_apply", "blocks_of_run"]
 

@@ -19,7 +19,7 @@ from cloneproof.engines.monte_carlo.stepping.stepping_kernel import run_steps
 from cloneproof.engines.monte_carlo.stepping.stepping_plan import Function, epoch_rounds, plan_of, tables_of
 from cloneproof.engines.monte_carlo.stepping.user_functions import own_priority, own_quantile
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.mechanism import HoldOutEpochs, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 
 class _Functions(NamedTuple):
@@ -32,8 +32,8 @@ class _Functions(NamedTuple):
 
 
 def stepping_applies(job: Job) -> bool:
-    """Whether rules and reward family compile; built-in ones do. Hold-out epochs are left to blocks."""
-    if isinstance(job.mechanism.restart, HoldOutEpochs):
+    """Whether rules and reward family compile; built-in ones do. Epochs that are planned one by one do not."""
+    if job.mechanism.clearing.planned_epochs:
         return False
     return _functions(job, _running(job)) is not None
 
@@ -55,7 +55,7 @@ def _outcomes(job: Job, first: int, count: int, decisions: Any) -> Outcomes:  # 
     functions = _functions(job, running)
     assert functions is not None
     plan = plan_of(job, running, functions.agent, functions.arm, functions.family)
-    arms, rows, levels = tables_of(job, plan)
+    arms, rows, levels = tables_of(job, running, plan)
     payoff, regret = np.empty((count, agents)), np.empty(count)
     numbers = (
         plan,
@@ -80,7 +80,7 @@ def _outcomes(job: Job, first: int, count: int, decisions: Any) -> Outcomes:  # 
 
 
 def _running(job: Job) -> Mechanism:
-    return job.mechanism.facing(len(job.market.agents), job.market.horizon)
+    return job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)
 
 
 def _functions(job: Job, running: Mechanism) -> _Functions | None:

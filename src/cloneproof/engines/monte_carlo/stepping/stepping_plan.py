@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable, arm_rows
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.mechanisms.mechanism import Doubling, HoldOut, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 ROUND_ROBIN, BLOCK, INDEX = range(3)
@@ -40,6 +40,7 @@ LEVEL: Final = np.dtype(
     [
         ("begin", "i8"), ("end", "i8"),  # rows of its candidates
         ("registered", "i8"),  # arms of the agent before any sample
+        ("skipped", "i8"), ("served", "i8"),  # rounds of the agent: first ones that no score counts, and so far
         ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
         ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
     ],
@@ -71,9 +72,10 @@ class SteppingPlan(NamedTuple):
     arm_rule: RuleNumbers
     flat: bool
     award: bool  # arms start afresh when the agents' exploration is over
-    doubling: bool
-    held_out: int  # rewards that a score counts, 0 where every one does
-    most_arms: int  # that a hold-out score allows
+    in_epochs: bool  # everything starts afresh in epochs
+    fresh: bool  # a score counts rewards of the arm committed to only
+    scored: int  # rewards that a score counts
+    most_arms: int  # of an agent that has a score
     sample: int  # arms kept from the start, per agent or of all; 0 where all are
     family: int  # and the next two: its quantile, as a `Function`
     parameter: float
@@ -101,7 +103,7 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
 
 def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family: Function) -> SteppingPlan:
     """The plan of a job; `running` is the mechanism that runs over its horizon, the rest numbers its functions."""
-    horizon, rewards, score = job.market.horizon, job.market.family, running.score
+    horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
     return SteppingPlan(
         arms=sum(map(sum, job.copies.values())),
         agents=len(job.market.agents),
@@ -109,10 +111,11 @@ def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family
         agent_rule=rule_numbers(running.agent or running.arm, agent, horizon),
         arm_rule=rule_numbers(running.arm, arm, horizon),
         flat=running.agent is None,
-        award=running.restart == "award",
-        doubling=isinstance(running.restart, Doubling),
-        held_out=min(score.rounds, horizon + 1) if isinstance(score, HoldOut) else 0,
-        most_arms=min(score.max_arms, NEVER) if isinstance(score, HoldOut) else 0,
+        award=running.clearing.at_award,
+        in_epochs=running.clearing.flat_epochs,
+        fresh=score.fresh,
+        scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
+        most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
         sample=0 if running.sample is None else running.sample.size(horizon),
         family=family.which,
         parameter=family.parameter,
@@ -124,7 +127,7 @@ def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family
     )
 
 
-def tables_of(job: Job, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTable]:
+def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTable]:
     """Arms, candidates and levels: the arms' level (flat), or the agents' level and one for each agent."""
     rows = arm_rows(job)
     arms = np.zeros(len(rows), ARM)
@@ -138,6 +141,10 @@ def tables_of(job: Job, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTabl
     levels["end"] = np.cumsum(sizes)
     levels["registered"] = [len(rows), *registered] if not plan.flat else [len(rows)]
     levels["begin"][1:] = levels["end"][:-1]
+    if running.agent is not None:
+        score, commits = running.scoring, running.agent.commits
+        skipped = [score.skipped_rounds(arms, running.arm.explore, commits) for arms in sizes[1:]]
+        levels["skipped"][1:] = np.minimum(skipped, NEVER)
     arms["key"] = (arms["agent"] << 32) + arms["number"] if plan.flat else arms["number"]
     candidates = np.zeros(sum(sizes), CANDIDATE)
     if not plan.flat:
@@ -149,9 +156,7 @@ def tables_of(job: Job, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTabl
 
 
 def epoch_rounds(running: Mechanism, horizon: int) -> npt.NDArray[np.int64]:
-    """Rounds of exploration in epochs 0 (there is none), 1, 2, .. of a doubling mechanism."""
-    if not isinstance(running.restart, Doubling):
-        return np.zeros(1, np.int64)
-    last = running.restart.epoch(horizon)
-    numbers = [0, *(min(running.restart.arm_rounds(epoch), horizon + 1) for epoch in range(1, last + 1))]
-    return np.array(numbers, np.int64)
+    """The last round of epochs 0 (there is none), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
+    ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
+    explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
+    return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)

@@ -1,4 +1,4 @@
-"""The rounds of one run: `mechanisms.machine` where every reward arrives at once, with one level or two."""
+"""The rounds of one run: `mechanisms.online.state` where every reward arrives at once, with one level or two."""
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
@@ -20,13 +20,13 @@ def flat_rounds(plan, values, epochs, logarithms, arms, rows, levels, decisions,
     """All rounds of a run of one level, once or in epochs; False where it cannot go on."""
     rule, level = plan.arm_rule, levels[0]
     version, epoch_end = ZERO, ZERO
-    if not plan.doubling:
+    if not plan.in_epochs:
         open_level(level, rows, rule.explore, level_stream(streams.levels, ZERO, ZERO), rule.randomised)
     for t in range(1, plan.horizon + 1):
-        if plan.doubling and t > epoch_end:
+        if plan.in_epochs and t > epoch_end:
             version += 1
-            epoch_end = ONE << version
-            open_level(level, rows, epochs[version], level_stream(streams.levels, version, ZERO), rule.randomised)
+            epoch_end = epochs[version, 0]
+            open_level(level, rows, epochs[version, 1], level_stream(streams.levels, version, ZERO), rule.randomised)
         counts = not rule.commits or level.rounds < level.needed
         k = pick(level, t, rule, logarithms, rows)
         if k < 0:
@@ -47,6 +47,8 @@ def two_level_rounds(plan, values, logarithms, arms, rows, levels, decisions, st
     """All rounds of a run of two levels; False where it cannot go on. Row i is agent i."""
     agent_rule, arm_rule, agents = plan.agent_rule, plan.arm_rule, levels[0]
     version = ZERO
+    for i in range(plan.agents):
+        levels[1 + i].served = 0
     open_level(agents, rows, agent_rule.explore, level_stream(streams.levels, ZERO, ZERO), agent_rule.randomised)
     _open_arms(plan, rows, levels, streams.levels, version)
     for t in range(1, plan.horizon + 1):
@@ -64,6 +66,7 @@ def two_level_rounds(plan, values, logarithms, arms, rows, levels, decisions, st
         agent_counts = (not agent_rule.commits or agents.choice < 0) and _scores(plan, rows[i].arrived, level)
         agents.rounds += 1
         level.rounds += 1
+        level.served += 1
         if len(decisions):
             decisions[t - 1] = rows[k].arm
         reward = _pull(plan, values, arms[rows[k].arm], paid)
@@ -87,11 +90,9 @@ def _open_arms(plan, rows, levels, stream, version):
 @nb.njit(nogil=True)
 def _scores(plan, judged, level):
     """Whether the reward of this trial round counts towards the score of the level's agent; its arm is picked."""
-    if plan.held_out == 0:
-        return True
-    if not plan.agent_rule.commits and level.rounds < plan.most_arms * plan.arm_rule.explore:
+    if level.registered > plan.most_arms or judged >= plan.scored or level.served < level.skipped:
         return False
-    return level.choice >= 0 and judged < plan.held_out and level.registered <= plan.most_arms
+    return not plan.fresh or level.choice >= 0
 
 
 @nb.njit(nogil=True)

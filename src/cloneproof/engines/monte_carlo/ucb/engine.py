@@ -13,7 +13,6 @@ from cloneproof.engines.monte_carlo.ucb.chunk_kernel import UcbResults, run_chun
 from cloneproof.engines.monte_carlo.ucb.groups.group_memory import new_groups
 from cloneproof.engines.monte_carlo.ucb.ucb_plan import ucb_plan
 from cloneproof.engines.monte_carlo.ucb.work_arrays import new_work
-from cloneproof.market.copies import full_copies
 from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules import slow_ucb, ucb
@@ -25,13 +24,13 @@ MOST_ARMS = 100_000
 def ucb_applies(job: Job) -> bool:
     """Whether these kernels run the job."""
     mechanism, family = job.mechanism, job.market.family
-    if mechanism.restart is not None or mechanism.score != "all" or mechanism.fallback is not None:
+    if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return False
     if not _is_ucb(mechanism.arm) or (mechanism.agent is not None and not _is_ucb(mechanism.agent, or_slow=True)):
         return False
     if family.quantile not in (bernoulli.quantile, deterministic.quantile):
         return False
-    arms = sum(map(sum, full_copies(job.market.agents, job.copies).values()))
+    arms = sum(map(sum, job.copies.values()))
     return job.market.horizon <= LONGEST and arms <= MOST_ARMS
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray, WordArray
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.ucb.tables.round_tables import bonus, reciprocals
-from cloneproof.market.copies import full_copies
 from cloneproof.market.rewards import deterministic
 from cloneproof.mechanisms.rule import Rule
 
@@ -78,14 +77,13 @@ def ucb_table(rule: Rule, horizon: int) -> UcbTable:
 
 def registered_arms(job: Job) -> RegisteredArms:
     """The arms of a job, one level for all of them or one for each agent."""
-    copies = full_copies(job.market.agents, job.copies)
     flat, sample = job.mechanism.agent is None, job.mechanism.sample
     original, copy, key = [], [], []
     counts: list[int] = []
     agent_of: list[int] = []
     place_of: list[int] = []
     for i, agent in enumerate(job.market.agents):
-        numbers = np.array(copies[agent.name])
+        numbers = np.array(job.copies[agent.name])
         begins = np.repeat(np.cumsum(numbers) - numbers, numbers)
         original.append(np.repeat(np.arange(agent.count) + len(agent_of), numbers))
         copy.append(np.arange(len(begins)) - begins)

@@ -1,0 +1,79 @@
+"""What opens a session, checked: the registration, the seed and the numbers of the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cloneproof._checks import is_one_line, real, whole
+from cloneproof.errors import MechanismError, SessionError, brief
+from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.registration import Registration
+
+SEED_LIMIT: Final = 1 << 63
+
+
+class SessionTerms(NamedTuple):
+    """All that a session is opened with."""
+
+    mechanism: Mechanism
+    registration: Registration
+    horizon: int
+    seed: int
+    share: float
+    rewards: RewardFamily
+
+
+def checked_terms(
+    mechanism: Mechanism,
+    registration: Registration,
+    horizon: int,
+    seed: int,
+    share: float,
+    rewards: RewardFamily | str | Mapping[str, Any] | None,
+) -> SessionTerms:
+    """The terms of a session, after a check of all that was given."""
+    if not isinstance(mechanism, Mechanism):
+        raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
+    rounds, portion = whole(horizon), real(share)
+    if rounds is None or rounds < 1:
+        raise SessionError(f"expected a horizon that is a whole number from 1, got {brief(horizon)}; count the rounds")
+    if portion is None or not 0 < portion <= 1:
+        raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
+    family = BOUNDED if rewards is None else reward_family(rewards)
+    if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
+        raise MechanismError(
+            f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
+            "use another mechanism or family"
+        )
+    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family)
+
+
+def open_registration(registered: Mapping[str, int]) -> Registration:
+    """The public view in its usual order, keys as positions."""
+    if not isinstance(registered, Mapping) or not registered:
+        raise SessionError(
+            f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
+        )
+    counts = tuple(whole(arms) or 0 for arms in registered.values())
+    for (name, arms), count in zip(registered.items(), counts, strict=True):
+        if not isinstance(name, str) or count < 1:
+            raise SessionError(
+                f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
+                "leave out an agent that registered nothing"
+            )
+        if not is_one_line(name):
+            raise SessionError(
+                f"expected an agent's name without line breaks and control characters, got {name!r}; leave them out"
+            )
+    arm_keys = tuple(tuple(range(count)) for count in counts)
+    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
+
+
+def checked_seed(seed: object) -> int:
+    """A seed, or a clear error."""
+    number = whole(seed)
+    if number is None or not 0 <= number < SEED_LIMIT:
+        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {brief(seed)}; use e.g. 0")
+    return number

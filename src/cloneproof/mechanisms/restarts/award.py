@@ -1,0 +1,26 @@
+"""Arm statistics are cleared when the agents' exploration is over, as in H-ETC-R."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.rule import Rule
+
+
+@dataclass(frozen=True)
+class Award(Restart):
+    """The agent of the highest score gets all rounds that remain, and its arms start afresh."""
+
+    name = "award"
+    at_award = True
+
+    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+        if agent is None or agent.explore == 0:
+            raise MechanismError(
+                "restart 'award' expects an agent rule that explores, got none; use e.g. agent=etc(80), or no restart"
+            )
+
+    def words(self, rules: str) -> str:
+        return f"{rules}, restart at the award"

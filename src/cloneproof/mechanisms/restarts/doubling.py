@@ -1,0 +1,50 @@
+"""Everything starts afresh in epochs that double in length, as in prior-independent ETC (Algorithm 4)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cloneproof.bounds import doubling_arm_rounds, doubling_ends, doubling_epoch
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.rule import Rule, positive
+
+
+@dataclass(frozen=True)
+class Doubling(Restart):
+    """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm."""
+
+    power: float = 4.0
+
+    name = "doubling"
+    flat_epochs = True
+
+    def __post_init__(self) -> None:
+        positive(self.power, "the power of the doubling epochs", most=64)
+
+    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+        if agent is not None or arm.name != "etc":
+            raise MechanismError(
+                "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"
+            )
+
+    def words(self, rules: str) -> str:
+        return f"{rules}, restart at every power of 2"
+
+    def epoch(self, round_: int) -> int:
+        """The number i of the epoch that the round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1."""
+        return doubling_epoch(round_)
+
+    def epoch_end(self, number: int) -> int:
+        return 1 << number
+
+    def ends(self, horizon: int) -> list[int]:
+        return doubling_ends(horizon)
+
+    def arm_rounds(self, number: int) -> int:
+        """M of that epoch; at least 1, where the paper's formula would give 0."""
+        return doubling_arm_rounds(number, self.power)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)  # without a kind: files are older than kinds

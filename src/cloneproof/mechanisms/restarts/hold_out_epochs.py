@@ -1,0 +1,94 @@
+"""The hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from cloneproof.bounds import doubling_ends, doubling_epoch, doubling_length, holdout_rounds, holdout_trial
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.restart import EpochPlan, Restart
+from cloneproof.mechanisms.restarts.award import Award
+from cloneproof.mechanisms.restarts.never import Never
+from cloneproof.mechanisms.rule import Rule, positive, rounds_number
+from cloneproof.mechanisms.rules.etc import etc
+from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.scores.all_rewards import AllRewards
+from cloneproof.mechanisms.scores.hold_out import HoldOut
+
+
+@dataclass(frozen=True)
+class HoldOutEpochs(Restart):
+    """Doubling epochs, each a hold-out mechanism of its own, with the m and W that the theorem asks for its length.
+
+    For platforms that do not know their horizon. The last epoch is planned for its whole length too, and just cut.
+    """
+
+    max_originals: int
+    max_arms: int = field()
+    gap: float | None = None
+    agent_gap: float | None = None
+    spread: float = 0.5
+
+    name = "hold-out-epochs"
+    planned_epochs = True
+
+    def __post_init__(self) -> None:
+        originals = rounds_number(self.max_originals, "max_originals")
+        max_arms = rounds_number(self.max_arms, "max_arms")
+        if max_arms < originals:
+            raise MechanismError(
+                f"expected max_arms of at least max_originals, {originals}, got {max_arms}; allow all originals"
+            )
+        object.__setattr__(self, "max_originals", originals)
+        object.__setattr__(self, "max_arms", max_arms)
+        for name in ("gap", "agent_gap"):
+            if getattr(self, name) is not None and getattr(self, name) != math.inf:
+                positive(getattr(self, name), f"the {name} of the epochs", most=1.0)
+        positive(self.spread, "the spread of the epochs", most=1e6)
+
+    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+        explore_then_commit = agent is not None and all(rule.name == "etc" and rule.commits for rule in (agent, arm))
+        if not explore_then_commit or not alone:
+            raise MechanismError(
+                "restart HoldOutEpochs(..) expects agent=etc(1) and arm=etc(1) that commit, and nothing else; "
+                "its epochs have scores, samples and fallbacks of their own"
+            )
+
+    def words(self, rules: str) -> str:
+        return f"hold-out of at most {self.max_arms} arms, restart at every power of 2"
+
+    def epoch(self, round_: int) -> int:
+        return doubling_epoch(round_)
+
+    def epoch_end(self, number: int) -> int:
+        return 1 << number
+
+    def ends(self, horizon: int) -> list[int]:
+        return doubling_ends(horizon)
+
+    def rounds(self, epoch: int, agents: int) -> tuple[int, int]:
+        """M and W of an epoch."""
+        length = doubling_length(epoch)
+        return holdout_rounds(agents, self.max_originals, self.gap, self.agent_gap, length, self.spread)
+
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
+        """Trials and an award by fresh rewards; agents uniformly at random where the epoch has no room for them."""
+        assert agent is not None
+        arm_rounds, score_rounds = self.rounds(number, agents)
+        trial = holdout_trial(arm_rounds, score_rounds, self.max_arms)
+        explored = etc(arm_rounds, "commit", arm.order)
+        if doubling_length(number) < agents * trial:
+            return EpochPlan(uniform(), explored, Never(), AllRewards())
+        return EpochPlan(etc(trial, "commit", agent.order), explored, Award(), HoldOut(score_rounds, self.max_arms))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data; an infinite gap is written as a word, which JSON has none for."""
+        return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
+        fields: dict[str, Any] = {key: math.inf if value == "inf" else value for key, value in parameters.items()}
+        return cls(**fields)

@@ -1,0 +1,18 @@
+"""Every reward of an agent counts towards its score, those of its exploration included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloneproof.mechanisms.score import Score
+
+
+@dataclass(frozen=True)
+class AllRewards(Score):
+    """The average of all rewards, as in the paper."""
+
+    name = "all"
+
+    @property
+    def words(self) -> str:
+        return ""

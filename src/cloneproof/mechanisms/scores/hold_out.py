@@ -1,0 +1,38 @@
+"""A score on fresh rewards alone: those that chose the arm do not judge it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cloneproof.mechanisms.rule import rounds_number
+from cloneproof.mechanisms.score import Score
+
+
+@dataclass(frozen=True)
+class HoldOut(Score):
+    """An agent's score counts the first `rounds` rewards after its commitment; above `max_arms` arms it has none.
+
+    Under a rule for agents that does not commit, the count starts when max_arms * m rounds of the agent are over, with
+    however few arms: an index favours those with few rewards, and copies would otherwise make them fewer.
+    """
+
+    rounds: int = field()
+    max_arms: int = field()
+
+    name = "hold-out"
+    fresh = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", rounds_number(self.rounds, "the rounds of a hold-out score"))
+        object.__setattr__(self, "max_arms", rounds_number(self.max_arms, "the arms that a hold-out score allows"))
+
+    def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
+        return 0 if commits else self.max_arms * arm_rounds
+
+    @property
+    def words(self) -> str:
+        return f"score on {self.rounds} fresh rewards"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)  # without a kind: files and certificates are older than kinds
