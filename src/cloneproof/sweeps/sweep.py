@@ -59,7 +59,7 @@ def sweep(
     """
     points = _points(grid)
     version = code_version()
-    parts, needs = keyed(points, version)
+    parts, needs = parts_by_key(points, version)
     shelf = open_store(store, version)
     shelf.tidy()
     name = str(grid) if isinstance(grid, str | Path) else "a mapping"
@@ -96,7 +96,7 @@ def sweep(
     return SweepTable(table, done)
 
 
-def keyed(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:
+def parts_by_key(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:
     """Every part by its key, and what each point needs of them."""
     parts: dict[str, Part] = {}
     needs = []
