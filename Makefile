@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures \
-        test-cluster test-serve-long bench clean
+        docs test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
 
@@ -20,7 +20,7 @@ demo: $(INSTALLED)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-test: lint types layers
+test: lint types layers docs
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-serve-long: $(INSTALLED)
@@ -36,6 +36,9 @@ types: $(INSTALLED)
 
 layers: $(INSTALLED)
 	$(BIN)/lint-imports
+
+docs: $(INSTALLED)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs build/docs
 
 check-engines: $(INSTALLED)
 	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py

@@ -19,13 +19,13 @@ BERN = cp.Discrete([0, 1], [0.5, 0.5])
 WIDE = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 
 
-def h_etc_r(horizon: int = 10**6, copies: tuple[int, int] = (2, 1), arithmetic: str = "float") -> cp.Evaluation:
+def h_etc_r(horizon: int = 10**6, copies: tuple[int, int] = (2, 1), arithmetic: str = "float") -> cp.results.Evaluation:
     market = cp.Market([cp.Agent("ana", 2, WIDE), cp.Agent("bo", 2, WIDE)], horizon=horizon)
     mechanism = cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59)
     return cp.evaluate(market, mechanism, {"ana": copies}, engine="closed-form", arithmetic=arithmetic)
 
 
-def holdout() -> cp.Evaluation:
+def holdout() -> cp.results.Evaluation:
     prior = cp.Discrete([0.1, 0.35, 0.6, 0.85], [0.25] * 4)
     market = cp.Market([cp.Agent(name, 4, prior) for name in "abcde"], horizon=10**6)
     mechanism = cp.mechanism("holdout-h-etc", market=market)
@@ -36,17 +36,17 @@ def tree_h_ucb() -> object:
     market = cp.Market(
         [cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=2000, rewards="deterministic"
     )
-    return cp.evaluate_horizons(market, cp.mechanism("h-ucb"), range(1, 2001), {"ana": (1, 1)}, engine="tree")
+    return cp.paper.evaluate_horizons(market, cp.mechanism("h-ucb"), range(1, 2001), {"ana": (1, 1)}, engine="tree")
 
 
 def tree_ucb1() -> object:
     market = cp.Market([cp.Agent("ana", 3, WIDE)], horizon=80)
-    return cp.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), engine="tree")
+    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), engine="tree")
 
 
 def tree_ucb1_copied() -> object:
     market = cp.Market([cp.Agent("ana", 2, WIDE)], horizon=80)
-    return cp.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), {"ana": (2, 1)}, engine="tree")
+    return cp.paper.evaluate_horizons(market, cp.mechanism("ucb1"), range(1, 81), {"ana": (2, 1)}, engine="tree")
 
 
 def measured(work: Callable[[], object]) -> tuple[float, float]:

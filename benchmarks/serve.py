@@ -248,7 +248,7 @@ def main() -> None:
 def database() -> Iterator[str]:
     """An empty database of a server that waits for the disk, as the tests start one."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from postgres_support import Server
+    from support.postgres import Server
 
     server = Server(durable=True)
     try:

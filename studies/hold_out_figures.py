@@ -46,7 +46,7 @@ def score_law(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> tuple[np.ndar
     return score.scores / scored, score.chances
 
 
-def payoff(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> cp.Estimate:
+def payoff(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> cp.results.Estimate:
     """What Ana earns, proven."""
     return cp.evaluate(MARKET, mechanism, {"ana": copies}, arithmetic="ball").payoff["ana"]
 

@@ -24,8 +24,9 @@ import numpy as np
 from flint import arb
 
 import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
-from cloneproof.analysis.audit.dominance.threshold_sweep import bounded, threshold_grid, threshold_sweep
+from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.proof.theorems import elementary
 from cloneproof.cli.output import progress_bar
@@ -56,12 +57,13 @@ class Game:
     @cached_property
     def ceiling(self) -> arb:
         """At least what any copies gain, where the others cannot matter: finds the sign of gains such as -1e-122."""
-        contest = two_phase_game(self.market, self.mechanism, "ana")
+        contest = two_phase_game(audit_case(self.market, self.mechanism, "ana"))
         if contest.contested:
             return arb("inf")
         originals = len(contest.priors)
         honest = ScoreProfiler(contest, BALLS).profile((1,) * originals)
-        return max(gain.upper() for gain in bounded(contest, honest, originals + 1, threshold_grid([]), BALLS).gains)
+        bound = upper_sweep(contest, honest, originals + 1, threshold_grid([]), BALLS)
+        return max(gain.upper() for gain in bound.gains)
 
 
 def draw(seed: int, number: int, small: bool) -> Game:
@@ -118,7 +120,7 @@ def _mean(dice: np.random.Generator, prior: cp.Discrete) -> float:
     return float(dice.uniform() if dice.random() < 0.6 else dice.choice(prior.values))
 
 
-def sign(game: Game, copies: tuple[int, ...], honest: cp.Estimate) -> tuple[Sign, cp.Estimate]:
+def sign(game: Game, copies: tuple[int, ...], honest: cp.results.Estimate) -> tuple[Sign, cp.results.Estimate]:
     """The sign of the gain: by floats if it is plainly negative, or none by an elementary argument; else by balls.
 
     "zero" is a gain that is 0 within its rounding and proven not to be above it.
@@ -126,8 +128,7 @@ def sign(game: Game, copies: tuple[int, ...], honest: cp.Estimate) -> tuple[Sign
     gain = _payoff(game, copies, "float") - honest
     if gain.value + SURELY * gain.error < 0:
         return "negative", gain
-    running = game.mechanism.at_horizon(len(game.market.agents), game.market.horizon)
-    if gain.low <= 0 and elementary(game.market, running, game.market.agents[0]) is not None:
+    if gain.low <= 0 and elementary(audit_case(game.market, game.mechanism, "ana")) is not None:
         return "zero", gain
     if gain.low <= 0 and game.ceiling < 0:
         return "negative", gain
@@ -140,7 +141,7 @@ def sign(game: Game, copies: tuple[int, ...], honest: cp.Estimate) -> tuple[Sign
 
 def most_against_anybody(game: Game, copies: tuple[int, ...]) -> arb:
     """The upper end of the gain at the worst threshold; exactly 0 where what copies do not change cancels."""
-    contest = two_phase_game(game.market, game.mechanism, "ana")
+    contest = two_phase_game(audit_case(game.market, game.mechanism, "ana"))
     profiler = ScoreProfiler(contest, BALLS)
     honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
     return max(
@@ -148,7 +149,7 @@ def most_against_anybody(game: Game, copies: tuple[int, ...]) -> arb:
     )
 
 
-def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.Estimate:
+def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.results.Estimate:
     deviation = {} if copies is None else {"ana": copies}
     return cp.evaluate(game.market, game.mechanism, {**game.others, **deviation}, "closed-form", arithmetic).payoff[
         "ana"

@@ -69,23 +69,23 @@ class Row:
     bound: float
 
     @property
-    def honest(self) -> cp.Estimate:
+    def honest(self) -> cp.results.Estimate:
         """The regret if everybody is honest."""
-        return cp.Estimate(self.regret, self.error, "confidence", self.engine)
+        return cp.results.Estimate(self.regret, self.error, "confidence", self.engine)
 
     @property
-    def at_best(self) -> cp.Estimate:
+    def at_best(self) -> cp.results.Estimate:
         """The regret if everybody plays a best response to honest others."""
-        return cp.Estimate(self.response_regret, self.response_error, "confidence", self.engine)
+        return cp.results.Estimate(self.response_regret, self.response_error, "confidence", self.engine)
 
     @property
-    def price(self) -> cp.Estimate:
+    def price(self) -> cp.results.Estimate:
         """The one over the other; exactly 1 where honesty is everybody's best response."""
         if not self.responses:
-            return cp.Estimate(1.0, 0.0, "proven", "honesty is a best response")
+            return cp.results.Estimate(1.0, 0.0, "proven", "honesty is a best response")
         low, high = self.at_best.low / self.honest.high, self.at_best.high / max(self.honest.low, 1e-9)
         ratio = self.response_regret / self.regret
-        return cp.Estimate(ratio, max(ratio - low, high - ratio), "confidence", self.engine)
+        return cp.results.Estimate(ratio, max(ratio - low, high - ratio), "confidence", self.engine)
 
 
 def points(
@@ -103,7 +103,7 @@ def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = N
     platform = cp.mechanism(mechanism, market=sized)
     runs = min(4000, max(20, (pulls or MORE.get(name, 1) * PULLS.get(mechanism, 10**7)) // horizon))
 
-    def regret(copies: dict[str, tuple[int, ...]]) -> cp.Estimate:
+    def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:
         if mechanism in EXACT:
             return cp.evaluate(sized, platform, copies, engine="closed-form").regret
         return cp.evaluate(sized, platform, copies, engine="monte-carlo", runs=runs).regret

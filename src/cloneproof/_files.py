@@ -6,12 +6,19 @@ import os
 import tempfile
 from pathlib import Path
 
-from cloneproof.errors import FileError
+from cloneproof.errors import FileError, brief
+
+
+def checked_path(path: object) -> Path:
+    """The path, or one sentence for what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise FileError(f"expected the path of a file, got {brief(path)}; give its name as text")
+    return Path(path)
 
 
 def check_place(path: str | Path) -> None:
     """Refuse a place where no file can be written, before anybody works for it."""
-    target = Path(path).resolve()
+    target = checked_path(path).resolve()
     if target.is_dir():
         raise FileError(f"expected a file to write, got the folder {path}; add a name")
     if not target.parent.is_dir():
@@ -22,7 +29,7 @@ def check_place(path: str | Path) -> None:
 
 def write_whole(path: str | Path, text: str) -> None:
     """Write to a temporary file in the same folder, then rename: a reader sees the old text or the new one."""
-    target = Path(path).resolve()  # through a link, to the file that it stands for
+    target = checked_path(path).resolve()  # through a link, to the file that it stands for
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

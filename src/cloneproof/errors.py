@@ -32,6 +32,11 @@ class SessionError(CloneproofError):
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits; the message names one that can."""
 
+    @property
+    def reason(self) -> str:
+        """What was expected and what came, without the advice to choose an engine: for callers who offer no choice."""
+        return str(self).partition("; use engine")[0]
+
 
 class SweepError(CloneproofError):
     """A grid that makes no sense, a store that cannot be used, or workers that cannot; what is stored stays usable."""
@@ -47,6 +52,18 @@ class CertificateError(CloneproofError):
 
 class FileError(CloneproofError):
     """A report that cannot be written where it was asked for."""
+
+
+class ServeError(CloneproofError):
+    """A service that cannot be run as asked, or whose data do not fit together."""
+
+
+class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
+    """An error as a service's answer to a call: its HTTP status, a code for programs and a sentence for people."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
 
 
 def brief(value: object) -> str:

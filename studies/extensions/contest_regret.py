@@ -42,7 +42,7 @@ def steady_mechanism(m: int, arms: int, horizon: int) -> cp.Mechanism:
     return cp.Mechanism(
         agent=cp.rule("steady-ucb", horizon=horizon, rounds=arms * m + 1),
         arm=cp.rule("etc", rounds=m),
-        score=cp.HoldOut(rounds=horizon, max_arms=arms),
+        score=cp.parts.HoldOut(rounds=horizon, max_arms=arms),
     )
 
 

@@ -19,10 +19,12 @@ def test_auto_takes_the_best_engine_and_says_why_not_another():
 
 
 def test_many_horizons_keep_their_notes_and_their_order():
-    found = cp.evaluate_horizons(MARKET, cp.mechanism("ucb1"), [5, 3, 9, 3])
+    found = cp.paper.evaluate_horizons(MARKET, cp.mechanism("ucb1"), [5, 3, 9, 3])
     assert list(found) == [5, 3, 9]
     assert all(any("explore and then commit" in note for note in one.notes) for one in found.values())
-    own = cp.evaluate_horizons(MARKET, lambda market: cp.mechanism("h-etc-r", market=market, arm_rounds=1), [4, 9])
+    own = cp.paper.evaluate_horizons(
+        MARKET, lambda market: cp.mechanism("h-etc-r", market=market, arm_rounds=1), [4, 9]
+    )
     for horizon, one in own.items():
         market = MARKET.with_horizon(horizon)
         again = cp.evaluate(market, cp.mechanism("h-etc-r", market=market, arm_rounds=1))
@@ -36,11 +38,11 @@ def test_many_horizons_keep_their_notes_and_their_order():
         (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), engine="exact"), "unknown engine"),
         (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), seed=-1), "seed"),
         (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), {"anna": (1,)}), "did you mean 'ana'"),
-        (lambda: cp.evaluate_horizons(MARKET, cp.mechanism("ucb1"), 5), "list or a range"),
-        (lambda: cp.evaluate_horizons(MARKET, cp.mechanism("ucb1"), [0]), "horizon"),
-        (lambda: cp.evaluate_horizons(MARKET, lambda market: None, [5]), "expected a mechanism"),
-        (lambda: cp.evaluate_horizons(MARKET, "ucb1", [5]), "expected a mechanism"),
-        (lambda: cp.evaluate_horizons(MARKET, cp.mechanism("thompson"), [5]), "no exact engine"),
+        (lambda: cp.paper.evaluate_horizons(MARKET, cp.mechanism("ucb1"), 5), "list or a range"),
+        (lambda: cp.paper.evaluate_horizons(MARKET, cp.mechanism("ucb1"), [0]), "horizon"),
+        (lambda: cp.paper.evaluate_horizons(MARKET, lambda market: None, [5]), "expected a mechanism"),
+        (lambda: cp.paper.evaluate_horizons(MARKET, "ucb1", [5]), "expected a mechanism"),
+        (lambda: cp.paper.evaluate_horizons(MARKET, cp.mechanism("thompson"), [5]), "no exact engine"),
     ],
 )
 def test_bad_requests_get_one_clear_sentence(act, words):
@@ -49,8 +51,23 @@ def test_bad_requests_get_one_clear_sentence(act, words):
     assert "\n" not in str(caught.value)
 
 
+def test_what_is_computed_from_a_heuristic_error_is_heuristic():
+    """A quadrature's error is a guess, whatever its method is called; it stays one in differences and in files."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
+    payoff = cp.evaluate(market, cp.mechanism("etc", arm_rounds=2)).payoff["ana"]
+    exact = cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2)).payoff["ana"]
+    assert (payoff.heuristic, exact.heuristic) == (True, False)
+    assert (payoff - exact).heuristic
+    assert (exact - payoff).heuristic
+    assert cp.results.Estimate.from_dict(payoff.to_dict()) == payoff
+    assert "heuristic" not in exact.to_dict()
+
+
 def test_an_estimate_is_only_as_sure_as_its_parts():
-    sure, sampled = cp.Estimate(2.0, 0.1, "proven", "balls"), cp.Estimate(1.0, 0.2, "confidence", "runs")
+    sure, sampled = (
+        cp.results.Estimate(2.0, 0.1, "proven", "balls"),
+        cp.results.Estimate(1.0, 0.2, "confidence", "runs"),
+    )
     gap = sure - sampled
     assert (gap.kind, gap.method) == ("confidence", "balls; runs")
     assert gap.low <= 0.7 <= 1.3 <= gap.high

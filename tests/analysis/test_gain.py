@@ -170,7 +170,7 @@ def test_a_budget_ends_it_undecided():
     [
         (("anna", (2, 1)), {}, MarketError, "unknown agent 'anna'; did you mean 'ana'? the market has ana"),
         (("ana", (2,)), {}, MarketError, "expected 2 numbers of copies for 'ana'"),
-        (("ana", (2, 1)), {"runs": 0}, EngineError, "expected runs to be a whole number from 1, got 0"),
+        (("ana", (2, 1)), {"runs": 0}, EngineError, "expected runs to be a whole number from 1 to 1,000,000,000,000"),
         (("ana", (2, 1)), {"confidence": 2}, EngineError, "expected a confidence strictly between 0 and 1, got 2"),
         (("ana", (2, 1)), {"precision": -1}, EngineError, "expected precision to be a finite number above 0"),
     ],

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
 from cloneproof.analysis.history.evidence import GRID, log_likelihood
-from cloneproof.analysis.history.fit import climbed, condensed, fit_priors
+from cloneproof.analysis.history.fit import condense, fit_priors, maximise_likelihood
 from cloneproof.analysis.history.pairs import bayes_factor, copy_probability, judge_pairs
 from cloneproof.errors import CloneproofError
 from cloneproof.market.family import BOUNDED, reward_family
@@ -70,7 +70,7 @@ def test_em_climbs_to_the_maximum():
     rng = np.random.default_rng(1)
     table = np.exp([log_likelihood(arm("a", f"{k}", 60, m), BOUNDED) for k, m in enumerate(drawn(rng, [0.3] * 8, 60))])
     pseudo = np.full(len(GRID), 1 / len(GRID))
-    prior = climbed(table, pseudo)
+    prior = maximise_likelihood(table, pseudo)
 
     def objective(weights):
         return np.log(table @ weights).sum() + pseudo @ np.log(weights)
@@ -106,7 +106,7 @@ def test_condensed_keeps_the_mean():
     rng = np.random.default_rng(3)
     prior = rng.dirichlet(np.full(len(GRID), 0.05))
     for atoms in (1, 2, 3, 7):
-        small = condensed(prior, atoms)
+        small = condense(prior, atoms)
         assert small.mean == pytest.approx(prior @ GRID, abs=2e-4)
         assert len(small.atoms) <= atoms
 
@@ -240,3 +240,18 @@ def test_bad_input_is_one_sentence(changes, words):
 def test_a_season_without_rewards_is_refused():
     with pytest.raises(CloneproofError, match="got none"):
         audit_past([arm("ana", "a", 0, 0.0)], cp.mechanism("ucb1"), 10)
+
+
+def test_a_prior_that_the_rewards_do_not_support_decides_nothing():
+    """One reward fits a prior of little more than smoothing, which a mechanism may be clone-proof under by luck."""
+    mechanism = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
+    few = [arm("ana", "a", 1, 1.0), arm("ana", "b", 0, 0.0), arm("bo", "c", 0, 0.0)]
+    past = audit_past(few, mechanism, horizon=12, max_copies=2)
+    assert past.audit.verdict == "undecided"
+    assert past.audit.scope.startswith("the priors are not supported: 0 of at least 2 originals")
+    many_of_one = [arm("ana", "a", 900, 0.6), arm("ana", "b", 2, 0.5), arm("bo", "c", 1, 1.0)]
+    assert audit_past(many_of_one, mechanism, horizon=12, max_copies=2).audit.verdict == "undecided"
+    enough = [arm("ana", "a", 40, 0.6), arm("ana", "b", 2, 0.5), arm("bo", "c", 40, 0.2)]
+    supported = audit_past(enough, mechanism, horizon=12, max_copies=2)
+    assert "not supported" not in supported.audit.scope
+    assert supported.audit.verdict != "undecided"

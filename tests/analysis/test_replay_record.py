@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.replay_record import record, replayed
+from cloneproof.analysis.replay_record import replay, replay_record
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
@@ -22,7 +22,7 @@ def audit():
 
 @pytest.fixture(scope="module")
 def data(audit):
-    return json.loads(json.dumps(record(audit)))
+    return json.loads(json.dumps(replay_record(audit)))
 
 
 def changed(data, *path, to):
@@ -35,7 +35,7 @@ def changed(data, *path, to):
 
 
 def test_a_record_is_replayed_and_never_accepted(audit, tmp_path):
-    cp.write_replay(audit, tmp_path / "record.json")
+    cp.results.write_replay(audit, tmp_path / "record.json")
     found = cp.verify(tmp_path / "record.json")
     assert (found.kind, found.replayed, found.accepted, found.outcome) == ("replay record", True, False, "replayed")
     assert "evidence, not a proof" in found.statement
@@ -46,7 +46,7 @@ def test_a_record_is_replayed_and_never_accepted(audit, tmp_path):
 
 
 def test_every_claim_of_a_record_is_checked(data):
-    assert replayed(data).replayed
+    assert replay(data).replayed
     first = data["deviations"][0]
     worst = [data["worst"][key] for key in ("agent", "copies", "horizon")]
     place = [[one[key] for key in ("agent", "copies", "horizon")] for one in data["deviations"]].index(worst)
@@ -80,7 +80,7 @@ def test_every_claim_of_a_record_is_checked(data):
         changed(data, "deviations", 0, "pairs", to=10**14),
         changed(data, "deviations", 0, "horizon", to=10**14),
     ):
-        found = replayed(tampered)
+        found = replay(tampered)
         assert (found.replayed, found.outcome) == (False, "not reproduced")
         assert found.statement
         assert found.seconds < 60
@@ -89,31 +89,49 @@ def test_every_claim_of_a_record_is_checked(data):
 def test_an_undecided_record_claims_nothing(tmp_path):
     found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=32, max_copies=2)
     assert found.verdict == "undecided"
-    cp.write_replay(found, tmp_path / "record.json")
+    cp.results.write_replay(found, tmp_path / "record.json")
     again = cp.verify(tmp_path / "record.json")
     assert again.replayed
     assert "nothing is claimed" in again.statement
 
 
 def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_path):
-    exact = cp.audit(replace(MARKET, rewards="deterministic"), cp.mechanism("etc", arm_rounds=1), max_copies=2)
+    two_phases = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=1)
+    exact = cp.audit(replace(MARKET, horizon=200), two_phases, max_copies=2, opponents="any")
     with pytest.raises(cp.errors.CertificateError, match="write_certificate"):
-        cp.write_replay(exact, tmp_path / "r.json")
+        cp.results.write_replay(exact, tmp_path / "r.json")
+    cp.write_certificate(exact, tmp_path / "c.json")  # the advice works
+    (tmp_path / "c.json").unlink()
     with pytest.raises(cp.errors.CertificateError, match="write_replay"):
         cp.write_certificate(audit, tmp_path / "r.json")
     with pytest.raises(cp.errors.CertificateError, match="folder"):
-        cp.write_replay(audit, tmp_path / "nowhere" / "r.json")
+        cp.results.write_replay(audit, tmp_path / "nowhere" / "r.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_message_sends_to_the_other_where_there_is_nothing(tmp_path):
+    """An attack by the state tree is computed in floats: no samples to replay, and no enclosure to certify."""
+    market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=7)
+    floats = cp.audit(market, cp.mechanism("ucb1"), max_copies=2)
+    assert (floats.verdict, floats.worst.gain.kind) == ("exploitable", "estimated")
+    competing = cp.audit(MARKET, cp.mechanism("etc", arm_rounds=24), max_copies=2)
+    assert competing.samples == ()
+    for audit in (floats, competing):
+        for write, other in ((cp.write_certificate, "write_replay"), (cp.results.write_replay, "write_certificate")):
+            with pytest.raises(cp.errors.CertificateError) as refused:
+                write(audit, tmp_path / "file.json")
+            assert other not in str(refused.value)
+            assert "opponents='any'" not in str(refused.value)  # which would be refused here
 
 
 def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):
     def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
         return mean
 
-    own = cp.Mechanism(arm=cp.Rule("my own", priority, ()))
+    own = cp.Mechanism(arm=cp.parts.Rule("my own", priority, ()))
     odd = replace(audit, samples=tuple(replace(one, mechanism=own) for one in audit.samples))
     with pytest.raises(cp.errors.CertificateError, match="a file can hold"):
-        cp.write_replay(odd, tmp_path / "r.json")
+        cp.results.write_replay(odd, tmp_path / "r.json")
 
 
 @pytest.mark.parametrize(("key", "value", "words"), [("version", 2, "version 2"), ("seed", None, "without seed")])

@@ -64,6 +64,9 @@ def test_horizons_are_reported_each(tmp_path):
         (["--horizons", "9:1"], "FIRST:LAST"),
         (["--tolerance", "-1"], "tolerance"),
         (["--budget", "0"], "budget"),
+        (["--copy-odds", "-1"], "only with --from-ledger"),
+        (["--copy-odds", "nan"], "only with --from-ledger"),
+        (["--season", "1"], "only with --from-ledger"),
     ],
 )
 def test_bad_input_exits_2_with_one_sentence(arguments, words):

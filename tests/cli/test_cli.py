@@ -35,8 +35,8 @@ def test_simulate_as_json_is_the_library():
     done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--copies", "ana=2,1", "--runs", 3, "--json")
     data = json.loads(done.stdout)
     market = cp.load_market(CREATORS)
-    runs = list(cp.simulate_runs(market, cp.mechanism("etc", arm_rounds=5), {"ana": (2, 1)}, runs=3, seed=0))
-    expected = cp.summarise(runs)
+    runs = list(cp.paper.simulate_runs(market, cp.mechanism("etc", arm_rounds=5), {"ana": (2, 1)}, runs=3, seed=0))
+    expected = cp.paper.summarise(runs)
     assert data["payoff"]["ana"]["mean"] == expected.payoff["ana"].mean
     assert data["regret"]["standard_error"] == expected.regret.standard_error
     assert (data["runs"], data["partial"], data["copies"]["bo"]) == (3, False, [1])

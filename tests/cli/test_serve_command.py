@@ -1,5 +1,6 @@
 """`cloneproof serve` on the command line: keys, and refusals in one sentence."""
 
+import socket
 import sqlite3
 import sys
 
@@ -45,3 +46,47 @@ def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch,
         assert code == 2, error
         assert error.startswith("error: ")
         assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["folder"], "expected the path of a file"),
+        ([""], "expected the path of a file"),
+        (["new.db/"], "name a file in a folder that may be written"),
+        (["foreign.db"], "another SQLite file"),
+        (["text.db"], "not a database"),
+        (["new.db", "--port", "99999"], "expected a port"),
+        (["new.db", "--host", "300.1.1.1"], "cannot listen"),
+        (["new.db", "--agent-rate", "-1"], "calls a second"),
+        (["new.db", "--agent-rate", "nan"], "calls a second"),
+        (["new.db", "--agent-rate", "inf"], "calls a second"),
+        (["new.db", "--create-key", "king"], "expected a role"),
+        (["new.db", "--create-key", "agent"], "names its agent"),
+        (["new.db", "--create-key", "agent", "--agent", "a\nb"], "expected an agent's name"),
+    ],
+)
+def test_a_refusal_leaves_everything_as_it_was(tmp_path, monkeypatch, capsys, arguments, words):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.db").write_text("not a database " * 500)
+    foreign = sqlite3.connect(tmp_path / "foreign.db")
+    foreign.execute("CREATE TABLE t (x)")
+    foreign.close()
+    monkeypatch.chdir(tmp_path)
+
+    def everything():
+        return {path: path.read_bytes() if path.is_file() else None for path in tmp_path.rglob("*")}
+
+    before = everything()
+    code, out, error = run(monkeypatch, capsys, *arguments)
+    assert (code, out, len(error.splitlines())) == (2, "", 1), error
+    assert words in error
+    assert everything() == before
+
+
+def test_a_port_in_use_is_refused_before_a_file_is_made(tmp_path, monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        code, _, error = run(monkeypatch, capsys, tmp_path / "new.db", "--port", port)
+    assert (code, list(tmp_path.iterdir())) == (2, []), error
+    assert "choose another host or port" in error

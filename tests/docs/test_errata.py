@@ -74,14 +74,14 @@ def test_a_lone_arm_has_noise_and_no_regret():
 
 
 def test_prior_independent_etc_exploits_before_its_exploration_is_enough():
-    m = [bounds.doubling_arm_rounds(epoch) for epoch in range(64)]
+    m = {epoch: bounds.doubling_arm_rounds(epoch) for epoch in range(1, 64)}
     first = next(epoch for epoch in range(2, 64) if 2 * m[epoch] < 2 ** (epoch - 1))
     assert 2**first == 65_536
     assert math.sqrt(4 * math.log(2 * 2**first) / m[first]) == pytest.approx(0.056, abs=0.0005)
     gap, epoch = 0.004, 23
     assert m[epoch] >= 2 * math.log(2**epoch) * gap**2  # the printed inequality, with room
     made, means = cp.mechanism("prior-independent-etc"), (0.5 - gap / 2, 0.5 + gap / 2)
-    honest, copied = (cp.rp_regret(made, Instance(means, own), 2**epoch) for own in ((1, 1), (2, 2)))
+    honest, copied = (cp.paper.rp_regret(made, Instance(means, own), 2**epoch) for own in ((1, 1), (2, 2)))
     assert (copied - honest).high < 0
 
 
@@ -90,7 +90,7 @@ def test_the_payoff_behind_a_uniform_choice_is_a_mixture():
     others = [cp.Agent(f"bo {k}", 1, cp.Point(0.5)) for k in range(1, agents)]
     market, alone = (cp.Market([cp.Agent("ana", 2, BERN), *own], horizon=horizon) for own in (others, []))
     found = payoff(market, cp.mechanism("uniform-etc", arm_rounds=8), (2, 1)).value
-    every = cp.evaluate_horizons(alone, cp.mechanism("etc", arm_rounds=8), range(1, horizon + 1), {"ana": (2, 1)})
+    every = cp.paper.evaluate_horizons(alone, cp.mechanism("etc", arm_rounds=8), range(1, horizon + 1), {"ana": (2, 1)})
     mixed = sum(binom.pmf(h, horizon, 1 / agents) * every[h].payoff["ana"].value for h in every)
     assert found == pytest.approx(mixed, abs=1e-9)
     assert abs(found - every[horizon].payoff["ana"].value / agents) > 1
@@ -111,7 +111,9 @@ def test_one_agent_under_h_ucb_is_not_quite_ucb1():
     market, horizons = cp.Market([cp.Agent("ana", 2, BERN)], horizon=40, rewards="deterministic"), range(1, 41)
 
     def paying(mechanism):
-        honest, copied = (cp.evaluate_horizons(market, mechanism, horizons, {"ana": own}) for own in ((1, 1), (2, 1)))
+        honest, copied = (
+            cp.paper.evaluate_horizons(market, mechanism, horizons, {"ana": own}) for own in ((1, 1), (2, 1))
+        )
         return [t for t in horizons if (copied[t].payoff["ana"] - honest[t].payoff["ana"]).low > 0]
 
     assert paying(cp.mechanism("h-ucb", constant=1.0)) == [11]
@@ -122,20 +124,20 @@ def test_permutation_invariance_is_not_necessary():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete(HALVES, [0.5, 0.5])) for name in ("ana", "bo")], horizon=300)
     made = cp.mechanism("holdout-h-etc", market=market, agent_order="index")
     assert not made.permutation_invariant  # and that what declares it is so: test_going_by_index_is_not_invariant..
-    assert cp.audit(market, made, "ana", opponents="any").verdict == "clone-proof"
+    assert cp.audit(market, made, agent="ana", opponents="any").verdict == "clone-proof"
 
 
 def test_theorem_3_bounds_the_regret_at_its_m_only():
     horizon = 10**6
     m, bound = bounds.etc_rounds(2, 0.5, horizon), bounds.etc_regret_paper([0, 0.5], 0.5, horizon)
     honest = Instance(HALVES, (1, 1))
-    assert cp.rp_regret(cp.mechanism("etc", arm_rounds=m), honest, horizon).high < bound
-    assert cp.rp_regret(cp.mechanism("etc", arm_rounds=10 * m), honest, horizon).low > 9 * bound
+    assert cp.paper.rp_regret(cp.mechanism("etc", arm_rounds=m), honest, horizon).high < bound
+    assert cp.paper.rp_regret(cp.mechanism("etc", arm_rounds=10 * m), honest, horizon).low > 9 * bound
 
 
 def test_copies_may_not_be_explored_to_the_end():
     made, horizon = cp.mechanism("etc", arm_rounds=30), 90
-    copied, honest = (cp.rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
+    copied, honest = (cp.paper.rp_regret(made, Instance(HALVES, own), horizon) for own in ((2, 2), (1, 1)))
     assert copied.high < 4 * 30 * 0.25  # k m D, which the proof takes for a lower bound
     assert copied.value == pytest.approx(horizon * 0.25)
     assert (copied - honest).low > 0
@@ -159,14 +161,14 @@ def test_the_sum_over_permutations_is_l_factorial_times_the_rp_regret():
     for order in permutations(copies):
         market = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means])], horizon=50)
         total += cp.evaluate(market, made, {"ana": order}).regret.value
-    assert total == pytest.approx(6 * cp.rp_regret(made, Instance(means, copies), 50).value)
+    assert total == pytest.approx(6 * cp.paper.rp_regret(made, Instance(means, copies), 50).value)
 
 
 def test_truthful_means_that_copies_do_not_lower_the_regret():
     etc, ucb1 = cp.mechanism("etc", arm_rounds=40), cp.mechanism("ucb1")
-    honest, copied = (cp.rp_regret(etc, Instance(HALVES, own), 1000) for own in ((1, 1), (2, 1)))
+    honest, copied = (cp.paper.rp_regret(etc, Instance(HALVES, own), 1000) for own in ((1, 1), (2, 1)))
     assert (copied - honest).low > 0  # truthful, and copies raise it
-    honest, copied = (cp.rp_regret(ucb1, Instance((1.0, 0.0), own), 7) for own in ((1, 1), (2, 1)))
+    honest, copied = (cp.paper.rp_regret(ucb1, Instance((1.0, 0.0), own), 7) for own in ((1, 1), (2, 1)))
     assert (copied - honest).high < 0  # not truthful: the honest one is the larger
 
 

@@ -90,7 +90,7 @@ def test_the_reference_simulator_agrees(seed):
     rng = random.Random(seed)
     market, mechanism, copies = random_case(rng, rng.randint(1, 40), most_arms=6, most_rounds=4)
     found = closed_form(market, mechanism, copies)
-    seen = cp.summarise(list(cp.simulate_runs(market, mechanism, copies, runs=800, seed=seed)))
+    seen = cp.paper.summarise(list(cp.paper.simulate_runs(market, mechanism, copies, runs=800, seed=seed)))
     for name, estimate in found.payoff.items():
         assert abs(estimate.value - seen.payoff[name].mean) <= 5 * seen.payoff[name].standard_error + 1e-9
     assert abs(found.regret.value - seen.regret.mean) <= 5 * seen.regret.standard_error + 1e-9
@@ -161,7 +161,7 @@ def test_averages_that_are_equal_in_the_session_tie_here():
     mechanism = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3, order="index")
     found = evaluate(market, mechanism)
     assert found.payoff["bo"].value == pytest.approx(2.4 + 0.5 * 24)
-    runs = cp.summarise(list(cp.simulate_runs(market, mechanism, None, runs=300, seed=1)))
+    runs = cp.paper.summarise(list(cp.paper.simulate_runs(market, mechanism, None, runs=300, seed=1)))
     assert abs(runs.payoff["bo"].mean - found.payoff["bo"].value) < 5 * runs.payoff["bo"].standard_error
 
 
@@ -176,7 +176,7 @@ def test_gaussian_rewards(name):
     )
     mechanism = cp.mechanism(name, arm_rounds=4)
     found = evaluate(market, mechanism, {"ana": (2, 1)})
-    seen = cp.summarise(list(cp.simulate_runs(market, mechanism, {"ana": (2, 1)}, runs=1000, seed=2)))
+    seen = cp.paper.summarise(list(cp.paper.simulate_runs(market, mechanism, {"ana": (2, 1)}, runs=1000, seed=2)))
     for agent, estimate in found.payoff.items():
         assert estimate.kind == "estimated"
         assert estimate.error < 1e-9

@@ -79,11 +79,11 @@ def test_regret_counts_withheld_originals():
 
 def test_runs_are_independent_and_numbered():
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
-    runs = list(cp.simulate_runs(market, cp.mechanism("ucb1"), None, runs=4, seed=5))
+    runs = list(cp.paper.simulate_runs(market, cp.mechanism("ucb1"), None, runs=4, seed=5))
     assert len({run.regret for run in runs}) == 4
     assert runs[2] == simulate_run(market, cp.mechanism("ucb1"), None, seed=5, run=2)
     with pytest.raises(cp.errors.MarketError, match="runs"):
-        cp.simulate_runs(market, cp.mechanism("ucb1"), None, runs=0)
+        cp.paper.simulate_runs(market, cp.mechanism("ucb1"), None, runs=0)
 
 
 def test_the_standard_error():

@@ -52,7 +52,7 @@ def some_mechanism(r, name):
     if name == "composed":
         agent, arm = r.choice([None, some_rule(r), some_rule(r)]), some_rule(r)
         restart = "award" if agent is not None and agent.explore and r.random() < 0.5 else None
-        sample = cp.Sample(0.7, "all" if agent is None else "agent") if r.random() < 0.2 else None
+        sample = cp.parts.Sample(0.7, "all" if agent is None else "agent") if r.random() < 0.2 else None
         return cp.Mechanism(agent=agent, arm=arm, restart=restart, sample=sample)
     options = {
         "ucb1": {"constant": r.choice([1.0, 2.0]), "clock": clock},

@@ -98,7 +98,7 @@ def test_realisations_are_a_distribution():
 @given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=5), st.data())
 def test_merged_permutations_are_the_permutations(means, data):
     copies = data.draw(st.lists(st.integers(0, 2), min_size=len(means), max_size=len(means)))
-    instance = cp.Instance(tuple(means), tuple(copies))
+    instance = cp.paper.Instance(tuple(means), tuple(copies))
     every = [instance.permuted(sigma) for sigma in permutations(range(len(means)))]
     brute = {}
     for other in every:
@@ -125,15 +125,19 @@ def agent(**changes):
         (lambda: cp.Market([agent()], horizon=10, gap=0), "gap"),
         (lambda: cp.Market([agent(originals=3)], horizon=10, max_originals=2), "max_originals"),
         (lambda: agent(name=""), "name"),
+        (lambda: agent(name="an\na"), "line breaks and control characters"),
+        (lambda: agent(name="ana\x1b[2J"), "line breaks and control characters"),
+        (lambda: agent(name="ana\u2028"), "line breaks and control characters"),
+        (lambda: agent(name="ana\ud800"), "line breaks and control characters"),
         (lambda: agent(originals=0), "originals"),
         (lambda: agent(prior=0.5), "expected a prior"),
         (lambda: agent(prior=[cp.Point(0.5), cp.Point(0.5)]), "one prior or 1"),
-        (lambda: cp.Instance((0.5,), (1, 2)), "copies"),
-        (lambda: cp.Instance((0.5,), (-1,)), "whole numbers from 0"),
+        (lambda: cp.paper.Instance((0.5,), (1, 2)), "copies"),
+        (lambda: cp.paper.Instance((0.5,), (-1,)), "whole numbers from 0"),
         (lambda: cp.Market([agent()], horizon=10, share=10**400), "share"),
         (lambda: agent(prior=cp.Point(10**400)), "finite number"),
         (lambda: cp.Market([agent()], horizon=5).at({"anna": (0.5,)}), "did you mean 'ana'"),
-        (lambda: cp.Instance((0.5,), (1,)).permuted((1,)), "permutation"),
+        (lambda: cp.paper.Instance((0.5,), (1,)).permuted((1,)), "permutation"),
         (lambda: list(cp.Market([agent(prior=cp.Uniform())], horizon=1).realisations()), "continuous"),
     ],
 )
@@ -159,6 +163,7 @@ def test_bad_markets_get_one_clear_sentence(make, words):
         (("share = 0.4", "share = 4"), "line 2: .*share"),
         (("point = 0.6", "point = 6"), r"line 13: .*\[0, 1\]"),
         (('name = "bo"', 'name = "ana"'), "distinct names"),
+        (('name = "bo"', 'name = "b\\no"'), "line 11: .*line breaks"),
         (("sd = 0.1", "sdd = 0.1"), "line 3: .*'sdd'"),
         (("originals = 2\nprior = [", "originals = 3\nprior = ["), "line 1[0-9]: .*one prior or 3"),
         (("share = 0.4", "share = "), "not TOML: .*line 2"),

@@ -137,19 +137,19 @@ CONTINUOUS = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=50)
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart=Doubling()), "flat mechanism with an etc"),
         (lambda: cp.Mechanism(arm=cp.rule("ucb"), score="best"), "expected score"),
         (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.parts.HoldOut(2, 2)),
             "a committing rule for arms",
         ),
         (
-            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
             "at least 7 agent rounds",
         ),
         (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.HoldOut(2, 2)),
+            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
             "at least 8 agent rounds",
         ),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), sample=cp.Sample(1.0)), "two levels"),
-        (lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb"), sample=cp.Sample(1.0, "all")), "flat"),
+        (lambda: cp.Mechanism(arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0)), "two levels"),
+        (lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0, "all")), "flat"),
     ],
 )
 def test_bad_mechanisms_get_one_clear_sentence(make, words):

@@ -8,7 +8,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import bounds
-from cloneproof.analysis.audit.proof import theorems as arguments
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.mechanisms import HoldOutEpochs
 from cloneproof.mechanisms.epochs import epoch_mechanism, running_epochs
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
@@ -181,7 +182,7 @@ def test_sessions_and_kernels_sample_what_the_closed_form_computes():
     made = own(market=case, horizon="unknown")
     copies = {"a0": (1, 1), "a1": (2, 1)}
     exact = cp.evaluate(case, made, copies)
-    runs = cp.summarise(list(cp.simulate_runs(case, made, copies, runs=120, seed=5)))
+    runs = cp.paper.summarise(list(cp.paper.simulate_runs(case, made, copies, runs=120, seed=5)))
     sampled = cp.evaluate(case, made, copies, engine="monte-carlo", runs=20_000, seed=5, confidence=1 - 1e-6)
     for name, value in exact.payoff.items():
         assert abs(runs.payoff[name].mean - value.value) < 5.2 * runs.payoff[name].standard_error  # error rate 1e-6
@@ -211,7 +212,8 @@ def test_epochs_for_a_gap_that_is_too_large_are_caught():
         - cp.evaluate(case, made, arithmetic="ball").payoff["a0"]
     )
     assert gain.low > 0
-    assert all(arguments.theorem(case, made, agent) is None for agent in case.agents)  # nor is a theorem claimed for it
+    # nor is a theorem claimed for it
+    assert all(theorem(audit_case(case, made, agent.name)) is None for agent in case.agents)
 
 
 def test_the_audit_covers_every_number_of_copies_in_epochs():

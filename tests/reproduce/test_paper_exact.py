@@ -13,8 +13,8 @@ BERN = cp.Discrete([0, 1], [0.5, 0.5])
 
 def gains(market, mechanism, copies, horizons):
     """The gain of ana at every horizon, honest others; as estimates."""
-    honest = cp.evaluate_horizons(market, mechanism, horizons, engine="tree")
-    copied = cp.evaluate_horizons(market, mechanism, horizons, {"ana": copies}, engine="tree")
+    honest = cp.paper.evaluate_horizons(market, mechanism, horizons, engine="tree")
+    copied = cp.paper.evaluate_horizons(market, mechanism, horizons, {"ana": copies}, engine="tree")
     return {h: copied[h].payoff["ana"] - honest[h].payoff["ana"] for h in honest}
 
 
@@ -59,7 +59,7 @@ def test_fact_2_for_every_opponent_some_horizon_pays():
             [cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(step * 0.04))], horizon=60, rewards="deterministic"
         )
         mechanism = cp.mechanism("h-ucb")
-        honest = cp.evaluate_horizons(market, mechanism, range(1, 61), engine="tree")
+        honest = cp.paper.evaluate_horizons(market, mechanism, range(1, 61), engine="tree")
         found = gains(market, mechanism, (2, 1), range(1, 61))
         best = max(found, key=lambda h: found[h].value)
         assert found[best].low > 0.05, f"no paying horizon against {step * 0.04}"

@@ -111,7 +111,10 @@ def test_a_hold_out_mechanism_that_scores_everything_can_be_gamed():
     """Without what makes it one it is H-ETC-R with a longer trial: the row's own audit tells the two apart."""
     market = attacks()["short-trial"].market
     ours = cp.mechanism("holdout-h-etc", market=market)
-    verdicts = [cp.audit(market, own, "ana", 2, opponents="any").verdict for own in (ours, replace(ours, score="all"))]
+    verdicts = [
+        cp.audit(market, own, agent="ana", max_copies=2, opponents="any").verdict
+        for own in (ours, replace(ours, score="all"))
+    ]
     assert verdicts == ["clone-proof", "exploitable"]
 
 

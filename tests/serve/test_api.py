@@ -8,10 +8,10 @@ import time
 import msgspec
 import pytest
 
+from cloneproof.errors import Refused
 from cloneproof.serve.api import calls
 from cloneproof.serve.http.request_limits import RateLimit
 from cloneproof.serve.http.routes import ROUTES
-from cloneproof.serve.ledger.terms import Refused
 from support.service import TERMS, Desk, open_market, sqlite
 
 FEED = "/v1/markets/feed"
@@ -197,6 +197,11 @@ def test_a_revoked_key_is_useless_and_keys_are_never_logged(tmp_path, caplog):
 def test_limits(desk):
     open_market(desk, {"ana": 1})
     assert desk.call("POST", f"{FEED}/decisions/batch", {"items": []}).status_code == 422
+    for name in ("a\n", "\nb", "a\nb", "a\x00b", "a\x7f", "a\x1b[2J", "a\u2028b"):
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": name}).status_code == 422
+        assert desk.call("POST", f"{FEED}/agents", {"agent": name}).status_code == 422
+        assert desk.call("POST", f"{FEED}/agents/ana/arms", {"arm": name}).status_code == 422
+        assert desk.call("POST", "/v1/keys", {"role": "agent", "agent": name}).status_code == 422
     many = {"items": [{"request_id": f"{n}"} for n in range(1001)]}
     assert desk.call("POST", f"{FEED}/decisions/batch", many).status_code == 422
     large = {"request_id": "x" * (1 << 20)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cloneproof.serve.api.messages import RewardItem
 from cloneproof.serve.commit.commands import Do
 from cloneproof.serve.commit.decide import Decide
-from cloneproof.serve.commit.grouping import group_size, merged
+from cloneproof.serve.commit.grouping import group_size, merge
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.commit.reward import Reward
 from cloneproof.serve.commit.settle import Settle
@@ -32,14 +32,14 @@ COMMANDS = st.lists(
 
 
 def opened(horizon):
-    house = ServedMarkets()
-    market, _ = house.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
+    markets = ServedMarkets()
+    market, _ = markets.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
     for agent in ("ana", "bo"):
         market.register_agent(agent, 1000)
         market.register_arm(agent, f"{agent}-0", 1000)
         market.register_arm(agent, f"{agent}-1", 1000)
     market.start(1000)
-    return house, market
+    return markets, market
 
 
 def singles(command):
@@ -48,9 +48,9 @@ def singles(command):
     return [Reward(command.market, [one]) for one in command.items]
 
 
-def told(house):
+def told(markets):
     """What the ledger says, whatever the order inside a batch."""
-    lines = [decode(line) for _, _, new in house.take() for line in new.lines]
+    lines = [decode(line) for _, _, new in markets.take() for line in new.lines]
     return sorted((type(one).__name__, *(v for k, v in _fields(one) if k != "n")) for one in lines[1:])
 
 
@@ -65,8 +65,8 @@ def test_a_batch_is_its_items_one_by_one(commands, horizon, late):
     known_one, known_many = defaultdict(dict), defaultdict(dict)
     for step, command in enumerate(commands):
         now = 2000 + (600 * step if late else 0)
-        for house, known in ((one, known_one), (many, known_many)):
-            house.expire(now, known)
+        for markets, known in ((one, known_one), (many, known_many)):
+            markets.expire(now, known)
         singly = [single.run(one, known_one, now)[0] for single in singles(command)]
         assert command.run(many, known_many, now) == singly
         assert market.registry.to_dict() == other.registry.to_dict()
@@ -80,7 +80,7 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
     """Decisions first or rewards first, as they came: in that order, one by one, each gets what it was told."""
     (one, _), (many, _) = opened(50), opened(50)
     known_one, known_many = defaultdict(dict), defaultdict(dict)
-    together = list(merged(commands))
+    together = list(merge(commands))
     assert sorted(at for _, positions in together for at in positions) == list(range(len(commands)))
     assert len(together) <= 2
     for command, positions in together:
@@ -91,15 +91,15 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
 
 
 def test_what_is_no_decision_and_no_reward_keeps_its_place():
-    act, first, second = Do(lambda house, now: None), Decide("m", ["a"]), Decide("m", ["b"])
+    act, first, second = Do(lambda markets, now: None), Decide("m", ["a"]), Decide("m", ["b"])
     elsewhere = Decide("k", ["c"])
-    assert list(merged([first, act, second, elsewhere])) == [
+    assert list(merge([first, act, second, elsewhere])) == [
         (first, [0]),
         (act, [1]),
         (second, [2]),
         (elsewhere, [3]),
     ]
-    assert list(merged([first, elsewhere, second, act])) == [
+    assert list(merge([first, elsewhere, second, act])) == [
         (Decide("m", ["a", "b"]), [0, 2]),
         (elsewhere, [1]),
         (act, [3]),
@@ -110,15 +110,15 @@ def test_a_group_is_bounded_in_items_and_never_empty():
     batch = Decide("m", [f"r{n}" for n in range(1000)])
     assert group_size([batch] * 30) == 10
     assert group_size([Decide("m", [f"r{n}" for n in range(20_000)]), batch]) == 1
-    assert group_size([Do(lambda house, now: None)] * 512) == 512
+    assert group_size([Do(lambda markets, now: None)] * 512) == 512
 
 
 def test_a_reward_that_comes_with_the_settlement_is_late():
     """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
-    house, market = opened(10)
+    markets, market = opened(10)
     known = defaultdict(dict)
-    made = Decide("m", ["r"]).run(house, known, 2000)[0].decision
-    assert Settle("m", lambda one: one.state).run(house, known, 2000) == "settled"
-    first, again = (Reward("m", [RewardItem("e", made, 1.0)]).run(house, known, 2000)[0] for _ in range(2))
+    made = Decide("m", ["r"]).run(markets, known, 2000)[0].decision
+    assert Settle("m", lambda one: one.state).run(markets, known, 2000) == "settled"
+    first, again = (Reward("m", [RewardItem("e", made, 1.0)]).run(markets, known, 2000)[0] for _ in range(2))
     assert (first.result, again.result) == ("late", "duplicate")
     assert sum(one.balance for one in market.registry.agents.values()) == 0

@@ -8,7 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
-from cloneproof.serve.offline.season import read_season, season_of
+from cloneproof.serve.offline.season import collect_season, read_season
 from cloneproof.serve.storage.postgres import PostgresStorage
 from support.service import Desk, open_market, sqlite
 
@@ -30,11 +30,12 @@ def two_seasons(storage):
     """The first with a default, a late reward and one that never came; ana-1 copies ana-0. The rewards by arm."""
     means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
     with Desk(storage) as desk:
-        open_market(desk, {"ana": 2, "bo": 1}, horizon=60, wait_seconds=10, default_reward=1.0)
+        rounds = {"agent_rounds": 12, "arm_rounds": 6}  # enough rewards of several arms to support a prior
+        open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, horizon=60, wait_seconds=10, default_reward=1.0)
         late, never = served(desk, "late")["decision"], served(desk, "never")["decision"]
         desk.clock.now += 60_000
         model = {}
-        for number in range(20):
+        for number in range(40):
             got = served(desk, f"one-{number}")
             value = float(means[got["arm"]][number % len(means[got["arm"]])])
             assert rewarded(desk, f"one-{number}", got["decision"], value) == "recorded"
@@ -46,7 +47,7 @@ def two_seasons(storage):
         desk.call("POST", f"{MARKET}/settle")
         assert desk.call("POST", f"{MARKET}/seasons", {"season": 2}).status_code == 201
         desk.call("POST", f"{MARKET}/start")
-        for number in range(30):
+        for number in range(50):
             got = served(desk, f"two-{number}")
             value = float(means[got["arm"]][number % len(means[got["arm"]])])
             rewarded(desk, f"two-{number}", got["decision"], value)
@@ -78,7 +79,7 @@ def test_a_season_is_what_was_sent(place, season):
     path, model = place
     read = read_season(path, "feed", season)
     assert (read.season, read.state) == (season, "settled" if season == 1 else "running")
-    assert (read.decisions, read.missing) == ((22, 1) if season == 1 else (30, 0))
+    assert (read.decisions, read.missing) == ((42, 1) if season == 1 else (50, 0))
     arms = {"ana-0", "ana-1", "bo-0"} | ({"cy-0", "cy-1"} if season == 2 else set())
     assert {arm.arm for arm in read.arms} == arms
     for arm in read.arms:
@@ -124,7 +125,7 @@ def test_the_command_line(place, capsys, monkeypatch):
     code = run(monkeypatch, *asked, "--json")
     data = json.loads(capsys.readouterr().out)
     assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[code] == data["audit"]["verdict"]
-    assert (data["market"], data["season"], data["rewards"], data["copy_odds"]) == ("feed", 2, 30, 0.5)
+    assert (data["market"], data["season"], data["rewards"], data["copy_odds"]) == ("feed", 2, 50, 0.5)
     assert {tuple(pair["arms"]) for pair in data["pairs"]} == {("ana-0", "ana-1"), ("cy-0", "cy-1")}
     assert set(data["best"]) == set(data["priors"]) == {"ana", "bo", "cy"}
     assert "independent" in data["assumed"]
@@ -139,7 +140,7 @@ def test_the_command_line(place, capsys, monkeypatch):
     [
         (["--opponents", "any"], "exploitable", "is about the fitted market"),
         (["--opponents", "any", "--season", "1", "--agent", "bo"], "clone-proof", "is about the fitted market"),
-        ([], "undecided", "is not written: 'undecided' claims nothing"),
+        ([], "exploitable", "is about the fitted market"),
         (["--agent", "bo"], None, "audit with opponents='any'"),
     ],
 )
@@ -158,10 +159,26 @@ def test_a_certificate_of_the_fitted_market(place, asked, verdict, said, tmp_pat
         assert (found.accepted, json.loads(target.read_text())["verdict"]) == (True, verdict)
 
 
+def test_one_reward_decides_nothing(tmp_path, capsys, monkeypatch):
+    """It supports no prior, whatever the verdict on the fitted market is; so there is nothing to certify either."""
+    path, target = tmp_path / "market.db", tmp_path / "certificate.json"
+    with Desk(sqlite(path)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, horizon=60)
+        assert rewarded(desk, "one", served(desk, "one")["decision"], 1.0) == "recorded"
+    asked = ["--from-ledger", str(path), "--max-copies", "2", "--json", "--certificate", str(target)]
+    assert run(monkeypatch, *asked) == 3
+    output = capsys.readouterr()
+    data = json.loads(output.out)
+    assert (data["rewards"], data["audit"]["verdict"]) == (1, "undecided")
+    assert "the priors are not supported: 0 of at least 2 originals" in data["audit"]["scope"]
+    assert "is not written: 'undecided' claims nothing" in output.err
+    assert not target.exists()
+
+
 def test_a_page_of_the_season(place, tmp_path, capsys, monkeypatch):
     target = tmp_path / "season.html"
     asked = ["--from-ledger", place[0], "--max-copies", "2"]
-    assert run(monkeypatch, *asked, "--html", str(target)) == 3
+    assert run(monkeypatch, *asked, "--html", str(target)) == 1
     page = target.read_text()
     assert all(words in page for words in ("<b>season 2 of feed</b>", "Which arms may be copies", "ana-1: "))
     assert run(monkeypatch, *asked, "--html", str(tmp_path / "missing" / "season.html")) == 2
@@ -193,9 +210,9 @@ def test_on_postgres_it_reads_one_moment(address, monkeypatch):
             for number in range(5):
                 name = f"meanwhile-{season}-{number}"
                 rewarded(desk, name, served(desk, name)["decision"], 1.0)
-        return season_of(entries, season)
+        return collect_season(entries, season)
 
-    monkeypatch.setattr("cloneproof.serve.offline.season.season_of", while_they_write)
+    monkeypatch.setattr("cloneproof.serve.offline.season.collect_season", while_they_write)
     assert read_season(address, season=2) == before
     monkeypatch.undo()
     after = read_season(address)
@@ -225,6 +242,8 @@ def test_on_postgres_errors_are_one_sentence_without_the_password(address, argum
     [
         (["--from-ledger", "DB", "-m", "ucb1"], "the ledger has the market"),
         (["--from-ledger", "none.db"], "is no file"),
+        (["--from-ledger", "DB", "--copy-odds", "-1"], "prior odds of a copy above 0"),
+        (["--from-ledger", "DB", "--copy-odds", "nan"], "prior odds of a copy above 0"),
         ([], "or --from-ledger DB"),
     ],
 )

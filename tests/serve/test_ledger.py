@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cloneproof.cli import main
-from cloneproof.serve.ledger.chain import GENESIS, chained
+from cloneproof.serve.ledger.chain import GENESIS, chain_hashes
 from cloneproof.serve.offline.reading import replay_all
 from support.service import Desk, open_market, sqlite
 
@@ -59,7 +59,7 @@ def rewritten(path, lines):
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM ledger")
         for number, line in enumerate(lines, 1):
-            (after,) = chained(hash_now, [line])
+            (after,) = chain_hashes(hash_now, [line])
             row = ((1 << 40) + number, 1, hash_now, after, line.decode())
             connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", row)
             hash_now = after

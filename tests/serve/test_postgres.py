@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 from test_stateful import Market
 
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.commit import shared_writer as shared
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.ledger.chain import GENESIS, Appended
-from cloneproof.serve.ledger.terms import ServeError, made_mechanism
+from cloneproof.serve.ledger.terms import build_mechanism
 from cloneproof.serve.market.ledger_replay import Misfit
 from cloneproof.serve.offline.reading import replay_all
-from cloneproof.serve.storage import open_storage, postgres, shown
+from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.storage.postgres_ids import SharedIds
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
@@ -100,7 +101,7 @@ def test_two_services_decide_as_one_session(address, mechanism):
         parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
         open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
         terms = spec(mechanism=mechanism, parameters=parameters)
-        plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
+        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
         for turn in range(60):
             desk = (first, second)[turn * 7 % 5 % 2]
             got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
@@ -136,7 +137,7 @@ def test_two_services_decide_in_batches_as_one_session(address):
                 desk.call("POST", f"{FEED}/rewards/batch", {"items": part})
             seen |= {n: (new, one) for n, one in new.items()}
         terms = spec(horizon=5000)
-        plain = session(made_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=7, share=0.4)
+        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=7, share=0.4)
         for n in range(1, len(seen) + 1):
             group, one = seen[n]
             wanted = plain.decide()
@@ -165,26 +166,26 @@ def test_the_index_of_ids_is_derived_and_can_be_dropped(address):
 
 
 def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkeypatch):
-    real, opened = postgres._one, []
+    real, opened = postgres._number, []
 
     def meanwhile(connection, statement):
         if not opened:
             opened.append(True)
             other = PostgresStorage(address)
-            house = ServedMarkets.recovered(other)
+            markets = ServedMarkets.recover(other)
             other.begin()
-            house.create(spec(), 0)
-            other.commit(house.take())
+            markets.create(spec(), 0)
+            other.commit(markets.take())
             other.close()
         return real(connection, statement)
 
     storage = PostgresStorage(address)
-    monkeypatch.setattr(postgres, "_one", meanwhile)
-    house = ServedMarkets.recovered(storage)
-    for news in storage.begin():
-        shared.followed(house, news)
+    monkeypatch.setattr(postgres, "_number", meanwhile)
+    markets = ServedMarkets.recover(storage)
+    for block in storage.begin():
+        shared.apply_block(markets, block)
     storage.close()
-    assert list(house.markets) == ["feed"]
+    assert list(markets.by_name) == ["feed"]
 
 
 def test_generations_that_were_cut_elsewhere_are_refused(address):
@@ -226,10 +227,10 @@ def test_keys_made_and_revoked_at_one_service_count_at_the_other(address, monkey
     with pair(address) as (first, second):
         open_market(first, {"ana": 1})
         key = first.make_key("auditor")
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_REST", 0.0)
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_PAUSE", 0.0)
         assert second.call("GET", f"{FEED}/balances", key=key).status_code == 200
         assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_LIVE", 0.0)
+        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_AGE", 0.0)
         assert second.call("GET", f"{FEED}/balances", key=key).status_code == 401
 
 
@@ -264,7 +265,7 @@ def patiently(desk, method, path, body=None):
 def test_a_turn_that_was_lost_commits_nothing(address):
     """The connection breaks between the work and its commit: nothing of it is stored, and a new one does not help."""
     storage = PostgresStorage(address)
-    writer = ServedMarkets.recovered(storage)
+    writer = ServedMarkets.recover(storage)
     assert storage.begin() == []
     writer.create(spec(), 0)
     with psycopg.connect(address, autocommit=True) as connection:
@@ -286,7 +287,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
         open_market(first, {"ana": 1})
         made = first.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"]
         assert second.call("GET", FEED).status_code == 200
-        second.app._service.writer.house.market("feed")._share_micro += 1
+        second.app._service.writer.markets.market("feed")._share_micro += 1
         first.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": made, "value": 1.0})
         assert second.call("POST", f"{FEED}/decisions", {"request_id": "s"}).status_code == 503
         again = patiently(second, "GET", f"{FEED}/balances")  # read back from storage, and right
@@ -294,7 +295,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 def without_the_news(monkeypatch):
-    monkeypatch.setattr(shared, "followed", lambda house, news: None)
+    monkeypatch.setattr(shared, "apply_block", lambda markets, block: None)
 
 
 def ids_that_are_not_taken_in(monkeypatch):
@@ -336,7 +337,7 @@ def test_addresses(address):
 
 def test_without_the_driver_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    for call in (open_storage, replay_all, shown):
+    for call in (open_storage, replay_all, display_place):
         with pytest.raises(ServeError, match=r"install cloneproof\[postgres\]"):
             call("postgresql://host/market")
 

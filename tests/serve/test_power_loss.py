@@ -117,26 +117,26 @@ def played_until_the_loss(path, fails_at: int, dice: random.Random, careless: bo
     storage = None
     try:
         storage = SqliteStorage(str(path), connect, interval=60)
-        house = ServedMarkets()
-        market, _ = house.create(spec(horizon=10**6), 1000)
+        markets = ServedMarkets()
+        market, _ = markets.create(spec(horizon=10**6), 1000)
         market.register_agent("ana", 1000)
         market.register_arm("ana", "x", 1000)
         market.start(1000)
-        storage.commit(house.take())
+        storage.commit(markets.take())
         acknowledged = market.chain.n
         for number in range(10_000):
             for part in range(dice.randrange(1, 8)):
                 made = market.decide(f"r{number}.{part}", 1000)
                 market.reward(f"e{number}.{part}", made.id, 0.5, 1000, None)
-            storage.commit(house.take())
+            storage.commit(markets.take())
             acknowledged = market.chain.n
             if storage.checkpoint_due:
-                storage.checkpoint(house.snapshots())
+                storage.checkpoint(markets.take_snapshots())
     except (PowerLossError, apsw.Error):
         pass
     left = disk.survives(dice)
     if storage is not None:
-        os.close(storage._guard)
+        storage._lock.release()
     disk.left = 10**9  # the lights are on again, for the tidying up
     if shared is not None:
         shared.close()
@@ -154,8 +154,8 @@ def after_the_loss(tmp_path, number: int, careless: bool) -> tuple[int, int, boo
     for path, content in left.items():
         (fresh / os.path.basename(path)).write_bytes(content)
     storage = SqliteStorage(str(fresh / "a.db"), interval=60)
-    house = ServedMarkets.recovered(storage)
-    found = house.markets["feed"].chain.n if house.markets else 0
+    markets = ServedMarkets.recover(storage)
+    found = markets.by_name["feed"].chain.n if markets.by_name else 0
     names = [f"q:r{n}.0" for n in range(5)]
     known = storage.find({1: names})[1]
     storage.close()

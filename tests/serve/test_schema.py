@@ -19,7 +19,7 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
-from cloneproof.serve.commit.shared_writer import writer_over
+from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.openapi import document
@@ -40,7 +40,9 @@ def served(storage):
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: replace(Service.over(writer_over(storage)), audit_seconds=0.01))  # audits have their own tests
+    app = App(
+        lambda: replace(Service.from_writer(make_writer(storage)), audit_seconds=0.01)
+    )  # audits have their own tests
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -7,11 +7,12 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import uniform
+from cloneproof.errors import Refused
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import ticks
 from cloneproof.serve.ledger.chain import payment
 from cloneproof.serve.ledger.entries import Decided, Late, decode, encode
-from cloneproof.serve.ledger.terms import Refused, completed
+from cloneproof.serve.ledger.terms import complete
 from cloneproof.serve.market.engine import MarketEngine
 from support.service import spec
 
@@ -25,7 +26,7 @@ ARMS = {"ana": 3, "bo": 1, "cy": 2}
 
 
 def market_of(arms=ARMS, **changes):
-    market = MarketEngine.opened(completed(spec(**changes)), at=1000)
+    market = MarketEngine.open(complete(spec(**changes)), at=1000)
     for agent, count in arms.items():
         market.register_agent(agent, 1000)
         for arm in range(count):
@@ -175,13 +176,13 @@ def test_time_never_runs_backwards():
 )
 def test_bad_terms_are_refused_in_one_sentence(changes, words):
     with pytest.raises(Refused, match=words) as caught:
-        completed(spec(**changes))
+        complete(spec(**changes))
     assert "\n" not in caught.value.message
 
 
 def test_parameters_follow_from_what_is_declared_and_never_from_registrations():
     declared = {"max_originals": 2, "gap": 0.5, "agent_gap": 0.2, "max_agents": 3, "horizon": 100_000}
-    whole = completed(spec(mechanism="holdout-h-etc", parameters={}, **declared))
+    whole = complete(spec(mechanism="holdout-h-etc", parameters={}, **declared))
     agents = [cp.Agent(f"{n}", 2, cp.Uniform(0, 1)) for n in range(3)]
     by_hand = cp.Market(agents, 100_000, gap=0.5, agent_gap=0.2)
     assert whole.parameters == dict(cp.mechanism("holdout-h-etc", market=by_hand).parameters)

@@ -21,9 +21,9 @@ from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.commit.decide import Decide
 from cloneproof.serve.commit.reward import Reward
 from cloneproof.serve.ledger.chain import payment
-from cloneproof.serve.ledger.terms import made_mechanism
+from cloneproof.serve.ledger.terms import build_mechanism
 from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.market.ledger_replay import Misfit, replayed
+from cloneproof.serve.market.ledger_replay import Misfit, replay
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.storage import MemoryStorage
 from support.service import Clock, Desk, spec, sqlite
@@ -101,9 +101,9 @@ class Market(RuleBasedStateMachine):
         reply = self.post("/start")
         if self.state == "open" and self.playing():
             seed = (
-                self.spec.seed if self.season == 1 else self.desk.app._service.writer.house.market("feed").season_seed
+                self.spec.seed if self.season == 1 else self.desk.app._service.writer.markets.market("feed").season_seed
             )
-            self.plain = session(made_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
+            self.plain = session(build_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
             self.state = "running"
         assert reply.status_code == (200 if self.state == "running" else 409)
 
@@ -203,7 +203,7 @@ class Market(RuleBasedStateMachine):
     def teardown(self):
         try:
             self.look_at_the_balances()
-            done = replayed([(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)])
+            done = replay([(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)])
             assert {name: one.balance for name, one in done.market.registry.agents.items()} == self.balances
         finally:
             self.desk.close()
@@ -247,28 +247,28 @@ def test_the_api_is_the_model(machine):
 
 
 def no_old_entries(monkeypatch):
-    monkeypatch.setattr(Decide, "wanted", lambda self, house: None)
+    monkeypatch.setattr(Decide, "wanted_keys", lambda self, markets: None)
 
 
 def events_only_inside_a_decision(monkeypatch):
     real = Reward.run
 
-    def broken(self, house, known, now):
+    def broken(self, markets, known, now):
         items = [replace(item, event_id=f"{item.event_id} {item.decision}") for item in self.items]
-        return real(Reward(self.market, items), house, known, now)
+        return real(Reward(self.market, items), markets, known, now)
 
     monkeypatch.setattr(Reward, "run", broken)
 
 
 def late_rewards_pay(monkeypatch):
-    real = MarketEngine._late
+    real = MarketEngine._enter_late
 
     def broken(self, event, decision, value, at, defaulted):
         entry = real(self, event, decision, value, at, defaulted)
         self.registry.agents[entry.agent].balance += 1
         return entry
 
-    monkeypatch.setattr(MarketEngine, "_late", broken)
+    monkeypatch.setattr(MarketEngine, "_enter_late", broken)
 
 
 def windows_that_never_end(monkeypatch):

@@ -5,45 +5,45 @@ import sqlite3
 import numpy as np
 import pytest
 
+from cloneproof.errors import ServeError
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.ledger.chain import Chain
 from cloneproof.serve.ledger.entries import Decided, keys
-from cloneproof.serve.ledger.terms import ServeError
-from cloneproof.serve.storage import MemoryStorage, open_storage
+from cloneproof.serve.storage import MemoryStorage, file_lock, open_storage
 from cloneproof.serve.storage import id_generations as seen_module
-from cloneproof.serve.storage.id_generations import Generations, chunked, hashes
+from cloneproof.serve.storage.id_generations import Generations, hashes, split_chunks
 from cloneproof.serve.storage.sqlite_schema import MIGRATIONS
 from support.service import spec, sqlite
 
 
-def played(storage, rounds, house=None, offset=0):
-    """A house that decides and rewards, and checkpoints when storage asks for it."""
-    if house is None:
-        house = ServedMarkets()
-        market, _ = house.create(spec(horizon=10**6), 1000)
+def played(storage, rounds, markets=None, offset=0):
+    """A markets that decides and rewards, and checkpoints when storage asks for it."""
+    if markets is None:
+        markets = ServedMarkets()
+        market, _ = markets.create(spec(horizon=10**6), 1000)
         for agent in ("ana", "bo"):
             market.register_agent(agent, 1000)
             market.register_arm(agent, "x", 1000)
         market.start(1000)
-        storage.commit(house.take())
-    market = house.market("feed")
+        storage.commit(markets.take())
+    market = markets.market("feed")
     for number in range(offset, offset + rounds):
         made = market.decide(f"r{number}", 1000 + number)
         if number % 5:
             market.reward(f"e{number}", made.id, 0.5, 1000 + number, None)
         if number % 20 == 0:
-            storage.commit(house.take())
+            storage.commit(markets.take())
             if storage.checkpoint_due:
-                storage.checkpoint(house.snapshots())
-    new = house.take()
+                storage.checkpoint(markets.take_snapshots())
+    new = markets.take()
     if new:
         storage.commit(new)
-    return house
+    return markets
 
 
-def state_of(house):
-    market = house.market("feed")
-    return market.chain.head, market.registry.to_dict(), market.session.to_json(), list(market.waits)
+def state_of(markets):
+    market = markets.market("feed")
+    return market.chain.head, market.registry.to_dict(), market.session.to_json(), list(market.windows.starts)
 
 
 @pytest.mark.parametrize("interval", [50, 333, 10**6])
@@ -52,7 +52,7 @@ def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
     played(storage, 1000)
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
-    ServedMarkets.recovered(storage)
+    ServedMarkets.recover(storage)
     wanted = [f"q:r{n}" for n in range(1100)] + [f"e:e{n}" for n in range(1100)] + [f"q:e{n}" for n in range(1000)]
     found = storage.find({1: wanted, 2: ["q:r1"]})
     assert found[2] == {}
@@ -66,11 +66,11 @@ def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
     memory = MemoryStorage()
     unbroken = played(memory, 700)
     storage = sqlite(tmp_path / "a.db", interval)
-    house = played(storage, 400)
+    markets = played(storage, 400)
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
-    house = played(storage, 300, ServedMarkets.recovered(storage), 400)
-    assert state_of(house) == state_of(unbroken) == state_of(ServedMarkets.recovered(memory))
+    markets = played(storage, 300, ServedMarkets.recover(storage), 400)
+    assert state_of(markets) == state_of(unbroken) == state_of(ServedMarkets.recover(memory))
     assert [one.line for one in storage.lines(1, 0, 10**6)] == [one.line for one in memory.lines(1, 0, 10**6)]
     assert storage.lines(1, 10, 7) == memory.lines(1, 10, 7)
     assert storage.lines(1, 10**6, 7) == storage.lines(9, 0, 7) == []
@@ -100,7 +100,7 @@ def test_the_filter_never_forgets_and_rarely_errs():
     for generation in range(70):  # more than fit side by side
         values = hashes(1, [f"{generation}:{n}" for n in range(500)])
         places = np.arange(500, dtype=np.int64) + 1000 * generation
-        for piece, known, where in chunked(values, places):
+        for piece, known, where in split_chunks(values, places):
             pieces[generation, piece] = (known, where)
         index.add(values)
     for generation in (0, 63, 64, 69):
@@ -167,7 +167,7 @@ def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("DELETE FROM snapshots")
     storage = sqlite(tmp_path / "a.db", 100)
-    storage.checkpoint(ServedMarkets.recovered(storage).snapshots())
+    storage.checkpoint(ServedMarkets.recover(storage).take_snapshots())
     assert set(storage.find({1: [f"q:r{n}" for n in range(1100)]})[1]) == {f"q:r{n}" for n in range(1000)}
     storage.close()
     with sqlite3.connect(tmp_path / "a.db") as connection:
@@ -176,7 +176,7 @@ def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path)
         ).fetchone()
     assert most < 200
     storage = sqlite(tmp_path / "a.db", 100)
-    ServedMarkets.recovered(storage)
+    ServedMarkets.recover(storage)
     assert set(storage.find({1: [f"e:e{n}" for n in range(1100)]})[1]) == {f"e:e{n}" for n in range(1000) if n % 5}
     storage.close()
 
@@ -191,5 +191,43 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
         connection.execute("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place % (1 << 30) > 1", change)
     storage = sqlite(tmp_path / "a.db")
     with pytest.raises(ServeError, match="comes out otherwise here"):
-        ServedMarkets.recovered(storage)
+        ServedMarkets.recover(storage)
     storage.close()
+
+
+def test_the_lock_file_goes_with_the_storage_and_keeps_others_out_until_then(tmp_path):
+    storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="already served"):
+        sqlite(tmp_path / "a.db")
+    assert (tmp_path / "a.db.lock").exists()  # whoever was refused has not removed it
+    storage.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
+    """Planted: between opening and locking the file, its last owner removes it; whoever comes then makes a new one."""
+    path, real, stale = str(tmp_path / "a.db"), file_lock.fcntl.flock, []
+
+    def late(handle, operation):
+        if not stale:
+            stale.append(handle)
+            (tmp_path / "a.db.lock").unlink()
+        real(handle, operation)
+
+    monkeypatch.setattr(file_lock.fcntl, "flock", late)
+    lock = file_lock.FileLock(path)
+    with pytest.raises(ServeError, match="already served"):
+        file_lock.FileLock(path)
+    lock.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_refused_keeps_its_settings(tmp_path):
+    foreign = sqlite3.connect(tmp_path / "foreign.db")
+    foreign.execute("CREATE TABLE t (x)")
+    foreign.close()
+    before = (tmp_path / "foreign.db").read_bytes()
+    with pytest.raises(ServeError, match="another SQLite file"):
+        open_storage(str(tmp_path / "foreign.db"))
+    assert (tmp_path / "foreign.db").read_bytes() == before  # a journal mode is written into the file
+    assert [path.name for path in tmp_path.iterdir()] == ["foreign.db"]

@@ -9,9 +9,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
+from cloneproof.errors import Refused
 from cloneproof.serve.api.what_if_messages import Belief, Task, WhatIf
-from cloneproof.serve.ledger.terms import Refused
-from cloneproof.serve.what_if import route
+from cloneproof.serve.what_if import process
 from cloneproof.serve.what_if.answer import _past_view, answer
 from support.service import Desk, open_market, spec
 
@@ -36,7 +36,7 @@ def test_under_a_belief_it_is_the_audit(desk):
     found = reply.json()
     agents = [cp.Agent(f"agent {k}", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for k in (1, 2)]
     market = cp.Market(agents, 40, 0.4)
-    want = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), "agent 1", 2)
+    want = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), agent="agent 1", max_copies=2)
     assert (found["verdict"], found["scope"]) == (want.verdict, want.scope)
     assert tuple(found["worst"]["copies"]) == want.worst.copies
     assert found["worst"]["gain"] == want.worst.gain.value
@@ -118,12 +118,12 @@ def test_a_draft_comes_first_and_is_the_same_but_for_the_proof():
 def test_when_the_time_is_over_the_draft_is_the_answer(tmp_path, monkeypatch):
     """The last whole line; what was only begun is not taken for an answer, and a process that fails is not one."""
     script = tmp_path / "audits"
-    monkeypatch.setattr(route, "sys", SimpleNamespace(executable=str(script)))
+    monkeypatch.setattr(process, "sys", SimpleNamespace(executable=str(script)))
 
     def asked(text, seconds):
         script.write_text(f"#!/bin/sh\n{text}\n")
         script.chmod(0o755)
-        return asyncio.run(route._asked(b"{}", seconds))
+        return asyncio.run(process._last_line(b"{}", seconds))
 
     assert asked("echo draft; printf begun; exec sleep 60", 2.0) == b"draft\n"
     assert asked("echo draft; echo done", 60) == b"done\n"
@@ -141,7 +141,7 @@ def test_too_long_is_stopped_and_only_one_runs(desk):
 
     async def both():
         first = asyncio.create_task(desk.http.post(PATH, json=hard, headers=headers))
-        while not service.auditing.locked():
+        while not service.audit_lock.locked():
             await asyncio.sleep(0)
         return await desk.http.post(PATH, json=hard, headers=headers), await first
 
@@ -150,5 +150,5 @@ def test_too_long_is_stopped_and_only_one_runs(desk):
     service.audit_seconds = 30.0
     assert (busy.status_code, busy.json()["error"]) == (429, "busy")
     assert (stopped.status_code, stopped.json()["error"]) == (422, "too_hard")
-    assert not service.auditing.locked()
+    assert not service.audit_lock.locked()
     assert time.monotonic() - begun < 60

@@ -69,7 +69,7 @@ def steady(m, arms, horizon):
     return cp.Mechanism(
         agent=cp.rule("steady-ucb", horizon=horizon, rounds=arms * m + 1),
         arm=cp.rule("etc", rounds=m),
-        score=cp.HoldOut(horizon, arms),
+        score=cp.parts.HoldOut(horizon, arms),
     )
 
 
@@ -85,7 +85,7 @@ def test_steady_ucb_on_fresh_rewards_means_the_same_to_tree_brute_force_and_kern
         assert leaves.payoff[name].value == pytest.approx(float(exact), rel=1e-12)
     assert leaves.regret.value == pytest.approx(float(regret), rel=1e-12)
     sampled = cp.evaluate(market, made, full, engine="monte-carlo", runs=50, seed=3)
-    reference = [run.payoff["ana"] for run in cp.simulate_runs(market, made, full, 50, seed=3)]
+    reference = [run.payoff["ana"] for run in cp.paper.simulate_runs(market, made, full, 50, seed=3)]
     assert sampled.payoff["ana"].value == pytest.approx(np.mean(reference), abs=1e-12)
 
 

@@ -72,8 +72,8 @@ def undecided_audit():
     mechanism = cp.mechanism("thompson")
 
     def sampled(copies, honest, copied, error):
-        low, high = (cp.Estimate(v, error, "confidence", "paired runs, 95 %") for v in (honest, copied))
-        gain = cp.Estimate(copied - honest, error / 2, "confidence", "paired runs, 95 %")
+        low, high = (cp.results.Estimate(v, error, "confidence", "paired runs, 95 %") for v in (honest, copied))
+        gain = cp.results.Estimate(copied - honest, error / 2, "confidence", "paired runs, 95 %")
         return Witness(odd, copies, low, high, gain, market, {odd: copies, "$x_1$": (1,)})
 
     tried = tuple(sampled((k, 1), 210.0, 208 + 2.5 * k, 4.0 + k) for k in range(2, 6))

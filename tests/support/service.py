@@ -20,12 +20,13 @@ import httpx
 import uvicorn
 
 from cloneproof.serve.api.client import Client
-from cloneproof.serve.commit.shared_writer import writer_over
+from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
+from cloneproof.serve.storage.interface import SharedStorage
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -69,8 +70,10 @@ class Desk:
 
     def open(self) -> None:
         async def opened() -> None:
-            self.app = App(lambda: Service.over(writer_over(self.storage, self.clock), self.agent_rate))
+            self.app = App(lambda: Service.from_writer(make_writer(self.storage, self.clock), self.agent_rate))
             self.app.open()
+            if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
+                self.app._service.writer._ticking.cancel()  # tick began: then nobody else could have one
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())
@@ -112,7 +115,7 @@ def in_thread() -> Iterator[tuple[str, str]]:
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service.over(writer_over(storage)))
+    app = App(lambda: Service.from_writer(make_writer(storage)))
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -124,5 +124,5 @@ def test_files_that_are_no_grids(tmp_path):
 
 
 def test_a_rule_of_ones_own_cannot_be_sent():
-    own = cp.Mechanism(arm=cp.Rule("mine", lambda *numbers: 0.0))
+    own = cp.Mechanism(arm=cp.parts.Rule("mine", lambda *numbers: 0.0))
     assert "expected a mechanism made of named rules" in told(GRID | {"mechanism": own})

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-from cloneproof.analysis.run_source import check_mechanism_or_box, job_of, source_of
+from cloneproof._checks import whole
+from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
+from cloneproof.analysis.exact_evaluations import exact_evaluations
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import Status
-from cloneproof.engines.monte_carlo.sampler import check_sampling, sample
+from cloneproof.engines.monte_carlo.driver import Inline, Status
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.sampler import check_sampling, compiled, sample
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
-from cloneproof.market.copies import Copies, full_copies
-from cloneproof.market.market import Market
+from cloneproof.market.copies import Copies, FullCopies, full_copies
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
@@ -41,48 +45,86 @@ def evaluate(
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
-    `auto` takes the closed form where there is one, else the state tree, else Monte Carlo; its notes say why an exact
-    engine was passed over. `arithmetic="ball"` (closed form) returns a rigorous enclosure: kind "proven". A `BlackBox`
-    in the mechanism's place is sampled.
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    mechanism : Mechanism or BlackBox
+        The platform's algorithm; a black box is sampled.
+    copies : mapping of str to sequence of int, optional
+        How often an agent registers each of its originals; who is left out is honest.
+    engine : {"auto", "closed-form", "tree", "monte-carlo"}, default "auto"
+        "auto" takes the closed form where there is one, else the state tree, else Monte Carlo; the notes say why an
+        exact engine was passed over.
+    arithmetic : {"float", "ball"}, default "float"
+        "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
+    runs : int, optional
+        Monte Carlo: the most runs; 1000 where nothing else says when to stop.
+    seed : int, default 0
+        Monte Carlo: one seed, the same bits.
+    precision : float, optional
+        Monte Carlo: stop when every half-width is at most this, absolutely, in the unit of payoffs.
+    confidence : float, default 0.99
+        Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
+    budget_seconds : float, optional
+        Monte Carlo: stop after this time.
+    threads : int, optional
+        Monte Carlo: how many threads; the bits do not depend on them.
+    progress : callable, optional
+        Monte Carlo: called with the status of the sampling.
 
-    Monte Carlo stops after `runs`, when every half-width is at most `precision` (absolute, in the unit of payoffs), or
-    when the budget is spent; after 1000 runs if none is given. Its intervals hold at `confidence`, each by itself,
-    wherever it stopped. Ctrl-C returns what there is, marked `partial`. The bits do not depend on `threads`.
+    Returns
+    -------
+    Evaluation
+        With `payoff` by agent and `regret`. Ctrl-C returns what there is, marked `partial`.
 
-    >>> from cloneproof import Agent, Discrete, Market, Point, mechanism
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense, or where the engine that was asked for cannot do it; the message names one
+        that can.
+
+    References
+    ----------
+    The paper, section 2: ex-ante payoffs, and regret against the best original.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, Point, evaluate, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))],
     ...                 horizon=4000, rewards="deterministic")
     >>> theirs = mechanism("h-etc-r", agent_rounds=72, arm_rounds=36)
     >>> [evaluate(market, theirs, {"ana": copies}).payoff["ana"].value for copies in ((1, 1), (2, 1))]
     [1000.0, 1955.0]
     """
-    full = full_copies(market.agents, copies)
-    checked_seed(seed)
+    full = full_copies(checked_market(market).agents, copies)
+    seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads)
-
-    def sampled() -> Evaluation:
-        job = job_of(market, mechanism, full, seed)
-        with source_of(mechanism, threads) as (chunk_outcomes, executor):
-            return sample(
-                job, runs, precision, confidence, budget_seconds, threads, progress, chunk_outcomes, executor=executor
-            ).evaluation
-
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    runs, threads = whole(runs), whole(threads)
+    limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
-        return sampled()
+        with black_box_runs(threads) as outcomes:
+            box_job = BlackBoxJob(market, mechanism, full, seed)
+            return sample(box_job, *limits, outcomes=outcomes, executor=Inline).evaluation
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
-            found = _by_engine(name, market, mechanism, full, arithmetic, sampled)
+            if name == "closed-form":
+                evaluation = closed_form(market, mechanism, full, arithmetic)
+            elif name == "tree":
+                evaluation = tree(market, mechanism, full)[market.horizon]
+            else:
+                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=compiled).evaluation
         except EngineError as refusal:
             if engine != "auto":
                 raise
             notes.append(str(refusal))
             continue
-        return with_notes(found, market, mechanism, full, notes)
+        return with_notes(evaluation, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
@@ -93,18 +135,41 @@ def evaluate_horizons(
     copies: Copies | None = None,
     engine: EngineName = "auto",
 ) -> dict[int, Evaluation]:
-    """The same at many horizons; the tree takes all those that run the same machine in one pass.
+    """`evaluate` at many horizons; the tree takes all those with the same mechanism in one pass.
 
-    A mechanism that derives its parameters from the horizon is given as a function of the market:
-    `lambda market: cp.mechanism("h-etc-r", market=market)`. Exact engines only.
+    Parameters
+    ----------
+    market : Market
+        The problem; its own horizon does not matter.
+    mechanism : Mechanism or callable
+        The mechanism, or a function of the market that makes one, where parameters follow from the horizon:
+        `lambda market: cp.mechanism("h-etc-r", market=market)`.
+    horizons : sequence of int
+        Such as `range(1, 2001)`.
+    copies : mapping of str to sequence of int, optional
+        How often an agent registers each of its originals.
+    engine : {"auto", "closed-form", "tree"}, default "auto"
+        Exact engines only.
 
+    Returns
+    -------
+    dict of int to Evaluation
+        One for each horizon.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense or no exact engine can do it.
+
+    Examples
+    --------
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=1)
     >>> found = evaluate_horizons(market, mechanism("ucb1"), range(5, 9), {"ana": (2, 1)})
     >>> [evaluation.payoff["ana"].value for evaluation in found.values()]
     [3.0, 3.75, 4.5, 5.0]
     """
-    full = full_copies(market.agents, copies)
+    full = full_copies(checked_market(market).agents, copies)
     _check(engine, "float")
     if engine == "monte-carlo":
         raise EngineError(
@@ -112,30 +177,20 @@ def evaluate_horizons(
         )
     if isinstance(horizons, str) or not isinstance(horizons, Iterable):
         raise EngineError(f"expected horizons as a list or a range, got {brief(horizons)}; give e.g. range(1, 2001)")
-    markets = {own.horizon: own for own in (market.with_horizon(horizon) for horizon in horizons)}
-    chosen = {h: mechanism(own) if callable(mechanism) else mechanism for h, own in markets.items()}
-    for own_mechanism in chosen.values():
-        _check_mechanism(own_mechanism)
-    found: dict[int, Evaluation] = {}
-    refusals: dict[str, None] = {}
-    if engine != "tree":
-        for horizon, own in markets.items():
-            try:
-                found[horizon] = closed_form(own, chosen[horizon], full)
-            except EngineError as refusal:
-                if engine == "closed-form":
-                    raise
-                refusals[str(refusal)] = None
-                break  # a structure without a closed form has none at any horizon
-    left = [horizon for horizon in markets if horizon not in found]
-    for group in _same_machine(left, chosen):
-        try:
-            found |= tree(market, chosen[group[0]], full, group)
-        except EngineError as refusal:
-            reasons = [*refusals, str(refusal)]
-            raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
-    passed_over = {h: list(refusals) if found[h].engine == "tree" else [] for h in markets}
-    return {h: with_notes(found[h], markets[h], chosen[h], full, passed_over[h]) for h in markets}
+    markets = {each.horizon: each for each in (market.with_horizon(horizon) for horizon in horizons)}
+    mechanisms = {rounds: mechanism(each) if callable(mechanism) else mechanism for rounds, each in markets.items()}
+    for chosen in mechanisms.values():
+        _check_mechanism(chosen)
+    worlds = zip(markets.values(), mechanisms.values(), strict=True)
+    try:
+        evaluations, refusals = exact_evaluations(worlds, full, engine)
+    except EngineError as refusal:
+        raise EngineError(f"{refusal.reason}; call evaluate, which can sample, for each horizon") from None
+    passed_over = {rounds: refusals if each.engine == "tree" else [] for rounds, each in evaluations.items()}
+    return {
+        rounds: with_notes(each, markets[rounds], mechanisms[rounds], full, passed_over[rounds])
+        for rounds, each in evaluations.items()
+    }
 
 
 def _check(engine: object, arithmetic: object) -> None:
@@ -159,38 +214,10 @@ def _candidates(engine: EngineName, arithmetic: ArithmeticName) -> tuple[EngineN
     return ("closed-form", "tree", "monte-carlo") if engine == "auto" else (engine,)
 
 
-def _by_engine(
-    name: EngineName,
-    market: Market,
-    mechanism: Mechanism,
-    copies: dict[str, tuple[int, ...]],
-    arithmetic: ArithmeticName,
-    sampled: Callable[[], Evaluation],
-) -> Evaluation:
-    if name == "closed-form":
-        return closed_form(market, mechanism, copies, arithmetic)
-    if name == "tree":
-        return tree(market, mechanism, copies)[market.horizon]
-    return sampled()
-
-
-def _same_machine(horizons: list[int], chosen: dict[int, Mechanism]) -> list[list[int]]:
-    """The horizons whose mechanisms are equal, together."""
-    groups: list[tuple[Mechanism, list[int]]] = []
-    for horizon in horizons:
-        for mechanism, members in groups:
-            if mechanism == chosen[horizon]:
-                members.append(horizon)
-                break
-        else:
-            groups.append((chosen[horizon], [horizon]))
-    return [members for _, members in groups]
-
-
 def with_notes(
-    found: Evaluation, market: Market, mechanism: Mechanism, copies: dict[str, tuple[int, ...]], notes: list[str]
+    evaluation: Evaluation, market: Market, mechanism: Mechanism, copies: FullCopies, notes: list[str]
 ) -> Evaluation:
     """Add the conditions that do not hold, and why better engines were passed over."""
-    registered = {name: sum(own) for name, own in copies.items()}
+    registered = {name: sum(numbers) for name, numbers in copies.items()}
     outside = outside_conditions(mechanism, registered, market.horizon)
-    return replace(found, notes=(*outside, *notes, *found.notes))
+    return replace(evaluation, notes=(*outside, *notes, *evaluation.notes))

@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
-import numpy as np
-
-from cloneproof._arrays import FloatArray
-from cloneproof.analysis.run_source import check_mechanism_or_box, job_of, source_of
+from cloneproof._checks import whole
+from cloneproof._display import Displayed
+from cloneproof.analysis.black_box_runs import check_mechanism_or_box
+from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
+from cloneproof.engines.monte_carlo.driver import Reason, Status
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import (
-    ChunkOutcomes,
-    check_sampling,
-    expected_count,
-    identity,
-    is_precise,
-    limit_of,
-)
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
-from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
-from cloneproof.errors import MarketError, did_you_mean
-from cloneproof.market.copies import Copies, full_copies
-from cloneproof.market.market import Market
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.errors import EngineError, MarketError, brief, did_you_mean
+from cloneproof.market.copies import Copies, FullCopies, full_copies
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
 
-DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
+@dataclass(frozen=True, repr=False)
+class Gain(Displayed):
+    """The gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
 
-@dataclass(frozen=True)
-class Gain:
-    """The gain of a deviation: its payoff minus that of honest registration, and how sure that is.
-
-    `decided` is "pays" where the whole interval lies above 0, "does not pay" where none of it does. Estimates hold at
-    `confidence`, each by itself, whenever the sampling stopped. `variance_reduction` compares the variance of the
-    paired and stratified estimate with that of independent runs in the two worlds, at the same number of runs
-    (infinite where pairs leave no noise, None for fewer than two observations); `pairing` is the share of common
-    random numbers in it, the rest is due to the strata.
+    Attributes
+    ----------
+    agent : str
+        Who deviates.
+    copies : dict of str to tuple of int
+        What everybody registers.
+    estimate, honest, copied : Estimate
+        The gain, the honest payoff and the payoff with the copies. Each holds at `confidence` by itself, whenever the
+        sampling stopped.
+    confidence : float
+        The probability with which each interval holds.
+    runs : int
+        How many pairs of runs were drawn.
+    stopped : {"decided", "enough", "runs", "budget", "interrupted"}
+        Why the sampling ended.
+    variance_reduction : float or None
+        The variance of independent runs in the two worlds over that of the paired and stratified estimate, at the same
+        number of runs; infinite where pairs leave no noise, None for fewer than two observations.
+    pairing : float or None
+        The part of it that is due to common random numbers; the rest is due to the strata.
+    progress : RunTotals
+        The sums so far: `cp.gain(.., resume=progress)` goes on from here.
     """
 
     agent: str
-    copies: dict[str, tuple[int, ...]]
+    copies: FullCopies
     estimate: Estimate
     honest: Estimate
     copied: Estimate
@@ -59,6 +64,12 @@ class Gain:
     variance_reduction: float | None
     pairing: float | None
     progress: RunTotals
+
+    def __repr__(self) -> str:
+        return (
+            f"Gain(agent={self.agent!r}, copies={self.copies[self.agent]}, gain={self.estimate.value:.6g} "
+            f"± {self.estimate.error:.2g} at {self.confidence:.4g}, {self.decided}, runs={self.runs})"
+        )
 
     @property
     def decided(self) -> GainDecision:
@@ -71,6 +82,30 @@ class Gain:
     def partial(self) -> bool:
         """Whether it ended before what was asked for."""
         return self.stopped in ("budget", "interrupted")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The gain as data for JSON; an infinite reduction of variance is None.
+
+        Returns
+        -------
+        dict
+            agent, copies, gain, honest, copied, decided, confidence, runs, stopped, partial, variance_reduction and
+            pairing.
+        """
+        ratios = {"variance_reduction": self.variance_reduction, "pairing": self.pairing}
+        return {
+            "agent": self.agent,
+            "copies": {name: list(numbers) for name, numbers in self.copies.items()},
+            "gain": self.estimate.to_dict(),
+            "honest": self.honest.to_dict(),
+            "copied": self.copied.to_dict(),
+            "decided": self.decided,
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "stopped": self.stopped,
+            "partial": self.partial,
+            **{key: None if value == float("inf") else value for key, value in ratios.items()},
+        }
 
 
 def gain(
@@ -89,93 +124,97 @@ def gain(
     threads: int | None = None,
     progress: Callable[[Status], None] | None = None,
     resume: RunTotals | None = None,
-    outcomes: ChunkOutcomes | None = None,
+    outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
 ) -> Gain:
-    """What `agent` gains by registering these copies (its own, or a mapping in which the others' are fixed as well).
+    """What an agent gains by registering these copies, sampled in pairs of runs.
 
-    Both worlds are run on the same means, tapes and ties, run by run. With `stratify` a market of at most 256
-    realisations of its discrete priors is sampled in passes over all of them. It stops as soon as the sign is decided
-    (unless told not to), when the gain's half-width is at most `precision` (absolute, in the unit of payoffs), after
-    `runs` pairs, or when the budget is spent; after 1000 pairs if none of these is given.
+    Both worlds, honest and copied, are run on the same means, tapes and ties, run by run, so that only what the copies
+    change adds noise.
 
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    mechanism : Mechanism or BlackBox
+        The platform's algorithm.
+    agent : str
+        Who deviates.
+    copies : sequence of int, or mapping of str to sequence of int
+        The agent's copies; or a mapping in which the copies of others are fixed as well.
+    runs : int, optional
+        The most pairs of runs; 1000 where nothing else says when to stop.
+    precision : float, optional
+        Stop when the gain's half-width is at most this, absolutely, in the unit of payoffs.
+    confidence : float, default 0.99
+        The probability with which each interval holds, whenever the sampling stopped.
+    seed : int, default 0
+        One seed, the same bits.
+    stratify : bool, default True
+        Sample a market of at most 256 realisations of its discrete priors in passes over all of them.
+    stop_when_decided : bool, default True
+        Stop as soon as the sign of the gain is decided.
+    budget_seconds : float, optional
+        Stop after this time.
+    threads : int, optional
+        How many threads; the bits do not depend on them.
+    progress : callable, optional
+        Called with the status of the sampling.
+    resume : RunTotals, optional
+        `Gain.progress` of an earlier call with the same question, to go on from there.
+    outcomes, chunk : optional
+        Where the runs come from and how many at a time: for stores that have them already.
+
+    Returns
+    -------
+    Gain
+        With `estimate`, and `decided`: "pays", "does not pay" or "undecided".
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, gain, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
     >>> found.decided, found.runs < 1000
     ('pays', True)
     """
-    check_sampling(runs, precision, confidence, budget_seconds, threads)
+    checked_market(market)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    runs, threads = whole(runs), whole(threads)
+    if resume is not None and not isinstance(resume, RunTotals):
+        raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
     check_mechanism_or_box(mechanism)
     known = [each.name for each in market.agents]
     if agent not in known:
         raise MarketError(
             f"unknown agent {agent!r}; {did_you_mean(str(agent), known)}the market has {', '.join(known)}"
         )
-    asked = copies if isinstance(copies, Mapping) else {agent: copies}
-    full = full_copies(market.agents, asked)
-    honest = full_copies(market.agents, {name: own for name, own in full.items() if name != agent})
-    strata = strata_of(market) if stratify else Strata()
-    jobs = [job_of(market, mechanism, world, checked_seed(seed), strata.means) for world in (honest, full)]
-    bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
-    target = Target(bounds, strata.weights, identity(jobs[1], agent))
-    alpha = 1 - confidence
-    plan = RunPlan(
-        limit=limit_of(runs, precision, budget_seconds, len(strata.weights)),
-        enough=partial(_enough, precision=precision, alpha=alpha, sign=stop_when_decided),
-        aim=None
-        if precision is None
-        else partial(expected_count, precision=precision, alpha=alpha, columns=DIFFERENCE),
-        budget_seconds=budget_seconds,
-        threads=threads,
-        chunk=chunk,
-        report=progress,
-    )
-    start = RunTotals.empty(target) if resume is None else resume.of_the_same(target)
-    with source_of(mechanism, threads) as (source, executor):
-        observe = partial(_pairs, outcomes or source, jobs[0], jobs[1], known.index(agent))
-        end, stopped = drive(observe, start, replace(plan, executor=executor))
-    how = f"{end.runs} pairs of runs with common random numbers, seed {seed}"
-    if strata.means:
-        how += f", {len(strata.weights)} strata"
-    difference, before, after = end.estimates(confidence, how)
-    reduction, pairing = _variance_reduction(end)
-    decided = stopped == "enough" and not (precision is not None and is_precise(end, precision, alpha, DIFFERENCE))
-    why: Reason | Literal["decided"] = "decided" if decided else stopped
-    return Gain(agent, full, difference, before, after, confidence, end.runs, why, reduction, pairing, end)
+    full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
+    sampling = PairedSampling(
+        runs, precision, confidence, checked_seed(seed), stratify, stop_when_decided, budget_seconds, threads,
+        progress, resume, outcomes, chunk,
+    )  # fmt: skip
+    return sampled_gain(market, mechanism, agent, full, sampling)
 
 
-def _pairs(outcomes: ChunkOutcomes, honest: Job, copied: Job, agent: int, first: int, count: int) -> FloatArray:
-    """One row a run: what the copies changed, and the payoff without and with them."""
-    before = outcomes(honest, first, count).payoff[:, agent]
-    after = outcomes(copied, first, count).payoff[:, agent]
-    return np.column_stack([after - before, before, after])
-
-
-def _enough(state: RunTotals, precision: float | None, alpha: float, sign: bool) -> bool:
-    """Whether the sign or the precision is reached."""
-    width = float(state.half_widths(alpha)[0])
-    if precision is not None and width <= precision:
-        return True
-    mean = float(state.means[0])
-    return sign and (mean - width > 0 or mean + width <= 0)
-
-
-def _variance_reduction(end: RunTotals) -> tuple[float | None, float | None]:
-    """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
-    if end.count < 2:
-        return None, None
-    weights = np.array(end.target.weights)[:, None]
-    means, squares = end.sums / end.count, end.squares / end.count
-    inside = squares - means**2
-    inside = np.where(inside > 1e-12 * squares, inside, 0.0) * end.count / (end.count - 1)  # rounding is no noise
-    over_all = (weights * inside).sum(axis=0) + (weights * (means - (weights * means).sum(axis=0)) ** 2).sum(axis=0)
-    paired = float(len(weights) * (weights**2 * inside).sum(axis=0)[0])
-    apart = float(over_all[1] + over_all[2])
-    return _ratio(apart, paired), _ratio(apart, float(over_all[0]))
-
-
-def _ratio(above: float, below: float) -> float | None:
-    if below > 0:
-        return above / below
-    return float("inf") if above > 0 else None
+def sampled_gain(
+    market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
+) -> Gain:
+    """The same for full copies and options that are checked already."""
+    totals, stopped = draw_pairs(market, mechanism, agent, copies, sampling)
+    method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
+    if len(totals.target.weights) > 1:
+        method += f", {len(totals.target.weights)} strata"
+    difference, honest, copied = totals.estimates(sampling.confidence, method)
+    reason: Reason | Literal["decided"] = stopped
+    if stopped == "enough" and not sampling.is_precise(totals):
+        reason = "decided"
+    return Gain(
+        agent, copies, difference, honest, copied, sampling.confidence, totals.runs, reason,
+        *variance_reduction(totals), totals,
+    )  # fmt: skip

@@ -21,9 +21,10 @@ from cloneproof.analysis.audit.search.race import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
 from cloneproof.analysis.certificate.verification import Verification
-from cloneproof.analysis.gain import Gain, gain
+from cloneproof.analysis.certificate.writer import checked_certificate
+from cloneproof.analysis.gain import gain
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError, CloneproofError
+from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -34,24 +35,37 @@ PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
 
 
 def write_replay(audit: Audit, path: str | Path) -> None:
-    """Write the replay record of a sampled audit, whole or not at all."""
-    text = json.dumps(record(audit), indent=1, allow_nan=False) + "\n"
+    """Write the replay record of a sampled audit, whole or not at all.
+
+    Parameters
+    ----------
+    audit : Audit
+        One that sampled.
+    path : str or Path
+        The file to write; `cp.verify` draws its samples again.
+
+    Raises
+    ------
+    CertificateError
+        Where the audit did not sample, or the file cannot be written.
+    """
+    if not isinstance(audit, Audit):
+        raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
+    text = json.dumps(replay_record(audit), indent=1, allow_nan=False) + "\n"
     try:
         write_whole(path, text)
     except OSError as problem:
         raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
 
 
-def record(audit: Audit) -> dict[str, Any]:
+def replay_record(audit: Audit) -> dict[str, Any]:
     """The record as data."""
     if not audit.samples:
-        raise CertificateError(
-            "expected an audit that sampled, got one that did not; cp.write_certificate is for exact verdicts"
-        )
-    drawn = {one.market.horizon: one.mechanism.to_dict() for one in audit.samples}
-    for made in drawn.values():
+        raise CertificateError(f"expected an audit that sampled, got one that did not; {_instead(audit)}")
+    mechanisms = {sample.market.horizon: sample.mechanism.to_dict() for sample in audit.samples}
+    for data in mechanisms.values():
         try:
-            mechanism_from_dict(made)
+            mechanism_from_dict(data)
         except CloneproofError as problem:
             raise CertificateError(f"expected a mechanism that a file can hold, got another: {problem}") from None
     return {
@@ -61,27 +75,36 @@ def record(audit: Audit) -> dict[str, Any]:
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
         "market": market_to_toml(audit.market),
-        "mechanisms": [{"horizon": horizon, "mechanism": made} for horizon, made in drawn.items()],
+        "mechanisms": [{"horizon": horizon, "mechanism": made} for horizon, made in mechanisms.items()],
         "seed": audit.samples[0].seed,
         "confidence": audit.samples[0].confidence,
         "worst": _name(audit.worst.agent, audit.worst.copies, audit.worst.horizon),
-        "deviations": [_deviation(one) for one in audit.samples],
+        "deviations": [_deviation(sample) for sample in audit.samples],
     }
 
 
-def _deviation(one: SampledDeviation) -> dict[str, Any]:
+def _instead(audit: Audit) -> str:
+    """What there is in a record's place, for an audit without samples."""
+    try:
+        checked_certificate(audit)
+    except CertificateError as refusal:
+        return f"there is no record of it, and no certificate either: {refusal}"
+    return "its exact verdict has a certificate instead: cp.write_certificate(audit, path)"
+
+
+def _deviation(sample: SampledDeviation) -> dict[str, Any]:
     """The counts and sums of one deviation, and the intervals that follow from them."""
-    difference, honest, _ = one.progress.estimates(one.confidence, "")
+    difference, honest, _ = sample.progress.estimates(sample.confidence, "")
     return {
-        **_name(one.agent, one.copies, one.market.horizon),
-        "pairs": one.progress.runs,
+        **_name(sample.agent, sample.copies, sample.market.horizon),
+        "pairs": sample.progress.runs,
         "honest": _interval(honest),
         "gain": _interval(difference),
-        "sums": json.loads(one.progress.to_json()),
+        "sums": json.loads(sample.progress.to_json()),
     }
 
 
-def replayed(data: dict[str, Any]) -> Verification:
+def replay(data: dict[str, Any]) -> Verification:
     """Draw everything again: the same bits, and the verdict that follows from them, or what differs."""
     began = time.monotonic()
     try:
@@ -100,43 +123,42 @@ def _replay(data: dict[str, Any]) -> str:
     confidence, tolerance = float(number(data["confidence"])), float(number(data["tolerance"]))
     require(data["verdict"] in ("exploitable", "undecided", "clone-proof"), "its verdict is none")
     require(1 - ALPHA / (2 * len(listed)) <= confidence < 1, "its intervals do not hold all at once at 99 %")
-    rounds = sum(2 * whole(one["pairs"]) * whole(one["horizon"]) for one in listed)
+    rounds = sum(2 * whole(deviation["pairs"]) * whole(deviation["horizon"]) for deviation in listed)
     require(rounds <= MOST_ROUNDS, f"{rounds:.2g} rounds are more than can be replayed, {MOST_ROUNDS:.0e}")
     market = market_from_toml(data["market"], "the record")
-    mechanisms = {own["horizon"]: mechanism_from_dict(own["mechanism"]) for own in data["mechanisms"]}
+    mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
     witnesses = {}
-    for one in listed:
-        own, copies = market.with_horizon(one["horizon"]), tuple(map(whole, one["copies"]))
-        found = gain(
-            own, mechanisms[one["horizon"]], one["agent"], copies,
-            runs=one["pairs"], confidence=confidence, seed=data["seed"], stop_when_decided=False,
+    for deviation in listed:
+        agent, horizon, copies = deviation["agent"], deviation["horizon"], tuple(map(whole, deviation["copies"]))
+        at_horizon = market.with_horizon(horizon)
+        drawn = gain(
+            at_horizon, mechanisms[horizon], agent, copies,
+            runs=deviation["pairs"], confidence=confidence, seed=data["seed"], stop_when_decided=False,
         )  # fmt: skip
-        who = f"copies {copies} of {one['agent']!r} at horizon {one['horizon']}"
-        require(json.loads(found.progress.to_json()) == one["sums"], f"{who}: other sums came out{_made_by(data)}")
-        _same(found, one, who)
-        key = (one["agent"], copies, one["horizon"])
-        require(key not in witnesses, f"{who}: listed twice")
-        witnesses[key] = Witness(
-            one["agent"], copies, found.honest, found.copied, found.estimate, own, dict(found.copies)
+        who = f"copies {copies} of {agent!r} at horizon {horizon}"
+        same_sums = json.loads(drawn.progress.to_json()) == deviation["sums"]
+        require(same_sums, f"{who}: other sums came out{_made_by(data)}")
+        for key, estimate in (("honest", drawn.honest), ("gain", drawn.estimate)):
+            interval = f"{estimate.value} ± {estimate.error}"
+            require(_interval(estimate) == deviation[key], f"{who}: the interval of {key!r} is {interval}")
+        require((agent, copies, horizon) not in witnesses, f"{who}: listed twice")
+        witnesses[agent, copies, horizon] = Witness(
+            agent, copies, drawn.honest, drawn.copied, drawn.estimate, at_horizon, drawn.copies
         )
     return _follows(data, witnesses, tolerance)
-
-
-def _same(found: Gain, one: dict[str, Any], who: str) -> None:
-    for key, came in (("honest", found.honest), ("gain", found.estimate)):
-        require(_interval(came) == one[key], f"{who}: the interval of {key!r} is {came.value} ± {came.error}")
 
 
 def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], int], Witness], tolerance: float) -> str:
     """That the verdict is the one of these intervals, in words."""
     worst = data["worst"]
     key = (worst["agent"], tuple(worst["copies"]), worst["horizon"])
-    pairs = sum(one["pairs"] for one in data["deviations"])
+    pairs = sum(deviation["pairs"] for deviation in data["deviations"])
     drawn = (
         f"{len(witnesses)} deviations, {pairs} pairs of runs from seed {data['seed']}: the same sums to the last bit"
     )
     if data["verdict"] != "exploitable":
-        require(not any(pays(one, tolerance) for one in witnesses.values()), "a deviation pays, and it says otherwise")
+        none_pays = not any(pays(witness, tolerance) for witness in witnesses.values())
+        require(none_pays, "a deviation pays, and it says otherwise")
         rest = "nothing is claimed" if data["verdict"] == "undecided" else "arguments that it rests on are not replayed"
         return f"{drawn}. No sampled deviation surely pays; the verdict is {data['verdict']!r}, and {rest}"
     require(key in witnesses, f"its witness {key} was not sampled")

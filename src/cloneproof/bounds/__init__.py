@@ -10,14 +10,11 @@ and whether its constant is proven (and where) or whether only the shape is know
 from cloneproof.bounds.applicability import holdout_applies, trp_applies
 from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch, doubling_length
 from cloneproof.bounds.incentives import covered_gap, holdout_gain
-from cloneproof.bounds.regret import (
-    etc_regret,
-    etc_regret_paper,
+from cloneproof.bounds.regret import etc_regret, etc_regret_paper, prior_independent_etc_regret, ucb1_regret
+from cloneproof.bounds.regret_hierarchical import (
     h_etc_r_regret,
     h_etc_r_regret_paper,
     h_etc_r_shape,
-    prior_independent_etc_regret,
-    ucb1_regret,
     uniform_etc_regret,
     uniform_etc_regret_at_least,
 )
@@ -27,19 +24,16 @@ from cloneproof.bounds.regret_holdout import (
     holdout_regret_simple,
     wrong_agent,
 )
-from cloneproof.bounds.rounds import (
+from cloneproof.bounds.rounds import etc_rounds, trial_rounds, trp_arm_rounds
+from cloneproof.bounds.rounds_holdout import (
     arm_rounds_without_gap,
-    etc_rounds,
-    first_horizon_with_award,
     holdout_arm_rounds,
     holdout_award_horizon,
     holdout_rounds,
     holdout_score_rounds,
     holdout_trial,
-    smallest,
-    trial_rounds,
-    trp_arm_rounds,
 )
+from cloneproof.bounds.searches import first_horizon_with_award, smallest
 from cloneproof.bounds.tails import (
     log_mistake,
     mistake,

@@ -11,46 +11,145 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
 
 
+@checked
 def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
     """P(the average of an arm >= that of an arm better by `gap`), after so many rounds each: exp(-m gap^2 / (4 sd^2)).
 
     Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance
     2 m sd^2. In [0, 1] this is exp(-m gap^2), where `cl:concen` has 2 exp(-m gap^2 / 2).
 
+    Parameters
+    ----------
+    gap : float
+        By how much the other arm is better, from 0.
+    rounds : int
+        The rounds of each of the two arms.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    float
+        A bound of the probability.
+
+    Examples
+    --------
     >>> round(overtaken(0.5, 46), 8)
     1.013e-05
     """
     return math.exp(-rounds * gap**2 / (4 * spread**2))
 
 
+@checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean."""
+    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean.
+
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    gap : float
+        The smallest distance of two different means of an agent; infinite where all are equal.
+    arm_rounds : int
+        The rounds m for each arm.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    float
+        ln(eps).
+    """
+    return unchecked_log_mistake(originals, gap, arm_rounds, spread)
+
+
+def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
+    """`log_mistake` for numbers that were checked: a search over m asks often."""
     if originals == 1 or math.isinf(gap):
         return -math.inf
     return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
 
 
+@checked
 def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
     """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)): an honest ETC over L arms commits to one that is not best.
 
     A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake. At most 1.
+
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
+        compares.
+    gap : float
+        The smallest distance of two different means of an agent; infinite where all are equal.
+    arm_rounds : int
+        The rounds m for each arm.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
+
+    Returns
+    -------
+    float
+        eps.
     """
     return min(1.0, (originals - 1) * overtaken(gap, arm_rounds, spread))
 
 
+@checked
 def mistake_paper(gap: float, arm_rounds: int) -> float:
-    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper."""
+    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper.
+
+    Parameters
+    ----------
+    gap : float
+        By how much the worse arm is worse.
+    arm_rounds : int
+        The rounds m for each arm.
+
+    Returns
+    -------
+    float
+        A bound of the probability.
+
+    References
+    ----------
+    The paper, claim `cl:concen`.
+    """
     return 2 * math.exp(-arm_rounds * gap**2 / 2)
 
 
+@checked
 def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """The paper's psi_i(M, y, v): m Bernoulli rewards of each arm and M - lm of the best one average at least y.
 
     What an honest agent's score would be if it always committed to its best arm, as the proof of `cl:tail_lower` uses
     it (its statement prints M rewards of the best arm instead, which is more than an honest agent can have).
+
+    Parameters
+    ----------
+    means : sequence of float
+        The means of the arms, in [0, 1].
+    arm_rounds : int
+        The rounds m for each arm.
+    agent_rounds : int
+        The trial M of an agent.
+    threshold : float
+        The average y that is to be reached.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    References
+    ----------
+    The paper, proof of claim `cl:tail_lower`.
     """
     from scipy.stats import binom  # late, as it takes long to load
 
@@ -66,6 +165,7 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
     return min(1.0, math.fsum(law[first:]))
 
 
+@checked
 def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_lower`: P(honest score >= y) >= psi (1 - 2 sum exp(-delta_a^2 m / 2)), Bernoulli rewards.
 
@@ -73,16 +173,57 @@ def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int,
     the best arm ties with a worse one at the highest scores (means (1, 1/2), y = 1: q is half of psi), by amounts too
     small to matter; the tests find no other exception. As printed (with M rewards of the best arm in psi's place) it
     is false: means (1, 0), y = 1.
+
+    Parameters
+    ----------
+    means : sequence of float
+        The means of the arms, in [0, 1].
+    arm_rounds : int
+        The rounds m for each arm.
+    agent_rounds : int
+        The trial M of an agent.
+    threshold : float
+        The average y that is to be reached.
+
+    Returns
+    -------
+    float
+        What the claim says the probability is at least.
+
+    References
+    ----------
+    The paper, claim `cl:tail_lower`.
     """
     best = max(means)
     wrong = sum(mistake_paper(best - mean, arm_rounds) for mean in means if mean < best)
     return psi(means, arm_rounds, agent_rounds, threshold) * max(0.0, 1 - wrong)
 
 
+@checked
 def tail_upper_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_upper`: P(score with any copies >= y) <= psi. **False**, and with it Theorem 4.
 
     Honest means (1, 0) with M = 2m have psi = 0 above y = 1/2; with a copy of the first arm the score is 2/3. It bounds
     the honest agent's score only.
+
+    Parameters
+    ----------
+    means : sequence of float
+        The means of the arms, in [0, 1].
+    arm_rounds : int
+        The rounds m for each arm.
+    agent_rounds : int
+        The trial M of an agent.
+    threshold : float
+        The average y that is to be reached.
+
+    Returns
+    -------
+    float
+        What the claim says the probability is at most.
+
+    References
+    ----------
+    The paper, claim `cl:tail_upper`.
     """
     return psi(means, arm_rounds, agent_rounds, threshold)

@@ -36,7 +36,7 @@ app.command()(replay)
 @app.callback(invoke_without_command=True)
 def _version(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
     if version:
-        from cloneproof import __version__
+        from cloneproof._version import __version__
 
         typer.echo(f"cloneproof {__version__}")
         raise typer.Exit

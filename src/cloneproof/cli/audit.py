@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from typing import Annotated, Any
 
 import typer
 
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.api import audit as run_audit
-from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.cli.audit_output import show_audit, write_evidence
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.cli.output import print_json, progress_bar
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
-MOST_ROWS = 12
 
 
 def audit(
@@ -47,16 +45,20 @@ def audit(
         str | None,
         typer.Option(
             metavar="DB",
-            help="Instead of a market file: a season of a service (file or postgresql://..), priors fitted.",
+            help="Instead of a market file: a season of a service, its priors fitted.",
         ),
     ] = None,
     market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
     season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
-    copy_odds: Annotated[float, typer.Option(help="Prior odds that two arms of an agent are copies.")] = 0.1,
-    atoms: Annotated[int, typer.Option(help="Atoms of each fitted prior in the audit.")] = 3,
+    copy_odds: Annotated[
+        float | None, typer.Option(help="Prior odds that two arms of an agent are copies.", show_default="0.1")
+    ] = None,
+    atoms: Annotated[
+        int | None, typer.Option(help="Atoms of each prior that is fitted to a ledger.", show_default="3")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to game a mechanism by registering copies: a verdict, the best attack, and the scope of both.
+    """Try to game a mechanism by registering copies. Gives a verdict, the best attack, and the scope of both.
 
     Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
     """
@@ -71,130 +73,46 @@ def audit(
             )
         from cloneproof.cli.audit_season import audit_ledger
 
-        search: dict[str, Any] = {"agent": agent, "max_copies": max_copies, "odds": copy_odds, "atoms": atoms}
+        search: dict[str, Any] = {"agent": agent, "max_copies": max_copies}
+        search |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
         search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
         search |= {"copy_cost": copy_cost, "budget_seconds": budget, "runs": runs, "seed": seed}
         verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
         raise typer.Exit(EXIT[verdict])
+    if any(option is not None for option in (market_name, season, copy_odds, atoms)):
+        raise CloneproofError(
+            "expected --market, --season, --copy-odds and --atoms only with --from-ledger, got one without it; "
+            "leave it out, or name the ledger"
+        )
     if market_file is None or mechanism is None:
         raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
     market = load_market(market_file)
     with progress_bar() as bar:
         task = bar.add_task(f"auditing {mechanism}", total=None)
-        found = run_audit(
+        result = run_audit(
             market,
-            lambda own: chosen_mechanism(mechanism, settings, own),
-            agent,
-            max_copies,
-            opponents,  # type: ignore[arg-type]
-            withhold,
-            tolerance,
-            horizons,
-            split,
-            copy_cost,
-            budget,
-            runs,
-            seed,
-            lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
+            lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon),
+            agent=agent,
+            max_copies=max_copies,
+            opponents=opponents,  # type: ignore[arg-type]
+            withhold=withhold,
+            tolerance=tolerance,
+            horizons=horizons,
+            split=split,
+            copy_cost=copy_cost,
+            budget_seconds=budget,
+            runs=runs,
+            seed=seed,
+            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:
-        print_json(as_data(found))
+        print_json(result.to_dict())
     else:
-        show(found, f"{mechanism} on {market_file}")
+        show_audit(result, f"{mechanism} on {market_file}")
     if certificate is not None:
-        write_certificate_of(found, certificate)
+        write_evidence(result, certificate)
     if html is not None:
         from cloneproof.report.pages.audit_page import write_audit_page  # late: drawing takes a second to load
 
-        write_audit_page(found, html)
-    raise typer.Exit(EXIT[found.verdict])
-
-
-def write_certificate_of(found: Audit, path: str) -> bool:
-    """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
-    if found.samples and found.worst.gain.kind != "proven":
-        from cloneproof.analysis.replay_record import write_replay
-
-        write_replay(found, path)
-        note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
-    elif found.verdict == "undecided":
-        note(f"{path} is not written: 'undecided' claims nothing that could be certified")
-        return False
-    else:
-        from cloneproof.analysis.certificate import write_certificate
-
-        write_certificate(found, path)
-    return True
-
-
-def show(found: Audit, title: str) -> None:
-    """Print the witness, the best other deviations, and the scope."""
-    worst = found.worst
-    table = new_table(
-        f"{title}: {found.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"
-    )
-    best = sorted(found.tried, key=lambda one: one.relative_gain, reverse=True)
-    rows = list(dict.fromkeys(_row(one) for one in [worst, *best]))
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*row)
-    for name, one in found.apart.items():
-        table.add_section()
-        table.add_row(f"{name}: {one.agent}", *_row(one)[1:])
-    print_table(table)
-    further = len(rows) - MOST_ROWS
-    print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
-    print(textwrap.fill(f"Scope: {found.scope}", width=100))
-    for text in found.notes:
-        note(text)
-
-
-def _row(one: Witness) -> tuple[str, ...]:
-    return (
-        one.agent,
-        ",".join(map(str, one.copies)),
-        str(one.horizon),
-        f"{one.honest.value:.6g}",
-        f"{one.copied.value:.6g}",
-        f"{one.gain.value:+.6g}",
-        f"{one.gain.error:.1e}",
-        f"{100 * one.relative_gain:+.3g}",
-    )
-
-
-def as_data(found: Audit) -> dict[str, Any]:
-    """The audit as JSON; over several horizons, the curve of copies is that of the witness's horizon."""
-    return {
-        "verdict": found.verdict,
-        "scope": found.scope,
-        "tolerance": found.tolerance,
-        "mechanism": found.mechanism.to_dict(),
-        "worst": witness_data(found.worst),
-        "tried": [witness_data(one) for one in found.tried if one.horizon == found.worst.horizon],
-        "by_horizon": [witness_data(one) for one in found.by_horizon.values()],
-        "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in found.thresholds],
-        "apart": {name: witness_data(one) for name, one in found.apart.items()},
-        "notes": list(found.notes),
-        "seconds": found.seconds,
-    }
-
-
-def _score(threshold: float) -> float | str:
-    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
-    if math.isfinite(threshold):
-        return threshold
-    return "nobody else has a score" if threshold < 0 else "out of reach"
-
-
-def witness_data(one: Witness) -> dict[str, Any]:
-    """A witness as JSON; a relative gain over nothing is None."""
-    relative = one.relative_gain
-    return {
-        "agent": one.agent,
-        "copies": list(one.copies),
-        "horizon": one.horizon,
-        "honest": one.honest.to_dict(),
-        "copied": one.copied.to_dict(),
-        "gain": one.gain.to_dict(),
-        "relative_gain": relative if math.isfinite(relative) else None,
-        "all_copies": {name: list(own) for name, own in one.all_copies.items()},
-    }
+        write_audit_page(result, html)
+    raise typer.Exit(EXIT[result.verdict])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,7 +19,7 @@ from cloneproof.cli.options import (
     parsed_copies,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import Status
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
@@ -51,7 +50,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Each agent's expected payoff and the platform's expected regret, each with its error bound.
+    """Compute expected payoffs and the expected regret. Each comes with its error bound.
 
     Parameters that are not set follow from the mechanism's theorem, over several horizons anew for each.
     """
@@ -97,7 +96,7 @@ def evaluate(
             )
         bar.update(task, total=1, completed=1)
     if as_json:
-        rows = [_as_data(horizon, evaluation) for horizon, evaluation in found.items()]
+        rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
         print_json({"mechanism": mechanism, "copies": full, "horizons": rows})
     else:
         _show_all(found, mechanism, market_file, full)
@@ -147,19 +146,3 @@ def _show(found: dict[int, Evaluation], title: str) -> None:
         table.caption = f"engine {first.engine}: {first.regret.method}"
     table.caption_justify = "left"
     print_table(table)
-
-
-def _finite(estimate: Estimate) -> dict[str, Any]:
-    """JSON has no infinity: an error without bound is null there."""
-    return estimate.to_dict() | ({"error": None} if math.isinf(estimate.error) else {})
-
-
-def _as_data(horizon: int, one: Evaluation) -> dict[str, Any]:
-    return {
-        "horizon": horizon,
-        "engine": one.engine,
-        "payoff": {name: _finite(payoff) for name, payoff in one.payoff.items()},
-        "regret": _finite(one.regret),
-        "notes": list(one.notes),
-        "partial": one.partial,
-    }

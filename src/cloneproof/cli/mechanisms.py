@@ -25,7 +25,7 @@ def mechanisms(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List every mechanism; with a market, the parameters that follow from it and whether its conditions hold."""
+    """List every mechanism. With a market: the parameters that follow from it and whether its conditions hold."""
     if award_table:
         if market_file is not None:
             raise MechanismError(

@@ -13,19 +13,22 @@ from cloneproof.cli.serve import service_package
 
 def replay(
     place: Annotated[
-        str, typer.Argument(metavar="DB", help="The SQLite file or postgresql://.. of a service, running or not.")
+        str, typer.Argument(metavar="DB", help="The SQLite file or PostgreSQL address of a service, running or not.")
     ],
     market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do everything in the ledger again, bit for bit, and name the first entry that does not fit."""
+    """Do everything in a ledger again and compare.
+
+    Every decision, payment and hash must come out the same, bit for bit; the first entry that does not is named.
+    """
     service_package()
     from cloneproof.serve.offline.reading import replay_all
 
-    found = replay_all(place, market)
+    results = replay_all(place, market)
     if as_json:
-        print_json([one.to_dict() for one in found])
+        print_json([result.to_dict() for result in results])
     else:
-        for one in found:
-            print(one)
-    raise typer.Exit(0 if all(one.fits for one in found) else 1)
+        for result in results:
+            print(result)
+    raise typer.Exit(0 if all(result.fits for result in results) else 1)

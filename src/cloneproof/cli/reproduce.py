@@ -18,7 +18,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="One seed, the same bytes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check every statement of the paper and of its predecessor: report.html, results.json, certificates."""
+    """Check every statement of the paper and its predecessor. Writes report.html, results.json and certificates."""
     from cloneproof.reproduce.run_rows import reproduce as run
 
     with progress_bar() as bar:

@@ -13,37 +13,44 @@ from cloneproof.errors import CloneproofError
 def serve(
     place: Annotated[
         str,
-        typer.Argument(metavar="DB", help="An SQLite file, made if missing; postgresql://..; :memory: keeps nothing."),
+        typer.Argument(
+            metavar="DB", help="An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing."
+        ),
     ],
     host: Annotated[
         str, typer.Option(help="Where to listen; loopback unless a proxy with TLS stands before it.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8642,
-    agent_rate: Annotated[float, typer.Option(help="Calls a second that each agent's key may make.")] = 20.0,
+    agent_rate: Annotated[
+        float, typer.Option(help="Calls a second that each agent's key may make; 0: no limit.")
+    ] = 20.0,
     create_key: Annotated[
         str | None, typer.Option(metavar="ROLE", help="Make a key (platform, agent or auditor), print it and leave.")
     ] = None,
     agent: Annotated[str | None, typer.Option(help="The agent that a key of role agent speaks for.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run clone-proof markets as a service: HTTP API, ledger, exactly-once decisions and rewards."""
+    """Run clone-proof markets as a service.
+
+    An HTTP API, a ledger, and decisions and rewards that count exactly once.
+    """
     run = service_package()
     if create_key is not None:
         key = run.create_key(place, _role(create_key), agent)
         print_json({"key": key}) if as_json else print(key)
         return
 
-    from cloneproof.serve.storage import shown
+    from cloneproof.serve.storage import display_place
 
     def announce(address: str) -> None:
         if as_json:
             print_json({"address": address})
         else:
-            print(f"serving {shown(place)} at {address}", flush=True)
+            print(f"serving {display_place(place)} at {address}", flush=True)
         if place == ":memory:":
             note("nothing is kept when this process ends")
 
-    run.run(place, host, port, agent_rate if agent_rate > 0 else None, announce)
+    run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce)
 
 
 def _role(text: str) -> Any:  # noqa: ANN401

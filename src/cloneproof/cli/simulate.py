@@ -32,7 +32,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="One seed, the same bits.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run a market under a mechanism with the reference simulator: mean payoffs, standard errors, regret."""
+    """Simulate a market under a mechanism, many times. Gives mean payoffs, standard errors and the regret."""
     market = load_market(market_file)
     chosen = chosen_mechanism(mechanism, settings, market)
     full = full_copies(market.agents, parsed_copies(copies))

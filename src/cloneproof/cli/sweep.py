@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -33,7 +32,7 @@ def sweep(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate or audit every point of a grid; a second call computes only what is missing.
+    """Evaluate or audit every point of a grid. A second call computes only what is missing.
 
     Ctrl-C loses nothing that was computed: the same command goes on. The store's sweep.log has a line a minute.
     """
@@ -67,8 +66,7 @@ def sweep(
     if output is not None:
         table.write(output)
     if as_json:
-        rows = [{name: _finite(value) for name, value in row.items()} for row in table.rows]
-        print_json({"rows": rows, "summary": asdict(table.summary)})
+        print_json(table.to_dict())
     else:
         _show(table.rows, f"{grid}: {table.summary.points} points", output)
         note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
@@ -100,11 +98,6 @@ def _deviations(copies: str) -> str:
     """
     found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
     return "; ".join(found) or "honest"
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    """JSON has no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _show_status(folder: str, as_json: bool) -> None:

@@ -20,7 +20,7 @@ def verify(
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE.json", help="What `audit --certificate` wrote.")],
     as_json: AsJson = False,
 ) -> None:
-    """Re-derive the verdict of a certificate with a small checker of its own, or draw a replay record's samples again.
+    """Check a certificate, or draw a replay record again. The checker is small and shares no code with the search.
 
     Only a certificate can be accepted: it is a proof. A replay record of a sampled verdict can be replayed.
     """

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from cloneproof._display import Displayed
+from cloneproof._tables import Tabular
 
 ErrorKind = Literal["proven", "confidence", "estimated"]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Displayed):
     """A number, the half-width of its error, and what the error means.
 
-    proven      the true value lies in value +- error: interval arithmetic, or exact arithmetic and its rounding
-    confidence  it does so with the probability that the method states
-    estimated   the error was estimated, e.g. from two resolutions of a quadrature, or from a count of roundings
+    Attributes
+    ----------
+    value : float
+        The number itself.
+    error : float
+        The half-width: the true value lies in `value` +- `error`, in the sense of `kind`.
+    kind : {"proven", "confidence", "estimated"}
+        "proven": it surely does, by interval arithmetic or by exact arithmetic and its rounding. "confidence": it does
+        with the probability that the method states. "estimated": the error itself was estimated, e.g. from two
+        resolutions of a quadrature or from a count of roundings.
+    method : str
+        How the number was obtained, in words.
+    heuristic : bool
+        Whether an estimated error follows from no count and no theorem, such as that of a quadrature: it is likely to
+        be large enough, and no verdict rests on it. What is computed from such an estimate is heuristic too.
 
+    Examples
+    --------
     >>> Estimate(2.0, 0.5, "proven", "by hand") - Estimate(1.0, 0.25, "proven", "by hand")
     Estimate(value=1.0, error=0.7500000000000001, kind='proven', method='by hand')
     """
@@ -26,6 +43,7 @@ class Estimate:
     error: float
     kind: ErrorKind
     method: str
+    heuristic: bool = field(default=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -43,11 +61,31 @@ class Estimate:
         kind = max(self.kind, other.kind, key=order.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
-        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method)
+        heuristic = self.heuristic or other.heuristic
+        return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
-    def to_dict(self) -> dict[str, float | str]:
-        """The form of the command line's JSON."""
-        return {"value": self.value, "error": self.error, "kind": self.kind, "method": self.method}
+    def to_dict(self) -> dict[str, Any]:
+        """The estimate as data for JSON, which has no infinity: an error without a bound is None.
+
+        Returns
+        -------
+        dict
+            value, error, kind and method; and `heuristic`, where it is.
+
+        Examples
+        --------
+        >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
+        {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
+        """
+        error = self.error if math.isfinite(self.error) else None
+        data = {"value": self.value, "error": error, "kind": self.kind, "method": self.method}
+        return data | {"heuristic": True} if self.heuristic else data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Estimate:
+        """The inverse of `to_dict`."""
+        error = math.inf if data["error"] is None else data["error"]
+        return cls(data["value"], error, data["kind"], data["method"], data.get("heuristic", False))
 
 
 def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
@@ -57,20 +95,31 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     >>> weighted_sum([(0.5, half), (-0.25, half)])
     Estimate(value=0.25, error=0.375000000000001, kind='proven', method='by hand')
     """
-    value = math.fsum(weight * one.value for weight, one in parts)
-    size = math.fsum(abs(weight) * (abs(one.value) + one.error) for weight, one in parts)
-    error = math.fsum(abs(weight) * one.error for weight, one in parts) + 8 * size * 2.0**-53
+    value = math.fsum(weight * part.value for weight, part in parts)
+    size = math.fsum(abs(weight) * (abs(part.value) + part.error) for weight, part in parts)
+    error = math.fsum(abs(weight) * part.error for weight, part in parts) + 8 * size * 2.0**-53
     order: list[ErrorKind] = ["proven", "confidence", "estimated"]
-    kind = max((one.kind for _, one in parts), key=order.index)
-    return Estimate(value, error, kind, "; ".join(dict.fromkeys(one.method for _, one in parts)))
+    kind = max((part.kind for _, part in parts), key=order.index)
+    method = "; ".join(dict.fromkeys(part.method for _, part in parts))
+    return Estimate(value, error, kind, method, any(part.heuristic for _, part in parts))
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What a market and a mechanism come to: each agent's ex-ante payoff and the platform's expected regret.
+class Evaluation(Displayed, Tabular):
+    """What a market and a mechanism come to: the result of `cp.evaluate`.
 
-    `notes` say what a reader must know, such as conditions of a theorem that do not hold here. A `partial` one was
-    sampled less than was asked for; its intervals hold all the same.
+    Attributes
+    ----------
+    payoff : dict of str to Estimate
+        Each agent's ex-ante payoff.
+    regret : Estimate
+        The platform's expected regret against the best original.
+    engine : str
+        Which engine computed it: "closed-form", "tree" or "monte-carlo".
+    notes : tuple of str
+        What a reader must know, such as conditions of a theorem that do not hold here.
+    partial : bool
+        Whether it was sampled less than was asked for; its intervals hold all the same.
     """
 
     payoff: dict[str, Estimate]
@@ -78,3 +127,42 @@ class Evaluation:
     engine: str
     notes: tuple[str, ...] = field(default=())
     partial: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as data for JSON.
+
+        Returns
+        -------
+        dict
+            engine, payoff (by agent), regret, notes and partial.
+        """
+        return {
+            "engine": self.engine,
+            "payoff": {name: payoff.to_dict() for name, payoff in self.payoff.items()},
+            "regret": self.regret.to_dict(),
+            "notes": list(self.notes),
+            "partial": self.partial,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
+        """The inverse of `to_dict`."""
+        payoff = {name: Estimate.from_dict(own) for name, own in data["payoff"].items()}
+        regret = Estimate.from_dict(data["regret"])
+        return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"])
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One row for each agent's payoff, and one for the regret.
+
+        Returns
+        -------
+        dict of str to list
+            quantity, agent, value, error, kind and method.
+        """
+        rows = [("payoff", name, estimate) for name, estimate in self.payoff.items()]
+        rows.append(("regret", "", self.regret))
+        return {
+            "quantity": [quantity for quantity, _, _ in rows],
+            "agent": [agent for _, agent, _ in rows],
+            **{key: [getattr(estimate, key) for *_, estimate in rows] for key in ("value", "error", "kind", "method")},
+        }

@@ -7,7 +7,7 @@ is a function of (seed, run, agent, original, copy, pull), so two strategies see
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from cloneproof._checks import whole
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.copies import Copies, arms_of, full_copies
-from cloneproof.market.market import Market, Means
+from cloneproof.market.market import Market, Means, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.online.session import Session, session
@@ -52,9 +52,34 @@ def drawn_means(market: Market, seed: int, run: int) -> Means:
 def simulate(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
 ) -> Iterator[Record]:
-    """One run, as records from round 1 to the horizon. Regret is against the best original, registered or not.
+    """One run, round by round, by the reference simulator.
 
-    >>> from cloneproof import Agent, Market, Point, mechanism
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    mechanism : Mechanism
+        The platform's algorithm.
+    copies : mapping of str to sequence of int, optional
+        How often an agent registers each of its originals; who is left out is honest.
+    seed : int, default 0
+        One seed, the same bits; two strategies with the same seed share their randomness.
+    run : int, default 0
+        Which of the independent runs of this seed.
+
+    Yields
+    ------
+    Record
+        round, agent, arm, reward, and the regret of the round against the best original, registered or not.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense; at the call, not when the first record is asked for.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Market, Point, mechanism, simulate
     >>> market = Market([Agent("ana", 1, Point(1.0)), Agent("bo", 1, Point(0.5))], horizon=3, rewards="deterministic")
     >>> sorted(record.agent for record in simulate(market, mechanism("ucb1")))[:2]
     ['ana', 'ana']
@@ -83,9 +108,11 @@ class _TapedArm:
 def _open_session(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[_TapedArm]]]:
-    registered = full_copies(market.agents, copies)
-    if whole(run) is None or run < 0:
+    registered = full_copies(checked_market(market).agents, copies)
+    number = whole(run)
+    if number is None or number < 0:
         raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
+    run = number
     means = drawn_means(market, seed, run)
     best = max(mean for of_agent in means.values() for mean in of_agent)
     tapes = substream(0, seed, run, TAPE_STREAM)
@@ -145,20 +172,62 @@ class RunSummary:
     regret: SampleMean
 
 
-def summarise(runs: list[Run]) -> RunSummary:
-    """The sample means of some runs."""
-    if not runs:
-        raise MarketError("expected at least one run to summarise, got none; simulate some first")
-    payoff = {name: SampleMean.of([run.payoff[name] for run in runs]) for name in runs[0].payoff}
-    return RunSummary(payoff, SampleMean.of([run.regret for run in runs]))
+def summarise(runs: Iterable[Run]) -> RunSummary:
+    """The sample means of some runs.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        Such as `simulate_runs` yields; at least one.
+
+    Returns
+    -------
+    RunSummary
+        Mean payoffs and regret with their standard errors.
+
+    Raises
+    ------
+    MarketError
+        Where there are no runs, or something else than runs.
+
+    Examples
+    --------
+    >>> summarise([Run({"ana": 3.0}, 1.0), Run({"ana": 5.0}, 0.0)]).payoff["ana"]
+    SampleMean(mean=4.0, standard_error=1.0, runs=2)
+    """
+    listed = list(runs) if isinstance(runs, Iterable) else [runs]
+    if not listed or not all(isinstance(run, Run) for run in listed):
+        raise MarketError(f"expected at least one run to summarise, got {brief(runs)}; simulate some first")
+    payoff = {name: SampleMean.of([run.payoff[name] for run in listed]) for name in listed[0].payoff}
+    return RunSummary(payoff, SampleMean.of([run.regret for run in listed]))
 
 
 def simulate_runs(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, runs: int = 1, seed: int = 0
 ) -> Iterator[Run]:
-    """Independent runs 0, 1, .. of one seed; summarise what you have whenever you like."""
+    """Independent runs 0, 1, .. of one seed; summarise what you have whenever you like.
+
+    Parameters
+    ----------
+    market, mechanism, copies, seed
+        As in `simulate`.
+    runs : int, default 1
+        How many.
+
+    Yields
+    ------
+    Run
+        What each agent was paid in the run, and the platform's regret.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> market = Market([Agent("ana", 1, Point(1.0))], horizon=3, rewards="deterministic")
+    >>> list(simulate_runs(market, mechanism("ucb1"), runs=2))
+    [Run(payoff={'ana': 3.0}, regret=0.0), Run(payoff={'ana': 3.0}, regret=0.0)]
+    """
     count = whole(runs)
     if count is None or count < 1:
         raise MarketError(f"expected a whole number of runs from 1, got {brief(runs)}; use e.g. 200")
-    full_copies(market.agents, copies)
+    _open_session(market, mechanism, copies, checked_seed(seed), 0)  # refuses at once what makes no sense
     return (simulate_run(market, mechanism, copies, seed, run) for run in range(count))

@@ -8,11 +8,12 @@ from cloneproof._checks import whole
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 
-Copies = Mapping[str, Sequence[int]]
+Copies = Mapping[str, Sequence[int]]  # as somebody gives them: of some agents
+FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everything below the public functions takes
 MOST_ARMS = 10**7
 
 
-def full_copies(agents: Sequence[Agent], copies: Copies | None) -> dict[str, tuple[int, ...]]:
+def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
     """The copies of every agent, honest where nothing is said.
 
     >>> from cloneproof.market.priors import Point

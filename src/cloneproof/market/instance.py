@@ -13,14 +13,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cloneproof._checks import whole
-from cloneproof.errors import MarketError
+from cloneproof._checks import real, whole
+from cloneproof.errors import MarketError, brief
 
 
 @dataclass(frozen=True)
 class Instance:
     """Means of originals, and copies of each.
 
+    Parameters
+    ----------
+    means : tuple of float
+        The mean of each original, in [0, 1].
+    copies : tuple of int
+        How often each is registered.
+
+    References
+    ----------
+    The paper, section 4: dictionary form, and the random permutations behind RP-regret.
+
+    Examples
+    --------
     >>> instance = Instance((0.5, 0.7), (1, 2))
     >>> instance.dictionary
     {0.5: 1, 0.7: 2}
@@ -34,13 +47,24 @@ class Instance:
     copies: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        for name in ("means", "copies"):
+            numbers = getattr(self, name)
+            if isinstance(numbers, str) or not isinstance(numbers, Sequence):
+                raise MarketError(f"expected {name} as a list of numbers, got {brief(numbers)}; give e.g. (1, 2)")
+            object.__setattr__(self, name, tuple(numbers))
+        for mean in self.means:
+            number = real(mean)
+            if number is None or not 0 <= number <= 1:
+                raise MarketError(f"expected means in [0, 1], got {brief(mean)}; scale the rewards so that means do")
         if len(self.means) != len(self.copies) or not self.means:
             raise MarketError(
                 f"expected one number of copies for each mean, got {len(self.means)} means "
                 f"and {len(self.copies)} copies; make them equally long"
             )
-        if any(whole(count) is None or count < 0 for count in self.copies):
+        counts = [whole(count) for count in self.copies]
+        if any(count is None or count < 0 for count in counts):
             raise MarketError(f"expected copies to be whole numbers from 0, got {self.copies}; 1 is honest")
+        object.__setattr__(self, "copies", tuple(count or 0 for count in counts))
 
     @property
     def dictionary(self) -> dict[float, int]:

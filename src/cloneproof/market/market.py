@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from os import PathLike
 from typing import Any
 
 from cloneproof._checks import real, whole
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.agents import Agent
+from cloneproof.market.copies import MOST_ARMS
 from cloneproof.market.family import RewardFamily, reward_family
 from cloneproof.market.priors import Point
 
@@ -21,13 +23,43 @@ Means = dict[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Market:
-    """Agents, reward family, share and horizon, and what the principal declares about them.
+    """The whole problem: agents, reward family, share and horizon, and what the principal declares about them.
 
-    `gap` is the smallest distance between two possible means of one agent, `agent_gap` the smallest distance between
-    different best means of two agents, `max_originals` the largest number of originals of an agent. They are the
-    principal's design parameters: given, or read off the priors, and never inferred from what was registered, which
-    an agent could manipulate.
+    Parameters
+    ----------
+    agents : sequence of Agent
+        The providers; names differ.
+    horizon : int
+        The number of rounds, from 1 to 10^15. A whole float such as 1e6 will do.
+    share : float, default 1.0
+        The part of each reward that is paid to the owner of the arm, above 0 and at most 1.
+    rewards : str, dict or RewardFamily, default "bernoulli"
+        The law of a reward given the arm's mean: "bernoulli", "deterministic", "beta", "gaussian", or a table such as
+        `{"family": "gaussian", "sd": 0.1}`.
+    gap : float, optional
+        The smallest distance between two possible means of one agent (the paper's Delta).
+    agent_gap : float, optional
+        The smallest distance between different best means of two agents.
+    max_originals : int, optional
+        The largest number of originals of an agent (the paper's L).
 
+    Raises
+    ------
+    MarketError
+        Where one of these makes no sense.
+
+    Notes
+    -----
+    `gap`, `agent_gap` and `max_originals` are the principal's design parameters: declared, or read off the priors, and
+    never inferred from what was registered, which an agent could manipulate.
+
+    References
+    ----------
+    The paper, section 2.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Market, Point
     >>> market = Market([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], horizon=100)
     >>> market.max_originals, market.rewards.name
     (2, 'bernoulli')
@@ -45,7 +77,14 @@ class Market:
     def __post_init__(self) -> None:
         agents = tuple(self.agents) if isinstance(self.agents, Sequence) else ()
         if not agents or not all(isinstance(agent, Agent) for agent in agents):
-            raise MarketError(f"expected a market with at least one agent, got {self.agents!r}; add an Agent")
+            raise MarketError(
+                f"expected a market with a list of at least one agent, got {brief(self.agents)}; add an Agent"
+            )
+        if sum(agent.count for agent in agents) > MOST_ARMS:
+            raise MarketError(
+                f"expected at most {MOST_ARMS} originals in a market, got {sum(agent.count for agent in agents)}; "
+                "leave some out"
+            )
         names = [agent.name for agent in agents]
         for name in names:
             if names.count(name) > 1:
@@ -110,16 +149,58 @@ class Market:
         return self.max_originals
 
     def with_horizon(self, horizon: int) -> Market:
-        """The same market over another horizon."""
+        """The same market over another horizon.
+
+        Parameters
+        ----------
+        horizon : int
+            The number of rounds.
+
+        Returns
+        -------
+        Market
+            With the gaps that were declared, and the others read off the priors again.
+
+        Examples
+        --------
+        >>> from cloneproof import Agent, Market, Point
+        >>> Market([Agent("ana", 1, Point(0.5))], horizon=100).with_horizon(7).horizon
+        7
+        """
         fresh: dict[str, Any] = {"gap": None, "agent_gap": None, "max_originals": None}
         return replace(self, horizon=horizon, **(fresh | dict(self.declared)))
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
-        """The market of fully informed agents with exactly these means (agents left out keep their priors).
+        """The market of fully informed agents with exactly these means.
 
         What the principal knows does not change with the draw: `gap`, `agent_gap` and `max_originals` stay where this
         market has them; where it has none (continuous priors), the new one's are those of the given means.
+
+        Parameters
+        ----------
+        means : mapping of str to sequence of float
+            The means of an agent's originals; agents that are left out keep their priors.
+
+        Returns
+        -------
+        Market
+            The same with points as priors.
+
+        Examples
+        --------
+        >>> from cloneproof import Agent, Discrete, Market
+        >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+        >>> market.at({"ana": (1.0, 0.0)}).agents[0].priors
+        (Point(value=1.0), Point(value=0.0))
         """
+        if not isinstance(means, Mapping):
+            raise MarketError(f"expected means as agent to numbers, got {brief(means)}; give e.g. {{'ana': (1, 0)}}")
+        for name, numbers in means.items():
+            if isinstance(numbers, str) or not isinstance(numbers, Sequence):
+                raise MarketError(
+                    f"expected the means of {name!r} as a list of numbers, got {brief(numbers)}; "
+                    "give one for each original"
+                )
         names = [agent.name for agent in self.agents]
         for name in means:
             if name not in names:
@@ -137,19 +218,39 @@ class Market:
         return replace(self, agents=agents, max_originals=self.max_originals, **known)
 
     def realisations(self) -> Iterator[tuple[float, Means]]:
-        """Every possible vector of means with its probability, for discrete priors."""
+        """Every possible vector of means with its probability, for discrete priors.
+
+        Yields
+        ------
+        (float, dict of str to tuple of float)
+            The probability, and the means of each agent's originals.
+
+        Raises
+        ------
+        MarketError
+            Where a prior is continuous: `prior.discretised(n)` makes a discrete one.
+        """
         atoms = []
         for agent in self.agents:
             for prior in agent.priors:
                 if prior.atoms is None:
                     raise MarketError(
-                        f"expected discrete priors to enumerate, got a continuous one of {agent.name!r}; sample instead"
+                        f"expected discrete priors to enumerate, got a continuous one of {agent.name!r}; "
+                        "sample instead, or use prior.discretised(5)"
                     )
                 atoms.append(prior.atoms)
         for combination in product(*atoms):
             values = iter(value for value, _ in combination)
             means = {agent.name: tuple(next(values) for _ in range(agent.count)) for agent in self.agents}
             yield math.prod(weight for _, weight in combination), means
+
+
+def checked_market(value: object) -> Market:
+    """The value if it is a market, or the sentence that says how to get one."""
+    if isinstance(value, Market):
+        return value
+    advice = "read the file first" if isinstance(value, str | PathLike) else "make one with cp.Market, or read a file"
+    raise MarketError(f"expected a market, got {brief(value)}; {advice}: cp.load_market(path)")
 
 
 def _gap(agents: Sequence[Agent]) -> float | None:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import reward_family
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.market.priors import prior_from_dict
 
 MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "agents")
@@ -27,18 +28,66 @@ AGENT_KEYS = ("name", "originals", "prior")
 
 
 def load_market(path: str | Path) -> Market:
-    """Read a market file."""
+    """Read a market file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file with `horizon`, `share`, `rewards` and `[[agents]]`.
+
+    Returns
+    -------
+    Market
+        What the file says.
+
+    Raises
+    ------
+    MarketFileError
+        Where the file cannot be read or makes no sense; the message names the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cloneproof import Agent, Market, Point, load_market, save_market
+    >>> market = Market([Agent("ana", 2, Point(0.5))], horizon=100, share=0.4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_market(market, f"{folder}/market.toml")
+    ...     load_market(f"{folder}/market.toml") == market
+    True
+    """
+    if not isinstance(path, str | PathLike):
+        raise MarketFileError(f"expected the path of a market file, got {brief(path)}; give its name as text")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, TypeError) as problem:
+    except (OSError, UnicodeDecodeError, ValueError) as problem:
         raise MarketFileError(f"expected a readable market file, got {path}: {problem}; check the path") from None
     return market_from_toml(text, str(path))
 
 
 def save_market(market: Market, path: str | Path) -> None:
-    """Write a market file whole, or not at all; `load_market` gives an equal market."""
+    """Write a market file, whole or not at all.
+
+    Parameters
+    ----------
+    market : Market
+        What to write; `load_market` reads an equal one.
+    path : str or Path
+        Where to write it; a file that is there is replaced.
+
+    Raises
+    ------
+    MarketError
+        Where the market is none, or has a reward family that a file cannot name.
+    FileError, MarketFileError
+        Where the path is none, or the file cannot be written.
+
+    Examples
+    --------
+    See `load_market`.
+    """
+    text = market_to_toml(checked_market(market))
     try:
-        write_whole(path, market_to_toml(market))
+        write_whole(path, text)
     except OSError as problem:
         raise MarketFileError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
 

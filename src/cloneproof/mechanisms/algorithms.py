@@ -24,7 +24,7 @@ SHIN_2022 = "Shin, Lee and Ok 2022"
 def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: Bonus | None = None) -> Mechanism:
     """UCB1 over all arms (Algorithm 1)."""
     claims = (
-        Claim("not clone-proof", "Theorem 1", "confirmed by search over T, not at the paper's own T; see fact 1"),
+        Claim("not clone-proof", "Theorem 1", "confirmed, not at the paper's own T; see docs/reading.md#ucb1"),
         Claim("regret O(K ln T)", "Auer et al. 2002"),
     )
     return Mechanism(arm=ucb(constant, clock, bonus), claims=claims)
@@ -33,7 +33,7 @@ def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: Bonus | None = 
 def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
     """Explore then commit over all arms (Algorithm 3)."""
     claims = (
-        Claim("clone-proof for one agent", "Theorems 2 and 3", "less exploration is enough; see fact 4"),
+        Claim("clone-proof for one agent", "Theorems 2 and 3", "less exploration is enough; see docs/reading.md#etc"),
         Claim("regret O(l^2 ln T / gap^2)", "Theorem 3"),
     )
     return Mechanism(arm=etc_rule(arm_rounds, choice, order), claims=claims)
@@ -51,7 +51,7 @@ def h_ucb(
     """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
     claims = (
         Claim("clone-proof for fully informed agents", SHIN_2022),
-        Claim("not clone-proof", "Theorem 1", "confirmed; see fact 2"),
+        Claim("not clone-proof", "Theorem 1", "confirmed; see docs/reading.md#h-ucb"),
     )
     return Mechanism(agent=ucb(constant, clock, bonus), arm=ucb(constant, arm_clock, bonus), claims=claims)
 
@@ -72,7 +72,11 @@ def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
 def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:
     """An agent uniformly at random in every round, ETC inside it (section 5)."""
     claims = (
-        Claim("clone-proof", "section 5, by Theorems 2 and 3", "confirmed at the theorem's m; see fact 5"),
+        Claim(
+            "clone-proof",
+            "section 5, by Theorems 2 and 3",
+            "confirmed at the theorem's m; see docs/reading.md#uniform-choice",
+        ),
         Claim("linear regret", "section 5"),
     )
     return Mechanism(agent=uniform(), arm=etc_rule(arm_rounds, choice, order), claims=claims)
@@ -87,7 +91,7 @@ def h_etc_r(
 ) -> Mechanism:
     """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5)."""
     claims = (
-        Claim("clone-proof", "Theorem 4", "refuted, see fact 3"),
+        Claim("clone-proof", "Theorem 4", "refuted; see docs/reading.md#h-etc-r"),
         Claim("regret O(n L^3 sqrt(T ln T) / gap^3)", "Theorem 5"),
     )
     return Mechanism(

@@ -14,10 +14,11 @@ from typing import Any
 
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.claim import Claim
-from cloneproof.mechanisms.restart import Restart, restart_from
+from cloneproof.mechanisms.part import short_spelling
+from cloneproof.mechanisms.restart import RESTARTS_PACKAGE, Restart, restart_from
 from cloneproof.mechanisms.rule import Rule, rule_from_dict
 from cloneproof.mechanisms.sample import Sample
-from cloneproof.mechanisms.score import Score, score_from
+from cloneproof.mechanisms.score import SCORES_PACKAGE, Score, score_from
 
 __all__ = ["Claim", "Mechanism", "Sample", "mechanism_from_dict"]
 
@@ -56,9 +57,8 @@ class Mechanism:
         for level in (self.agent, self.arm):
             if not isinstance(level, Rule) and not (level is None and level is self.agent):
                 raise MechanismError(f"expected a rule such as ucb() for each level, got {level!r}; compose two rules")
-        for field_name, part in (("restart", self.clearing), ("score", self.scoring)):
-            data = part.to_dict()
-            object.__setattr__(self, field_name, part if isinstance(data, dict) else data)  # "award" for Award()
+        object.__setattr__(self, "restart", short_spelling(self.clearing, RESTARTS_PACKAGE))
+        object.__setattr__(self, "score", short_spelling(self.scoring, SCORES_PACKAGE))
         alone = self.scoring.counts_all and self.sample is None and self.fallback is None
         self.clearing.check(self.agent, self.arm, alone)
         self.scoring.check(self.agent, self.arm)

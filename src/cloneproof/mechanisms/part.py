@@ -14,7 +14,7 @@ from cloneproof._discovery import classes
 from cloneproof.errors import MechanismError, brief, did_you_mean
 
 
-class Part:
+class MechanismPart:
     """What a score and a restart have in common; each is a frozen dataclass with a name."""
 
     name: ClassVar[str]
@@ -30,7 +30,7 @@ class Part:
         return cls(**parameters)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=MechanismPart)
 
 
 def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
@@ -45,6 +45,13 @@ def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
     raise MechanismError(f"expected {expected}, got {brief(value)}; use one of them")
 
 
+def short_spelling(part: P, package: str) -> P | str | None:
+    """The name of a part without parameters, if the package knows it by that name; else the part itself."""
+    data = part.to_dict()
+    known = classes(package).get(part.name) is type(part) and not isinstance(data, dict)
+    return data if known else part  # type: ignore[return-value]
+
+
 def _from_data(known: Mapping[str, type[P]], data: Mapping[str, Any], expected: str) -> P:
     """By its kind; files from before kinds were written are recognised by the names of their parameters."""
     parameters = {key: value for key, value in data.items() if key != "kind"}
@@ -53,7 +60,7 @@ def _from_data(known: Mapping[str, type[P]], data: Mapping[str, Any], expected: 
         if match is None:
             raise MechanismError(
                 f"expected {expected}, got the kind {data['kind']!r}; {did_you_mean(str(data['kind']), known)}"
-                f"known are {', '.join(known)}: give the mechanism itself where it has a part of your own"
+                f"known are {', '.join(known)}"
             )
         return match.from_dict(parameters)
     for each in known.values():
@@ -62,9 +69,9 @@ def _from_data(known: Mapping[str, type[P]], data: Mapping[str, Any], expected: 
     raise MechanismError(f"expected {expected}, got {brief(dict(data))}; use one of them")
 
 
-def _field_names(part: type[Part]) -> set[str]:
+def _field_names(part: type[MechanismPart]) -> set[str]:
     return {each.name for each in fields(part)} if is_dataclass(part) else set()
 
 
-def _parameters(part: Part) -> dict[str, Any]:
+def _parameters(part: MechanismPart) -> dict[str, Any]:
     return asdict(part) if is_dataclass(part) else {}

@@ -17,14 +17,14 @@ from __future__ import annotations
 from itertools import count, takewhile
 from typing import ClassVar, Final, NamedTuple
 
-from cloneproof.mechanisms.part import Part, part_from
+from cloneproof.mechanisms.part import MechanismPart, part_from
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.score import Score
 
 RESTARTS_PACKAGE: Final = "cloneproof.mechanisms.restarts"
 
 
-class Restart(Part):
+class Restart(MechanismPart):
     """When statistics are cleared; see the module."""
 
     at_award: ClassVar[bool] = False

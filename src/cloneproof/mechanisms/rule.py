@@ -47,8 +47,8 @@ class Rule:
     randomised  whether the priority looks at `coin` or `draw`
     binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
     chance      how likely each candidate is to be picked, given everything before and before the dice of this round:
-                chance(clock, pulls, means, outstanding, *parameters) -> list; only a randomised rule needs it, and one
-                without it leaves the probability of its picks unknown
+                `chance(clock, pulls, means, outstanding, *parameters)` -> list; only a randomised rule needs it, and
+                one without it leaves the probability of its picks unknown
     spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
                 is to be uniform whatever is late says no
     """

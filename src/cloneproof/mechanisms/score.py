@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import Final
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.part import Part, part_from
+from cloneproof.mechanisms.part import MechanismPart, part_from
 from cloneproof.mechanisms.rule import Rule
 
 SCORES_PACKAGE: Final = "cloneproof.mechanisms.scores"
 
 
-class Score(Part):
+class Score(MechanismPart):
     """Which rewards count towards an agent's score; see the module."""
 
     fresh: bool = False

@@ -1,17 +1,16 @@
 """The live market: a clone-proof mechanism as a service. An optional extra: `pip install cloneproof[serve]`.
 
-    protocol        what a market is, what may be asked of it, and how it refuses
-    entries         the lines of the ledger
-    ledger          the hash chain over them, and money in whole micro-units
-    market_engine   one market: commands in, ledger entries out; deterministic
-    house           all markets of one service, and snapshots of them
-    commands        what can be asked of it: decide, reward, settle, and anything else
-    grouping        what goes into one commit, and what of it is done together
-    writer          group commit: gather, apply, one durable transaction, then the replies
-    shared          the same with several processes on one storage, in turns
-    storage/        where ledger, snapshots and keys are kept: memory, SQLite, PostgreSQL
-    http/           the API, roles, limits, metrics
-    client          a thin typed client, sync and async
+    ledger/     the terms of a market, the lines of its ledger, the hash chain over them, money in whole micro-units
+    storage/    where ledgers, snapshots and keys are kept: memory, SQLite, PostgreSQL
+    market/     one market: calls in, ledger entries out; deterministic; snapshots and replay of it
+    api/        the messages, the calls that send them, and a thin typed client, sync and async
+    commit/     all markets of one service, and group commit: gather, apply, one durable transaction, then the replies
+    offline/    reading what a service wrote: replays, and past seasons for audits
+    what_if/    "what would a copy earn?", in a process of its own
+    http/       routes, roles, limits, metrics, and the page
+    run         a service on a socket; `local` starts one in another process, `demo` simulates agents in one
 
-Nothing in the rest of the package imports this one.
+A room imports only from the rooms above it in this list; an import-linter contract keeps it so.
+
+Nothing in the rest of the package imports this one, but for the command line.
 """

@@ -43,23 +43,23 @@ PAUSE: Final = 0.1
 
 def main() -> None:
     """Serve and simulate until Ctrl-C."""
-    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         with TemporaryDirectory(prefix="cloneproof-demo-") as folder:
             place = str(Path(folder) / "market.db")
             keys = create_key(place, "platform", None), create_key(place, "auditor", None)
             with LocalService(place) as service, Client(service.address, keys[0]) as api:
                 print(f"page:         {service.address}/\nviewer's key: {keys[1]}\nCtrl-C ends it.", flush=True)
-                _play(api)
+                _run_seasons(api)
     except KeyboardInterrupt:
         print("ended; nothing is kept.", flush=True)
 
 
-def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _play(api: Client) -> None:
+def _run_seasons(api: Client) -> None:
     """Season after season: register, decide, reward a little later, settle."""
     dice = random.Random(2024)
     api.send(calls.create_market(TERMS))
@@ -74,12 +74,12 @@ def _play(api: Client) -> None:
             names = [f"view-{season}-{group}-{number}" for number in range(AT_ONCE)]
             served = api.send(calls.decide_batch(MARKET, names)).results
             time.sleep(PAUSE)
-            seen = [
-                (f"click-{season}-{one.decision}", one.decision, float(dice.random() < QUALITY[one.agent][one.arm]))
-                for one in served
-                if isinstance(one, DecisionReply)
+            clicks = [
+                (f"click-{season}-{made.decision}", made.decision, float(dice.random() < QUALITY[made.agent][made.arm]))
+                for made in served
+                if isinstance(made, DecisionReply)
             ]
-            api.send(calls.reward_batch(MARKET, seen))
+            api.send(calls.reward_batch(MARKET, clicks))
         api.send(calls.settle(MARKET))
         season += 1
         api.send(calls.open_season(MARKET, season))

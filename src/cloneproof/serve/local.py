@@ -7,7 +7,7 @@ import sys
 from types import TracebackType
 from typing import Final, Self
 
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.errors import ServeError
 
 _COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import gc
+import math
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 
+import msgspec
 import uvicorn
 
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import ServeError, brief
 from cloneproof.serve.commit.group_writer import milliseconds
-from cloneproof.serve.commit.shared_writer import writer_over
+from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.serve.ledger.terms import Name, Role
 from cloneproof.serve.storage import open_storage
-from cloneproof.serve.storage.interface import Role
 
 
 def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
     """Serve the storage at a place until told to stop."""
-    storage = open_storage(place)
-    try:  # before anybody can call: what cannot be read is one sentence, and no service
-        writer = writer_over(storage)
-        listening = _listening(host, port)
-    except CloneproofError:
-        storage.close()
-        raise
-    app = App(lambda: Service.over(writer, agent_rate))
+    if agent_rate is not None and not 0 < agent_rate < math.inf:
+        raise ServeError(f"expected calls a second that are a number above 0, got {agent_rate:g}; 20 is usual")
+    with ExitStack() as undo:
+        socket_ = _bind(host, port)  # before the storage is opened, so that a refusal leaves no new file behind
+        undo.callback(socket_.close)
+        storage = open_storage(place)
+        undo.callback(storage.close)
+        writer = make_writer(storage)  # before anybody can call: what cannot be read is one sentence, and no service
+        _listen(socket_, host, port)
+        undo.pop_all()
+    app = App(lambda: Service.from_writer(writer, agent_rate))
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
     config = uvicorn.Config(
         app,
@@ -42,32 +47,56 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
         date_header=False,
         timeout_graceful_shutdown=10,
     )
-    announce(f"http://{_address(listening)}")
-    uvicorn.Server(config).run(sockets=[listening])
+    announce(f"http://{_address(socket_)}")
+    uvicorn.Server(config).run(sockets=[socket_])
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:
     """A new key in the storage at a place, which no service may hold at the moment if it is a file."""
+    if agent is not None:
+        try:
+            msgspec.convert(agent, Name)
+        except msgspec.ValidationError:
+            raise ServeError(
+                f"expected an agent's name of letters, digits and . _ : @ -, at most 64, got {brief(agent)}; change it"
+            ) from None
+    key, record = new_key(role, agent, milliseconds())
     storage = open_storage(place)
     try:
-        key, record = new_key(role, agent, milliseconds())
         storage.put_key(record)
     finally:
         storage.close()
     return key
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
+    """A socket that has its address, and that nobody can connect to yet."""
     if not 0 <= port <= 65_535:
         raise ServeError(f"expected a port from 0 to 65535, got {port}; choose another")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket_ = socket.socket(family)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        made = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as problem:
-        raise ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port") from None
-    return made
+        socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        socket_.bind((host, port))
+    except (OSError, UnicodeError) as problem:
+        socket_.close()
+        raise _address_error(host, port, problem) from None
+    return socket_
 
 
-def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
+def _listen(socket_: socket.socket, host: str, port: int) -> None:
+    try:
+        socket_.listen(2048)
+    except OSError as problem:  # another process bound the same address meanwhile
+        raise _address_error(host, port, problem) from None
+
+
+def _address_error(host: str, port: int, problem: Exception) -> ServeError:
+    return ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port")
+
+
+def _address(socket_: socket.socket) -> str:
+    host, port = socket_.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,11 +113,9 @@ class StoredRuns:
 
 def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:
     """An exact evaluation as it was stored, with why other engines were passed over."""
-    payoff = {name: Estimate(**own) for name, own in data["payoff"].items()}
-    bare = Evaluation(payoff, Estimate(**data["regret"]), data["engine"])
-    outside = with_notes(bare, point.market, point.mechanism, dict(point.copies), []).notes
-    notes = (*outside, *refusals, *data["notes"][len(outside) :])
-    return Evaluation(payoff, bare.regret, bare.engine, notes)
+    stored = Evaluation.from_dict(data)
+    outside = with_notes(replace(stored, notes=()), point.market, point.mechanism, dict(point.copies), []).notes
+    return replace(stored, notes=(*outside, *refusals, *stored.notes[len(outside) :]))
 
 
 def _evaluated(found: Evaluation) -> PointAnswer:
@@ -125,8 +124,9 @@ def _evaluated(found: Evaluation) -> PointAnswer:
 
 
 def _audited(data: dict[str, Any]) -> PointAnswer:
-    estimates = {(name, data["agent"]): Estimate(**own) for name, own in data["estimates"].items()}
-    for name, own in data["apart"].items():
-        estimates[f"{name} gain", own["agent"]] = Estimate(**own["gain"])
-    witness = {data["agent"]: data["copies"]}
-    return PointAnswer(estimates, "audit", tuple(data["notes"]), data["verdict"], data["scope"], witness)
+    worst = data["worst"]
+    estimates = {(name, worst["agent"]): Estimate.from_dict(worst[name]) for name in ("gain", "honest", "copied")}
+    for name, witness in data["apart"].items():
+        estimates[f"{name} gain", witness["agent"]] = Estimate.from_dict(witness["gain"])
+    copies = {worst["agent"]: worst["copies"]}
+    return PointAnswer(estimates, "audit", tuple(data["notes"]), data["verdict"], data["scope"], copies)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 
 import tomli_w
 
+from cloneproof._checks import whole
 from cloneproof.analysis.audit.api import OpponentsName
 from cloneproof.analysis.audit.question import checked_question
 from cloneproof.analysis.evaluate import ArithmeticName, EngineName
@@ -57,7 +58,7 @@ class Builder:
             self._once(("market text", *market_key), lambda: market_to_toml(market)),
             self._once((*mechanism_key, "text"), lambda: mechanism_text(mechanism)),
         )
-        options = {key: settings[key] for key in ("seed", "runs", *OWN[question]) if key != "copies"}
+        options = {key: _counted(key, settings[key]) for key in ("seed", "runs", *OWN[question]) if key != "copies"}
         checked_seed(options["seed"])
         checks = (question, *(self._mark(value) for key, value in options.items() if key != "seed"), *mechanism_key)
         self._once(("options", *checks), lambda: _check(question, market, mechanism, options))
@@ -130,6 +131,12 @@ def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping
                 f"expected the agent whose gain is asked for, got {brief(options['agent'])}; "
                 f"{did_you_mean(str(options['agent']), names)}name one of {', '.join(names)}"
             )
+
+
+def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
+    """A whole number as one: 1e4 runs are 10000, and the same point."""
+    number = whole(value) if key in ("seed", "runs", "max_copies") else None
+    return value if number is None else number
 
 
 def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +20,7 @@ from cloneproof.sweeps.answers import answer
 from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.configuration import Part
 from cloneproof.sweeps.execution.agenda import Sizes
-from cloneproof.sweeps.execution.local import TaskRunner, local_engine
+from cloneproof.sweeps.execution.local import TaskRunner, checked_workers, local_engine
 from cloneproof.sweeps.execution.progress_line import Log, duration, line
 from cloneproof.sweeps.execution.sweep_run import Interrupted, SweepCallback, SweepState, run
 from cloneproof.sweeps.grid import load_grid, points_of
@@ -40,15 +41,35 @@ def sweep(
 ) -> SweepTable:
     """Answer every point of a grid, computing only what the store does not have yet.
 
-    grid        a grid file, or a mapping like one; markets and mechanisms may be objects there (docs/sweeps.md)
-    store       a folder, made where there is none; sweeps that overlap share what is in it
-    cluster     the address of a Dask scheduler, tcp://host:port; else this machine
-    workers     how many threads or processes of this machine; as many as there are cores if left out
-    progress    called with the state, about twice a second
-    sizes       how long tasks take; the bits of the table depend neither on these nor on workers or interruptions
+    Parameters
+    ----------
+    grid : str, Path or mapping
+        A grid file, or a mapping like one, in which markets and mechanisms may be objects (docs/sweeps.md).
+    store : str or Path
+        A folder, made where there is none; sweeps that overlap share what is in it.
+    cluster : str, optional
+        The address of a Dask scheduler, tcp://host:port; this machine if left out.
+    workers : int, optional
+        How many threads or processes of this machine; as many as there are cores if left out.
+    progress : callable, optional
+        Called with the state, about twice a second.
+    sizes : Sizes, optional
+        How long tasks take. The bits of the table depend neither on these nor on workers or interruptions.
 
+    Returns
+    -------
+    SweepTable
+        One row for each estimate of each point.
+
+    Raises
+    ------
+    SweepError
+        Where the grid makes no sense, the store cannot be used or the workers cannot; what is stored stays usable.
+
+    Examples
+    --------
     >>> import tempfile
-    >>> from cloneproof import Agent, Discrete, Market
+    >>> from cloneproof import Agent, Discrete, Market, sweep
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     >>> asked = {"market": market, "mechanism": "ucb1", "copies": [{}, {"ana": (2, 1)}]}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,6 +78,7 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
+    _check_place(cluster, workers)
     points = _points(grid)
     version = code_version()
     parts, needs = parts_by_key(points, version)
@@ -116,6 +138,14 @@ def _points(grid: object) -> list[GridPoint]:
     if isinstance(grid, Mapping):
         return points_of(grid)
     raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
+
+
+def _check_place(cluster: object, workers: int | None) -> None:
+    """Refuse a place where nothing can run before a store is made for it."""
+    if cluster is None:
+        checked_workers(workers)
+    elif not isinstance(cluster, str) or not (re.search(r":\d+/?$", cluster) or cluster.startswith("inproc://")):
+        raise SweepError(f"expected the address of a Dask scheduler, got {brief(cluster)}; write it as tcp://HOST:PORT")
 
 
 def _record(store: Store, name: str, needs: list[Need]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from cloneproof._display import Displayed
 from cloneproof._files import write_whole
+from cloneproof._tables import Tabular
 from cloneproof.errors import SweepError, did_you_mean
 from cloneproof.sweeps.answers import PointAnswer
 from cloneproof.sweeps.grid_point import GridPoint
@@ -35,9 +38,16 @@ class EstimateSummary:
     busy_seconds: float
 
 
-class SweepTable(Mapping[str, list[Any]]):
-    """Columns by name; made for `pandas.DataFrame(dict(table))` and the like.
+class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
+    """The table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
 
+    Attributes
+    ----------
+    summary : EstimateSummary or None
+        What the sweep did: points, chunks that were there, chunks and runs computed now, damaged chunks, time.
+
+    Examples
+    --------
     >>> table = SweepTable({"quantity": ["payoff", "regret"], "value": [3.0, 1.0]})
     >>> table["value"], len(table.rows), table.where(quantity="regret").rows
     ([3.0, 1.0], 2, [{'quantity': 'regret', 'value': 1.0}])
@@ -65,7 +75,18 @@ class SweepTable(Mapping[str, list[Any]]):
         return [dict(zip(self._columns, values, strict=True)) for values in zip(*self.values(), strict=True)]
 
     def where(self, **wanted: Any) -> SweepTable:  # noqa: ANN401
-        """The rows that have these values."""
+        """The rows that have these values.
+
+        Parameters
+        ----------
+        **wanted
+            A column and the value that it is to have.
+
+        Returns
+        -------
+        SweepTable
+            The same columns, fewer rows.
+        """
         for name in wanted:
             if name not in self._columns:
                 raise SweepError(
@@ -73,6 +94,21 @@ class SweepTable(Mapping[str, list[Any]]):
                 )
         kept = [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
         return SweepTable({name: [row[name] for row in kept] for name in self}, self.summary)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as columns by name."""
+        return dict(self._columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as data for JSON, which has no infinity: None stands in its place.
+
+        Returns
+        -------
+        dict
+            rows (a list of dicts) and summary.
+        """
+        rows = [{name: _finite(value) for name, value in row.items()} for row in self.rows]
+        return {"rows": rows, "summary": None if self.summary is None else asdict(self.summary)}
 
     def to_csv(self) -> str:
         """The table as CSV; numbers are written so that reading them gives the same bits."""
@@ -92,6 +128,10 @@ class SweepTable(Mapping[str, list[Any]]):
                 write_whole(path, self.to_csv())
         except OSError as problem:
             raise SweepError(f"expected to write {path}, got: {problem}; choose another place") from None
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass

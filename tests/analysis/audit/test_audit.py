@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import api, question
-from cloneproof.analysis.audit.judgement import GUESSED
-from cloneproof.analysis.audit.proof import theorems as arguments
+from cloneproof.analysis.audit import api, deadline
+from cloneproof.analysis.audit.dominance import all_agents
 from cloneproof.analysis.audit.search import exact_search as exact
+from cloneproof.analysis.audit.search import sampling
 from cloneproof.analysis.audit.search.exact_search import payoffs
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -49,8 +49,8 @@ def etc_payoff(values, copies, m, horizon):
 @pytest.fixture
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
-    monkeypatch.setattr(api, "honest_evaluations", lambda question: None)
-    monkeypatch.setattr(arguments, "elementary", lambda market, running, agent: None)
+    monkeypatch.setattr(api, "honest_evaluations", lambda cases: None)
+    monkeypatch.setattr(sampling, "elementary", lambda case: None)
 
 
 def test_planted_weaknesses_of_1_and_10_percent_are_found_by_samples_among_harmless_ones(samples_only):
@@ -261,8 +261,9 @@ def test_mechanisms_may_be_functions_of_the_market():
 def test_a_quadratures_guess_decides_nothing():
     market = one_agent(cp.Uniform(0, 1), 5000)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), max_copies=2, runs=64)
-    guessed = [one for one in found.tried if GUESSED in one.gain.method]
-    assert any(one.gain.low > 0 for one in guessed)
+    heuristic = [one for one in found.tried if one.gain.heuristic]
+    assert any(one.gain.low > 0 for one in heuristic)
+    assert all("two resolutions" in one.gain.method for one in heuristic)
     assert found.verdict == "undecided"
 
 
@@ -288,7 +289,7 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
         ahead[0] += 1000.0
         return payoffs(*what)
 
-    monkeypatch.setattr(question, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + ahead[0]))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + ahead[0]))
     monkeypatch.setattr(exact, "payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
@@ -304,7 +305,7 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
 def test_a_draft_is_the_audit_before_the_proof():
     market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=300)
     drafts = []
-    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), "ana", draft=drafts.append)
+    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), agent="ana", draft=drafts.append)
     (draft,) = drafts
     assert (draft.verdict, draft.worst.agent, draft.worst.copies) == (found.verdict, "ana", found.worst.copies)
     assert (draft.worst.gain.kind, found.worst.gain.kind) == ("estimated", "proven")
@@ -349,14 +350,35 @@ def test_what_is_no_market_or_no_mechanism_is_refused():
         cp.audit(one_agent(COIN, 7), "ucb1")
 
 
+def test_no_engine_is_advised_where_none_can_be_chosen():
+    with pytest.raises(cp.errors.EngineError, match="opponents='market'") as refused:
+        cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")
+    assert "engine=" not in str(refused.value)
+    market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 2, HALF)], horizon=12)
+    found = cp.audit(market, cp.mechanism("h-ucb"), max_copies=4, budget_seconds=1.0)
+    assert "use engine" not in found.scope
+
+
+def test_reprs_are_short():
+    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"))
+    assert repr(found).splitlines() == [
+        "Audit('exploitable', mechanism='ucb1', tolerance=0,",
+        f"      worst={found.worst!r})",
+    ]
+    assert repr(found.worst).startswith("Witness(agent='ana', copies=(2, 1), horizon=7, gain=0.25 ± ")
+    gain = cp.gain(one_agent(COIN, 7), cp.mechanism("ucb1"), "ana", (2, 1), runs=64)
+    assert repr(gain).startswith("Gain(agent='ana', copies=(2, 1), gain=")
+    assert max(len(line) for each in (found, gain) for line in repr(each).splitlines()) < 130
+
+
 def test_opponents_any_asks_dominance_for_each_agent(monkeypatch):
     asked = []
 
-    def dominance(market, mechanism, agent, max_copies, tolerance):
-        asked.append((agent, max_copies, tolerance))
-        return cp.audit(market, mechanism, agent=agent, max_copies=max_copies, tolerance=tolerance)
+    def dominance(case, max_copies, tolerance):
+        asked.append((case.name, max_copies, tolerance))
+        return cp.audit(case.market, case.mechanism, agent=case.name, max_copies=max_copies, tolerance=tolerance)
 
-    monkeypatch.setattr(api, "dominance", dominance)
+    monkeypatch.setattr(all_agents, "dominance", dominance)
     market = cp.Market([*(cp.Agent(n, 2, HALF) for n in ("ana", "bo")), cp.Agent("cy", 1, cp.Point(0.3))], horizon=100)
     found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", max_copies=2, tolerance=0.01)
     assert asked == [("ana", 2, 0.01), ("cy", 2, 0.01)]

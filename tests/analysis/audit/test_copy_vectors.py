@@ -5,7 +5,16 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.copy_vectors import OriginalKinds, all_below, grid, kinds_of, ladders, of_sum, withheld
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.copy_vectors import (
+    OriginalKinds,
+    all_below,
+    grid,
+    kinds_of,
+    ladders,
+    of_sum,
+    withholding_vectors,
+)
 from cloneproof.analysis.audit.proof.gain_ceiling import ceiling
 from cloneproof.analysis.audit.proof.theorems import elementary, theorem
 
@@ -59,8 +68,8 @@ def test_order_of_registration_breaks_the_symmetry():
 
 
 def test_withheld_vectors_leave_something_out_and_register_something():
-    assert withheld(OriginalKinds((0, 0)), 2) == [(1, 0), (2, 0)]
-    assert withheld(OriginalKinds((0,)), 3) == []
+    assert withholding_vectors(OriginalKinds((0, 0)), 2) == [(1, 0), (2, 0)]
+    assert withholding_vectors(OriginalKinds((0,)), 3) == []
 
 
 @pytest.mark.parametrize("mechanism", [
@@ -73,37 +82,35 @@ def test_no_payoff_exceeds_the_ceiling(mechanism):
     ana = cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))
     for others in ([], [cp.Agent("bo", 1, cp.Point(0.5))]):
         market = cp.Market([ana, *others], horizon=24, share=0.5)
-        running = mechanism.at_horizon(len(market.agents), 24)
-        if running.agent is None and others:
-            assert ceiling(market, running, ana, 4) == float("inf")
+        case = audit_case(market, mechanism, "ana")
+        if case.running.agent is None and others:
+            assert ceiling(case, 4) == float("inf")
             continue
         for copies in ((2, 1), (2, 2), (3, 1), (3, 2), (4, 1)):
             paid = cp.evaluate(market, mechanism, {"ana": copies}).payoff["ana"]
             for arms in range(2, sum(copies) + 1):
-                assert paid.low <= ceiling(market, running, ana, arms)
+                assert paid.low <= ceiling(case, arms)
 
 
 def test_the_theorems_conditions_are_sharp_where_they_should_be():
     quarter = cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))
     etc = cp.mechanism("etc", arm_rounds=20)
-    assert theorem(cp.Market([quarter], horizon=1480), etc, quarter) is not None
-    assert theorem(cp.Market([quarter], horizon=1500), etc, quarter) is None
+    assert theorem(audit_case(cp.Market([quarter], horizon=1480), etc, "ana")) is not None
+    assert theorem(audit_case(cp.Market([quarter], horizon=1500), etc, "ana")) is None
     wide = cp.Market([quarter], horizon=1480, rewards={"family": "gaussian", "sd": 1.0})
-    assert theorem(wide, etc, quarter) is None
-    assert (
-        theorem(cp.Market([quarter], horizon=1480), cp.mechanism("etc", arm_rounds=20, choice="greedy"), quarter)
-        is None
-    )
+    assert theorem(audit_case(wide, etc, "ana")) is None
+    greedy = cp.mechanism("etc", arm_rounds=20, choice="greedy")
+    assert theorem(audit_case(cp.Market([quarter], horizon=1480), greedy, "ana")) is None
 
 
 def test_elementary_arguments_know_their_limits():
     blind = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
     unequal = cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.9)])
     bo = cp.Agent("bo", 1, cp.Point(0.5))
-    assert elementary(cp.Market([unequal, bo], horizon=9), blind, unequal) is None
+    assert elementary(audit_case(cp.Market([unequal, bo], horizon=9), blind, "ana")) is None
     flat = cp.Mechanism(arm=cp.rule("uniform"))
-    assert elementary(cp.Market([bo, cp.Agent("cy", 1, cp.Point(0.1))], horizon=9), flat, bo) is None
+    assert elementary(audit_case(cp.Market([bo, cp.Agent("cy", 1, cp.Point(0.1))], horizon=9), flat, "bo")) is None
     adaptive = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("uniform"))
     coin = cp.Agent("ana", 2, COIN)
-    assert elementary(cp.Market([coin, bo], horizon=9), adaptive, coin) is None
-    assert elementary(cp.Market([bo, coin], horizon=9), cp.mechanism("h-ucb"), bo) is not None
+    assert elementary(audit_case(cp.Market([coin, bo], horizon=9), adaptive, "ana")) is None
+    assert elementary(audit_case(cp.Market([bo, coin], horizon=9), cp.mechanism("h-ucb"), "bo")) is not None

@@ -7,12 +7,13 @@ import random
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.dominance.check import dominance
 from cloneproof.analysis.audit.dominance.deviations import deviations, parts
 from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
-from cloneproof.analysis.audit.dominance.threshold_sweep import bounded, threshold_grid, threshold_sweep
+from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
-from cloneproof.analysis.audit.dominance.worst_opponents import best_opponents, proven_witness
+from cloneproof.analysis.audit.dominance.worst_opponents import best_opponents, enclosed_witness
 from cloneproof.engines.closed_form.laws.arithmetic import BALLS, FLOATS
 from cloneproof.errors import EngineError, MarketError
 
@@ -21,7 +22,7 @@ THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
 
 
 def sweep_of(market, mechanism, copies, arithmetic=BALLS):
-    game = two_phase_game(market, mechanism, "ana")
+    game = two_phase_game(audit_case(market, mechanism, "ana"))
     profiler = ScoreProfiler(game, arithmetic)
     honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
     return game, honest, threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), arithmetic)
@@ -110,14 +111,14 @@ def test_bound_covers_every_vector_beyond():
     rng = random.Random(2)
     for _ in range(25):
         market, mechanism, copies = random_case(rng)
-        game = two_phase_game(market, mechanism, "ana")
+        game = two_phase_game(audit_case(market, mechanism, "ana"))
         profiler = ScoreProfiler(game, BALLS)
         honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
         grid = threshold_grid([honest, copied])
         exact = threshold_sweep(game, honest, copied, grid, BALLS)
         for arms in range(len(copies), sum(copies) + 1):
             if not game.contested or game.scored(arms) == game.scored(sum(copies)):
-                above = bounded(game, honest, arms, grid, BALLS)
+                above = upper_sweep(game, honest, arms, grid, BALLS)
                 assert list(above.thresholds) == list(exact.thresholds)
                 assert not any(low > high for low, high in zip(exact.gains, above.gains, strict=True))
 
@@ -133,7 +134,7 @@ GRID = [
 def test_hold_out_is_clone_proof_at_the_theorems_m(prior, originals, agents, horizon, more):
     market = cp.Market([cp.Agent(f"a{i}", originals, prior) for i in range(agents)], horizon=horizon)
     mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=originals + more)
-    found = dominance(market, mechanism, "a0")
+    found = dominance(audit_case(market, mechanism, "a0"))
     assert found.verdict == "clone-proof", found.scope
     assert "step" in found.scope
     assert found.worst.gain.high <= 0
@@ -145,17 +146,17 @@ def test_hold_out_is_clone_proof_at_the_theorems_m(prior, originals, agents, hor
 def test_where_the_others_do_not_matter(name):
     agents = [cp.Agent("ana", 2, THREE)] + ([cp.Agent("bo", 1, cp.Uniform())] if name == "uniform-etc" else [])
     market = cp.Market(agents, horizon=400, gap=0.5)
-    found = dominance(market, cp.mechanism(name, market=market), "ana")
+    found = dominance(audit_case(market, cp.mechanism(name, market=market), "ana"))
     assert found.verdict == "clone-proof", found.scope
     small = cp.mechanism(name, market=market, arm_rounds=1)
-    assert dominance(market, small, "ana").verdict == "exploitable"
+    assert dominance(audit_case(market, small, "ana")).verdict == "exploitable"
 
 
 def test_no_award_at_a_short_horizon():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=60)
     mechanism = cp.mechanism("holdout-h-etc", market=market)
     assert mechanism.at_horizon(2, 60) is mechanism.fallback
-    found = dominance(market, mechanism, "ana")
+    found = dominance(audit_case(market, mechanism, "ana"))
     assert found.verdict == "clone-proof"
     assert len(found.thresholds) == 1
 
@@ -164,7 +165,7 @@ def test_cut_exploration_is_exploitable_where_a_witness_exists():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=2000)
     for m in (1, 2, 3):
         mechanism = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=4, max_arms=4)
-        found = dominance(market, mechanism, "ana")
+        found = dominance(audit_case(market, mechanism, "ana"))
         assert found.verdict == "exploitable"
         witness = found.worst
         assert witness.gain.kind == "proven"
@@ -180,7 +181,7 @@ def test_cut_exploration_is_exploitable_where_a_witness_exists():
 def test_h_etc_r_of_the_paper_is_exploitable():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.1))]
     market = cp.Market(agents, horizon=4000, rewards="deterministic")
-    found = dominance(market, cp.mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), "ana")
+    found = dominance(audit_case(market, cp.mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), "ana"))
     assert found.verdict == "exploitable"
     assert found.worst.gain.value >= 955 - 1e-6  # fact 3: one copy, against a mean of 0.6
 
@@ -188,7 +189,7 @@ def test_h_etc_r_of_the_paper_is_exploitable():
 def test_h_etc_r_with_a_long_trial_falls_to_many_copies():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.1))]
     market = cp.Market(agents, horizon=10**6, rewards="deterministic")
-    found = dominance(market, cp.mechanism("h-etc-r", market=market), "ana")
+    found = dominance(audit_case(market, cp.mechanism("h-etc-r", market=market), "ana"))
     assert found.verdict == "exploitable"
     assert sum(found.worst.copies) > 30
 
@@ -202,32 +203,32 @@ def test_a_positive_threshold_that_no_opponent_realises():
     assert max(sweep.gains) > 1e-6
     found = best_opponents(game, sweep, 0.0)
     assert found.gain <= 0
-    assert proven_witness(market, mechanism, "ana", (2, 2), found, 0.0) is None
+    assert enclosed_witness(game.case, (2, 2), found, 0.0) is None
 
 
 def test_undecided_says_what_is_not_ruled_out():
     prior = cp.Discrete([0.3, 0.8], [0.5, 0.5])
     market = cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], horizon=196)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=4, score_rounds=2, max_arms=4)
-    found = dominance(market, mechanism, "ana")
+    found = dominance(audit_case(market, mechanism, "ana"))
     assert found.verdict == "undecided"
     assert found.worst.copies == (2, 2)
     assert found.worst.gain.low > 0.2
     assert "not ruled out" in found.scope
-    assert dominance(market, mechanism, "ana", tolerance=0.1).verdict == "clone-proof"
+    assert dominance(audit_case(market, mechanism, "ana"), tolerance=0.1).verdict == "clone-proof"
 
 
 def test_tolerance_forgives_up_to_itself():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=2000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=4, max_arms=4)
-    part = dominance(market, mechanism, "ana", max_copies=2).worst.relative_gain
-    assert dominance(market, mechanism, "ana", max_copies=2, tolerance=part * 0.9).verdict == "exploitable"
-    assert dominance(market, mechanism, "ana", max_copies=2, tolerance=1.0).verdict == "clone-proof"
+    part = dominance(audit_case(market, mechanism, "ana"), max_copies=2).worst.relative_gain
+    assert dominance(audit_case(market, mechanism, "ana"), max_copies=2, tolerance=part * 0.9).verdict == "exploitable"
+    assert dominance(audit_case(market, mechanism, "ana"), max_copies=2, tolerance=1.0).verdict == "clone-proof"
 
 
 def test_more_copies_of_a_score_of_all_rewards_stay_open():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=100)
-    few = dominance(market, cp.mechanism("h-etc-r", arm_rounds=8, agent_rounds=36), "ana", max_copies=2)
+    few = dominance(audit_case(market, cp.mechanism("h-etc-r", arm_rounds=8, agent_rounds=36), "ana"), max_copies=2)
     assert few.verdict != "clone-proof"
     assert few.verdict == "exploitable" or "arms or more" in few.scope
 
@@ -237,7 +238,7 @@ def test_vectors():
     assert len(list(parts(6, 3, 4, False))) == math.comb(5, 2)
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=3, score_rounds=4, max_arms=6)
-    searched = deviations(two_phase_game(market, mechanism, "ana"), 3)
+    searched = deviations(two_phase_game(audit_case(market, mechanism, "ana")), 3)
     every = {v for arms in range(3, searched.unsearched) for v in parts(arms, 2, arms, True)}
     assert every <= set(searched.vectors)
     assert searched.unsearched == 7
@@ -246,7 +247,7 @@ def test_vectors():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"agent": "nobody"}, MarketError, "expected an agent"),
+        ({"agent": "nobody"}, MarketError, "unknown agent 'nobody'"),
         ({"max_copies": 0}, EngineError, "cap"),
         ({"tolerance": -1}, EngineError, "tolerance"),
         ({"mechanism": cp.mechanism("h-ucb")}, EngineError, "explore and then commit"),
@@ -258,8 +259,10 @@ def test_vectors():
 def test_refusals(change, error, words):
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
     asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9), "agent": "ana"}
+    asked |= change
+    limits = {name: asked.pop(name) for name in ("max_copies", "tolerance") if name in asked}
     with pytest.raises(error, match=words):
-        dominance(**(asked | change))
+        dominance(audit_case(asked["market"], asked["mechanism"], asked["agent"]), **limits)
 
 
 @pytest.mark.parametrize("max_arms", [1, 3])
@@ -268,5 +271,5 @@ def test_losing_the_score_of_a_single_original_is_not_left_open(max_arms):
     agents = [cp.Agent(name, 1, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in ("ana", "bo")]
     market = cp.Market(agents, horizon=10_000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=250, max_arms=max_arms)
-    found = dominance(market, mechanism, "ana")
+    found = dominance(audit_case(market, mechanism, "ana"))
     assert (found.verdict, found.worst.gain.high) == ("clone-proof", 0.0)

@@ -37,6 +37,16 @@ def test_two_accounts_double_a_uniform_share():
     assert [agent.name for agent in apart.market.agents] == ["ana", "ana (second account)", "bo"]
 
 
+def test_a_name_that_begins_like_another_is_another_agent():
+    """Agents "anabel" and "an": the arms of the two accounts are those of "an"."""
+    market = cp.Market([cp.Agent("anabel", 3, COIN), cp.Agent("an", 2, COIN)], horizon=60)
+    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=2), agent="an", max_copies=2, split=True)
+    arms = {agent.name: agent.count for agent in found.apart["splitting"].market.agents}
+    assert list(arms) == ["anabel", "an", "an (second account)"]
+    (note,) = [text for text in found.notes if text.startswith("splitting")]
+    assert f"with {arms['an']} and {arms['an (second account)']} arms" in note
+
+
 def test_shared_originals_have_one_mean():
     """Both accounts with the one original: averaging over independent means would find the maximum of two draws."""
     market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=600)

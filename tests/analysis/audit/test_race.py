@@ -4,6 +4,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.search import race as sampled
+from cloneproof.analysis.gain import sampled_gain
 
 PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
 
@@ -12,11 +13,11 @@ PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
 def sampling(monkeypatch):
     calls = []
 
-    def counted(market, mechanism, agent, copies, **options):
-        calls.append((agent, tuple(copies), options))
-        return cp.gain(market, mechanism, agent, copies, **options)
+    def counted(market, mechanism, agent, copies, options):
+        calls.append((agent, copies[agent], options))
+        return sampled_gain(market, mechanism, agent, copies, options)
 
-    monkeypatch.setattr(sampled, "gain", counted)
+    monkeypatch.setattr(sampled, "sampled_gain", counted)
     return calls
 
 
@@ -26,7 +27,7 @@ def test_a_sampled_weakness_is_found_with_confidence(sampling):
     assert found.worst.gain.kind == "confidence"
     assert found.worst.gain.low > 0
     assert "confidence sequence" in found.scope
-    confidences = {options["confidence"] for _, _, options in sampling}
+    confidences = {options.confidence for _, _, options in sampling}
     assert confidences == {1 - 0.01 / (2 * len({copies for _, copies, _ in sampling}))}
 
 
@@ -40,7 +41,7 @@ def test_candidates_that_cannot_win_are_dropped(sampling):
     cp.audit(cp.Market(thrice, horizon=12), cp.mechanism("thompson"), agent="ana", max_copies=2, runs=128)
     passes = {}
     for _, copies, options in sampling:
-        passes.setdefault(options["runs"], set()).add(copies)
+        passes.setdefault(options.runs, set()).add(copies)
     sizes = [len(passes[runs]) for runs in sorted(passes)]
     assert sizes == sorted(sizes, reverse=True)
 

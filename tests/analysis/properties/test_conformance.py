@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.properties.conformance import CHECKS
+from cloneproof.analysis.properties.conformance_checks import CHECKS
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import Level
 from cloneproof.mechanisms.rule import Rule

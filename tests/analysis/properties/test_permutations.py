@@ -31,7 +31,7 @@ def every_permutation(mechanism, means, copies, horizon):
 @pytest.mark.parametrize("name", ["ucb1", "etc", "h-etc-r", "prior-independent-etc", "epsilon-greedy"])
 @pytest.mark.parametrize("copies", [(1, 1), (2, 1), (3, 1)])
 def test_rp_regret_of_two(name, copies):
-    found = rp_regret(small(name), cp.Instance((0.25, 0.75), copies), 9)
+    found = rp_regret(small(name), cp.paper.Instance((0.25, 0.75), copies), 9)
     assert found.value == pytest.approx(every_permutation(small(name), (0.25, 0.75), copies, 9), abs=1e-9)
     assert 0 < found.error < 1e-9
 
@@ -40,9 +40,9 @@ def test_rp_regret_of_two(name, copies):
 @pytest.mark.parametrize("copies", [(1, 1, 1), (2, 1, 1), (3, 2, 1), (2, 0, 1)])
 def test_rp_regret_of_three_with_equal_means_and_withheld_ones(means, copies):
     mechanism = small("etc")
-    found = rp_regret(mechanism, cp.Instance(means, copies), 30)
+    found = rp_regret(mechanism, cp.paper.Instance(means, copies), 30)
     assert found.value == pytest.approx(every_permutation(mechanism, means, copies, 30), abs=1e-9)
-    proven = rp_regret(mechanism, cp.Instance(means, copies), 30, arithmetic="ball")
+    proven = rp_regret(mechanism, cp.paper.Instance(means, copies), 30, arithmetic="ball")
     assert proven.kind == "proven"
     assert abs(found.value - proven.value) <= found.error + proven.error
 
@@ -50,7 +50,7 @@ def test_rp_regret_of_three_with_equal_means_and_withheld_ones(means, copies):
 def test_the_balls_contain_a_rational_computation():
     """ETC on sure rewards commits to the best: half a reward is lost in each of the 3 rounds of each bad arm."""
     mechanism = cp.mechanism("etc", arm_rounds=3)
-    found = rp_regret(mechanism, cp.Instance((0.25, 0.75), (4, 1)), 1000, "deterministic", arithmetic="ball")
+    found = rp_regret(mechanism, cp.paper.Instance((0.25, 0.75), (4, 1)), 1000, "deterministic", arithmetic="ball")
     exact = Fraction(1, 2) * 3 * Fraction(4 + 1, 2)
     assert abs(Fraction(found.value) - exact) <= Fraction(found.error)
 
@@ -187,8 +187,8 @@ def test_the_gain_is_minus_the_expected_margin(originals, values):
         for copies, gain in direct_gains(case).items():
             total = 0.0
             for means in combinations_with_replacement(support, originals):
-                honest = rp_regret(case.mechanism, cp.Instance(means, (1,) * originals), case.horizon)
-                copied = rp_regret(case.mechanism, cp.Instance(means, copies), case.horizon)
+                honest = rp_regret(case.mechanism, cp.paper.Instance(means, (1,) * originals), case.horizon)
+                copied = rp_regret(case.mechanism, cp.paper.Instance(means, copies), case.horizon)
                 total += probability(case.prior, means) * (copied - honest).value
             assert gain.value == pytest.approx(-total, abs=1e-8), case
 

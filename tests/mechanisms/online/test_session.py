@@ -282,6 +282,13 @@ def test_what_a_session_cannot_answer(act, words):
         act(cp.session(cp.mechanism("ucb1"), {"ana": 2}, horizon=5))
 
 
+@pytest.mark.parametrize("name", ["an\na", "ana\x00", "\x1b[2Jana"])
+def test_a_name_has_no_line_breaks_and_control_characters(name):
+    with pytest.raises(cp.errors.SessionError, match="line breaks and control characters") as caught:
+        cp.session(cp.mechanism("ucb1"), {name: 2}, horizon=5)
+    assert name not in str(caught.value)
+
+
 @pytest.mark.parametrize("bad", [1.0, "1", None, [1], 10**400])
 def test_a_reward_that_cannot_be_entered_loses_nothing(bad):
     for name in ("ucb1", "thompson"):

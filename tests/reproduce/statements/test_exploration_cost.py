@@ -29,4 +29,4 @@ def test_without_slack_copies_may_pay():
     enough, too_few = (cp.mechanism("etc", arm_rounds=m) for m in (31, 28))
     assert least_slack(enough, (0.25, 0.75), 2, 10**6).low > 0
     assert least_slack(too_few, (0.25, 0.75), 2, 10**6).high < 0
-    assert cp.check_trp(too_few, (0.25, 0.75), 2, 10**6, max_copies=2).verdict == "violated"
+    assert cp.paper.check_trp(too_few, (0.25, 0.75), 2, 10**6, max_copies=2).verdict == "violated"

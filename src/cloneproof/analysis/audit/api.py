@@ -1,43 +1,33 @@
 """The audit: whether an agent can profit from registering copies, and how sure that is.
 
-1. Copies: all vectors up to a cap, ladders 2, 4, 8, .., and whatever more makes the search complete (`vectors`,
-   `coverage`).
-2. Best response: exact engines where they apply (`exact`), else paired samples (`sampled`).
-3. Verdict: `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where an argument
-   covers every number of copies (`arguments`, `ceiling`); else `undecided`.
-4. Deviations apart: withholding, two accounts, a cost per copy.
+1. The question becomes cases, one for each agent and horizon (`question`, `cases`).
+2. Best response in each: all vectors of copies up to a cap, ladders 2, 4, 8, .., and whatever more makes the search
+   complete; by exact engines where they apply, else by paired samples (`search`).
+3. Verdict (`conclusion`): `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where
+   an argument covers every number of copies (`proof`); else `undecided`.
+4. Deviations apart: withholding, two accounts, a cost per copy (`search.other_deviations`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal, get_args
 
 from cloneproof._checks import whole
-from cloneproof.analysis.audit.copy_vectors import grid, ladders
-from cloneproof.analysis.audit.dominance.check import dominance
-from cloneproof.analysis.audit.dominance.epochs import dominance_in_epochs
-from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, simplest_of
-from cloneproof.analysis.audit.proof.coverage import coverage, more_vectors
-from cloneproof.analysis.audit.question import (
-    Deadline,
-    MechanismOrFactory,
-    ProgressCallback,
-    Question,
-    checked_budget,
-    checked_question,
-)
-from cloneproof.analysis.audit.scope import Cells, scope_of
-from cloneproof.analysis.audit.search.exact_search import SearchResult, honest_evaluations, refine, relabelled, search
-from cloneproof.analysis.audit.search.other_deviations import deviations_apart
-from cloneproof.analysis.audit.search.sampling import confirm_guesses, sampled_results
-from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.analysis.evaluate import EngineName
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.analysis.audit.cases import MechanismOrFactory
+from cloneproof.analysis.audit.conclusion import conclude
+from cloneproof.analysis.audit.deadline import Deadline, ProgressCallback
+from cloneproof.analysis.audit.dominance.all_agents import dominance_audit
+from cloneproof.analysis.audit.question import checked_budget, checked_question
+from cloneproof.analysis.audit.search.exact_search import exact_result, honest_evaluations
+from cloneproof.analysis.audit.search.other_deviations import other_deviations
+from cloneproof.analysis.audit.search.refinement import refine
+from cloneproof.analysis.audit.search.results import SearchResult
+from cloneproof.analysis.audit.search.sampling import confirm_heuristics, sampled_results
+from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 
 OpponentsName = Literal["market", "any"]
@@ -47,6 +37,7 @@ DRAFT = "the search is done; there was no time to enclose the best deviation in 
 def audit(
     market: Market,
     mechanism: MechanismOrFactory,
+    *,
     agent: str | None = None,
     max_copies: int = 4,
     opponents: OpponentsName = "market",
@@ -54,31 +45,70 @@ def audit(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     split: bool = False,
-    copy_cost: bool | None = None,
+    copy_cost: bool = False,
     budget_seconds: float | None = None,
     runs: int | None = None,
     seed: int = 0,
     progress: ProgressCallback | None = None,
     draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
-    """Try to game the mechanism; the verdict, the best deviation found, and the scope of both.
+    """Try to game a mechanism: the verdict, the best deviation found, and the scope of both.
 
-    agent           whose deviations; None: everybody's, one at a time
-    max_copies      every vector with up to so many of each original is tried, besides the ladders
-    opponents       "market": the others are honest and have their priors; "any": dominance over all opponents
-    tolerance       the gain, relative to the honest payoff, that counts as none
-    horizons        "1:500" or a list; a mechanism given as a function of the market is derived anew for each
-    withhold, split, copy_cost    deviations that are reported apart, and do not change the verdict
-    budget_seconds, runs, seed    limits of the search, a share for each agent; pairs of runs for a candidate and seed,
-                    where it samples
-    progress        called with (done, total, what)
-    draft           called with the audit as it stands after an exact search, before the best is enclosed in balls:
-                    for those who cannot wait for that
+    Parameters
+    ----------
+    market : Market
+        The platform's problem, with what agents know of their items.
+    mechanism : Mechanism or callable
+        The mechanism, or a function of the market that makes one: over several horizons it is called for each.
+    agent : str, optional
+        Whose deviations are tried; everybody's, one agent at a time, if left out.
+    max_copies : int, default 4
+        Every vector with up to so many copies of each original is tried, besides ladders of 2, 4, 8, .. copies.
+    opponents : {"market", "any"}, default "market"
+        "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
+        they register.
+    withhold : bool, default False
+        Also leave originals out; reported in `Audit.apart`, without a change of the verdict.
+    tolerance : float, default 0.0
+        The gain, relative to the honest payoff, that counts as none.
+    horizons : str or sequence of int, optional
+        "1:500" or a list, in place of the market's own horizon.
+    split : bool, default False
+        Also divide the originals among two accounts; reported apart.
+    copy_cost : bool, default False
+        Also find the fee per copy that would stop the best deviation; in the notes.
+    budget_seconds : float, optional
+        Stop searching after this time, which agents share; what is then open is `undecided`.
+    runs : int, optional
+        Pairs of runs for a candidate, where the audit samples.
+    seed : int, default 0
+        The seed, where the audit samples.
+    progress : callable, optional
+        Called with (done, total, what).
+    draft : callable, optional
+        Called with the audit as it stands after an exact search, before the best deviation is enclosed in ball
+        arithmetic: for those who cannot wait for that.
 
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    Returns
+    -------
+    Audit
+        Its `verdict` is "exploitable", "clone-proof" or "undecided"; `worst` is the deviation that it rests on.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense, or where no engine can evaluate any deviation.
+
+    References
+    ----------
+    The paper, section 3: a mechanism is replication-proof if honest registration is a dominant strategy.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, audit, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
-    >>> found = audit(market, mechanism("ucb1"))
-    >>> found.verdict, found.worst.copies, round(found.worst.gain.value, 9)
+    >>> a = audit(market, mechanism("ucb1"))
+    >>> a.verdict, a.worst.copies, round(a.worst.gain.value, 9)
     ('exploitable', (2, 1), 0.25)
     >>> audit(market, mechanism("etc", arm_rounds=1)).verdict
     'clone-proof'
@@ -88,9 +118,9 @@ def audit(
         raise EngineError(
             f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
         )
-    checked_seed(seed)
-    if runs is not None and (whole(runs) is None or runs < 1):
-        raise EngineError(f"expected runs to be a whole number from 1, got {brief(runs)}; give e.g. 1000")
+    seed = checked_seed(seed)
+    check_sampling(runs=runs, progress=progress)
+    runs = whole(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
     if opponents == "any":
@@ -99,124 +129,22 @@ def audit(
                 "opponents='any' expects neither horizons nor withhold, split or copy_cost; ask for those against "
                 "the market"
             )
-        return _against_any(question, clock)
-    honest = honest_evaluations(question)
+        return dominance_audit(question, clock)
+    cap, slack, agents = question.max_copies, question.tolerance, question.searched
+    honest = honest_evaluations(agents[0])
+    results: Sequence[SearchResult]
     if honest is None:
-        results = sampled_results(question, runs, seed, clock)
+        results = sampled_results(agents, cap, slack, runs, seed, clock)
     else:
-        names = list(dict.fromkeys(question.representatives.values()))
-        results = [_exact(question, name, honest, clock.share(len(names) - k)) for k, name in enumerate(names)]
+        shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
+        exact = [
+            exact_result(cases, *honest, cap, slack, clock.share(parts))
+            for cases, parts in zip(agents, shares, strict=True)
+        ]
         if draft is not None:
-            draft(_concluded(question, _everybodys(question, results), {}, [DRAFT], clock))
-        refine(question, results, clock)
-        confirm_guesses(question, results, runs, seed, clock)
-    apart, notes = deviations_apart(question, results, withhold, split, bool(copy_cost), clock)
-    return _concluded(question, _everybodys(question, results), apart, notes, clock)
-
-
-def _everybodys(question: Question, results: list[SearchResult]) -> list[SearchResult]:
-    """The findings for all agents, out of those for one of each kind."""
-    return [
-        one if one.agent == name else relabelled(one, name)
-        for name, like in question.representatives.items()
-        for one in results
-        if one.agent == like
-    ]
-
-
-def _exact(
-    question: Question, agent: str, honest: tuple[dict[int, Evaluation], EngineName], clock: Deadline
-) -> SearchResult:
-    payoffs = {horizon: evaluation.payoff[agent] for horizon, evaluation in honest[0].items()}
-    kinds = question.kinds(agent)
-    vectors, _ = grid(kinds, question.max_copies)
-    more = more_vectors(question, agent, payoffs)
-    rungs = ladders(kinds, max(question.horizons))
-    return search(question, agent, payoffs, honest[1], dict.fromkeys([*vectors, *more]), rungs, clock)
-
-
-def _concluded(
-    question: Question, results: list[SearchResult], apart: dict[str, Witness], notes: list[str], clock: Deadline
-) -> Audit:
-    tried = [one for result in results for one in result.witnesses]
-    if not tried:
-        reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
-        raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
-    cells = {(r.agent, h): coverage(question, r, h) for r in results for h in question.horizons if h in r.honest}
-    paying = [one for one in tried if pays(one, question.tolerance)]
-    verdict: Verdict
-    if paying:
-        verdict, worst = "exploitable", _shown(paying)
-        notes += _contradictions(paying, cells)
-    elif len(cells) == len(question.agents) * len(question.horizons) and all(c.argument for c in cells.values()):
-        verdict, worst = "clone-proof", best_of(tried)
-    else:
-        verdict, worst = "undecided", max(tried, key=lambda one: one.gain.high / max(one.honest.value, 1e-300))
-    return Audit(
-        mechanism=question.mechanisms[worst.horizon],
-        market=question.market,
-        verdict=verdict,
-        worst=worst,
-        scope=scope_of(question, verdict, worst, results, cells),
-        tolerance=question.tolerance,
-        tried=tuple(tried),
-        by_horizon=_by_horizon(tried),
-        apart=apart,
-        notes=tuple(notes),
-        samples=tuple(one for result in results for one in result.samples.values()),
-        seconds=clock.seconds,
-    )
-
-
-def _shown(paying: list[Witness]) -> Witness:
-    """The simplest of the best; one that is more than floats, where there is one as good."""
-    simplest = simplest_of(paying)
-    firm = [one for one in paying if one.gain.kind != "estimated"]
-    good = [one for one in firm if one.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
-    return simplest_of(good) if good else simplest
-
-
-def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
-    together: dict[int, list[Witness]] = {}
-    for one in tried:
-        together.setdefault(one.horizon, []).append(one)
-    return {horizon: best_of(together[horizon]) for horizon in sorted(together)}
-
-
-def _contradictions(paying: list[Witness], cells: Cells) -> list[str]:
-    """An argument that says clone-proof where a deviation pays is a fault of ours, and is shown, not hidden."""
-    wrong = [one for one in paying if cells[one.agent, one.horizon].argument is not None]
-    return [
-        f"contradiction, please report: copies {one.copies} of {one.agent} pay at horizon {one.horizon}, against this "
-        f"argument: {cells[one.agent, one.horizon].argument}"
-        for one in wrong[:3]
-    ]
-
-
-def _against_any(question: Question, clock: Deadline) -> Audit:
-    """Dominance: every strategy and every realisation of the others, one agent at a time."""
-    mechanism: Mechanism = question.mechanisms[question.horizons[0]]
-    names = list(dict.fromkeys(question.representatives.values()))
-    sweep = dominance_in_epochs if mechanism.clearing.planned_epochs else dominance
-    found = [sweep(question.market, mechanism, name, question.max_copies, question.tolerance) for name in names]
-    if len(question.agents) == 1:
-        return found[0]
-    return _together(question, dict(zip(names, found, strict=True)), clock)
-
-
-def _together(question: Question, found: dict[str, Audit], clock: Deadline) -> Audit:
-    """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
-    order: list[Verdict] = ["clone-proof", "undecided", "exploitable"]
-    verdict = max((each.verdict for each in found.values()), key=order.index)
-    deciding = [each for each in found.values() if each.verdict == verdict]
-    worst = best_of(each.worst for each in deciding)
-    twins = [f"{name} stands as {like} does" for name, like in question.representatives.items() if name != like]
-    scope = " ".join([*(f"{name}: {each.scope}" for name, each in found.items()), *twins])
-    return replace(
-        next(each for each in deciding if each.worst is worst),
-        verdict=verdict,
-        scope=scope,
-        tried=tuple(one for each in found.values() for one in each.tried),
-        notes=tuple(dict.fromkeys(text for each in found.values() for text in each.notes)),
-        seconds=clock.seconds,
-    )
+            draft(conclude(question, exact, {}, [DRAFT], clock.seconds))
+        refine(exact, slack, clock)
+        confirm_heuristics(exact, slack, runs, seed, clock)
+        results = exact
+    apart, notes = other_deviations(results, cap, slack, withhold, split, copy_cost, clock)
+    return conclude(question, results, apart, notes, clock.seconds)

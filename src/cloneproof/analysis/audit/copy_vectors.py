@@ -62,7 +62,7 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
 def of_sum(kinds: OriginalKinds, arms: int, least: int = 1) -> Iterator[CopyVector]:
     """Every canonical vector of so many arms.
 
-    >>> list(of_sum(Kinds((0, 0, 0)), 5))
+    >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
     """
 
@@ -80,38 +80,37 @@ def of_sum(kinds: OriginalKinds, arms: int, least: int = 1) -> Iterator[CopyVect
 
 def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | None:
     """Every vector that copies something and has fewer arms than that; None where they are more than `most`."""
-    found: list[CopyVector] = []
+    vectors: list[CopyVector] = []
     for total in range(kinds.count + 1, arms):
-        found += islice(of_sum(kinds, total), most + 1 - len(found))
-        if len(found) > most:
+        vectors += islice(of_sum(kinds, total), most + 1 - len(vectors))
+        if len(vectors) > most:
             return None
-    return found
+    return vectors
 
 
 def grid(kinds: OriginalKinds, cap: int, least: int = 1) -> tuple[list[CopyVector], int]:
     """The vectors with numbers from `least` to `cap`, fewest arms first, without honesty; and how many were left out.
 
-    >>> grid(Kinds((0, 0)), 2)
+    >>> grid(OriginalKinds((0, 0)), 2)
     ([(2, 1), (2, 2)], 0)
     """
-    found: list[CopyVector] = []
-    total = 0
+    vectors: list[CopyVector] = []
     numbers = range(least, cap + 1)
     if len(numbers) ** kinds.count <= 100 * MOST_VECTORS:
         every = [v for v in product(numbers, repeat=kinds.count) if kinds.canonical(v) and v != kinds.honest and any(v)]
         return sorted(every, key=_size)[:MOST_VECTORS], max(0, len(every) - MOST_VECTORS)
     for total in range(max(1, least * kinds.count), cap * kinds.count + 1):
         fitting = (v for v in of_sum(kinds, total, least) if max(v) <= cap and v != kinds.honest)
-        found += islice(fitting, MOST_VECTORS - len(found))
-        if len(found) == MOST_VECTORS:
+        vectors += islice(fitting, MOST_VECTORS - len(vectors))
+        if len(vectors) == MOST_VECTORS:
             break
-    return found, len(numbers) ** kinds.count - len(found)
+    return vectors, len(numbers) ** kinds.count - len(vectors)
 
 
 def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
     """Copies 2, 4, 8, .. up to the rounds (and 2 at least): of one original, for one of each kind; and of all of them.
 
-    >>> ladders(Kinds((0, 0)), 5)
+    >>> ladders(OriginalKinds((0, 0)), 5)
     [[(2, 1), (4, 1)], [(2, 2), (4, 4)]]
     """
     powers = [2**power for power in range(1, max(2, rounds).bit_length())]
@@ -123,7 +122,7 @@ def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
     return [[vector for vector in rungs if sum(vector) <= MOST_ARMS] for rungs in of_one + of_all]
 
 
-def withheld(kinds: OriginalKinds, cap: int) -> list[CopyVector]:
+def withholding_vectors(kinds: OriginalKinds, cap: int) -> list[CopyVector]:
     """The vectors that leave something out, with at most `cap` copies of the rest."""
     return [vector for vector in grid(kinds, cap, least=0)[0] if 0 in vector]
 

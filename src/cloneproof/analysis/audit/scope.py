@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from cloneproof.analysis.audit.proof.coverage import Coverage
 from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.search.exact_search import SearchResult
+from cloneproof.analysis.audit.search.results import SearchResult
 from cloneproof.analysis.audit.verdict import Verdict, Witness
 
-Cells = dict[tuple[str, int], Coverage]
 
-
-def scope_of(question: Question, verdict: Verdict, worst: Witness, results: list[SearchResult], cells: Cells) -> str:
-    """One paragraph."""
-    parts = [_who(question), _tried(question, results), *_left_out(results)]
+def scope_of(
+    question: Question,
+    verdict: Verdict,
+    worst: Witness,
+    results: Sequence[SearchResult],
+    covered: Mapping[tuple[str, int], Coverage],
+) -> str:
+    """One paragraph; `covered` has the argument of each case, by agent and horizon."""
+    parts = [_who(question), _tried(question.max_copies, results), *_left_out(results)]
     if verdict == "exploitable":
         parts.append(_evidence(worst))
         parts.append("larger gains, with copies that were not tried, are possible")
     else:
-        parts += _reasons(question, cells)
+        parts += _reasons(question.agents, covered)
     return "; ".join(parts) + "."
 
 
@@ -34,14 +39,14 @@ def _who(question: Question) -> str:
     return f"replications by {_listed(question.agents)} against honest others with the market's priors, {when}{slack}"
 
 
-def _tried(question: Question, results: list[SearchResult]) -> str:
+def _tried(max_copies: int, results: Sequence[SearchResult]) -> str:
     words = []
-    for result in {each.agent: each for each in results}.values():
-        vectors = [v for each in results if each.agent == result.agent for v in each.found]
+    for agent in dict.fromkeys(result.agent for result in results):
+        vectors = [vector for result in results if result.agent == agent for vector in result.evaluated]
         most = max((max(vector) for vector in vectors), default=1)
-        words.append(f"{len(set(vectors))} vectors of copies of {result.agent} (up to {most} of an original)")
+        words.append(f"{len(set(vectors))} vectors of copies of {agent} (up to {most} of an original)")
     engines = _listed(sorted({result.engine for result in results}))
-    enclosed = any(one.gain.kind == "proven" for result in results for one in result.witnesses)
+    enclosed = any(witness.gain.kind == "proven" for result in results for witness in result.witnesses)
     how = {
         "closed-form": f"closed form, {'the best and the doubtful ones in balls' if enclosed else 'in floats'}",
         "tree": "state tree in floats",
@@ -49,11 +54,11 @@ def _tried(question: Question, results: list[SearchResult]) -> str:
         "argument": "argument alone",
         "argument and sampled": "argument, and paired samples",
     }
-    cap = f"up to {question.max_copies} of each and ladders of 2, 4, 8, .."
+    cap = f"up to {max_copies} of each and ladders of 2, 4, 8, .."
     return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
 
 
-def _left_out(results: list[SearchResult]) -> list[str]:
+def _left_out(results: Sequence[SearchResult]) -> list[str]:
     reasons = Counter(why for result in results for why in result.left_out.values())
     return [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
 
@@ -70,22 +75,23 @@ def _evidence(worst: Witness) -> str:
     )
 
 
-def _reasons(question: Question, cells: Cells) -> list[str]:
+def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
     """The argument for each agent (those of several horizons together), or what was not ruled out."""
     words = []
-    for agent in question.agents:
-        own = {horizon: cell for (name, horizon), cell in cells.items() if name == agent}
-        covered = [cell.argument for cell in own.values() if cell.argument is not None]
-        for argument, number in list(Counter(_general(a, len(own)) for a in covered).items())[:3]:
-            at = "" if len(own) == 1 else f" at {number} of {len(own)} horizons"
+    for agent in agents:
+        at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
+        number = len(at_horizon)
+        arguments = [each.argument for each in at_horizon.values() if each.argument is not None]
+        for argument, count in list(Counter(_general(text, number) for text in arguments).items())[:3]:
+            at = "" if number == 1 else f" at {count} of {number} horizons"
             words.append(f"complete for {agent}{at}: {argument}")
-        loose = {horizon: cell for horizon, cell in own.items() if cell.argument is None}
-        if loose:
-            horizon = max(loose, key=lambda h: loose[h].not_ruled_out)
-            at = "" if len(own) == 1 else f" at {len(loose)} of {len(own)} horizons"
+        incomplete = {horizon: each for horizon, each in at_horizon.items() if each.argument is None}
+        if incomplete:
+            horizon = max(incomplete, key=lambda h: incomplete[h].not_ruled_out)
+            at = "" if number == 1 else f" at {len(incomplete)} of {number} horizons"
             words.append(
-                f"not complete for {agent}{at}: {loose[horizon].why_not}, so a gain of up to "
-                f"{loose[horizon].not_ruled_out:.4g} at horizon {horizon} is not ruled out"
+                f"not complete for {agent}{at}: {incomplete[horizon].why_not}, so a gain of up to "
+                f"{incomplete[horizon].not_ruled_out:.4g} at horizon {horizon} is not ruled out"
             )
     return words
 
@@ -97,5 +103,5 @@ def _general(argument: str, horizons: int) -> str:
     return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
 
 
-def _listed(words: list[str] | tuple[str, ...]) -> str:
+def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

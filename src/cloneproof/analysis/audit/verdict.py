@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from cloneproof._display import Displayed
+from cloneproof._tables import Tabular
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
 
 
-@dataclass(frozen=True)
-class Witness:
+@dataclass(frozen=True, repr=False)
+class Witness(Displayed):
     """A deviation and what it is worth: everything needed to play it again.
 
-    `market` has the horizon and the opponents of the deviation (their priors, or the means found by a search), and
-    `all_copies` what everybody registers in it.
+    Attributes
+    ----------
+    agent : str
+        Who deviates.
+    copies : tuple of int
+        How often it registers each of its originals.
+    honest, copied, gain : Estimate
+        Its payoff when honest, its payoff with these copies, and the difference.
+    market : Market
+        With the horizon and the opponents of the deviation: their priors, or the means that a search found.
+    all_copies : dict of str to tuple of int
+        What everybody registers in that market.
     """
 
     agent: str
@@ -27,7 +41,14 @@ class Witness:
     copied: Estimate
     gain: Estimate
     market: Market
-    all_copies: dict[str, tuple[int, ...]]
+    all_copies: FullCopies
+
+    def __repr__(self) -> str:
+        relative = f"{self.relative_gain:+.2%}" if self.honest.value > 0 else "of nothing"
+        return (
+            f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}, gain={self.gain.value:.6g} "
+            f"± {self.gain.error:.2g} ({relative}, {self.gain.kind}))"
+        )
 
     @property
     def horizon(self) -> int:
@@ -40,6 +61,26 @@ class Witness:
         if self.honest.value > 0:
             return self.gain.value / self.honest.value
         return float("inf") if self.gain.value > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The deviation as data for JSON; a relative gain over nothing is None.
+
+        Returns
+        -------
+        dict
+            agent, copies, horizon, honest, copied, gain, relative_gain and all_copies.
+        """
+        relative = self.relative_gain
+        return {
+            "agent": self.agent,
+            "copies": list(self.copies),
+            "horizon": self.horizon,
+            "honest": self.honest.to_dict(),
+            "copied": self.copied.to_dict(),
+            "gain": self.gain.to_dict(),
+            "relative_gain": relative if math.isfinite(relative) else None,
+            "all_copies": {name: list(numbers) for name, numbers in self.all_copies.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -55,19 +96,43 @@ class SampledDeviation:
     progress: RunTotals
 
 
-@dataclass(frozen=True)
-class Audit:
-    """The answer to "can it be gamed?", with its scope.
+@dataclass(frozen=True, repr=False)
+class Audit(Displayed, Tabular):
+    """The answer to "can it be gamed?", with its scope: the result of `cp.audit`.
 
-    verdict      exploitable: `worst` is a witness whose gain is proven above the tolerance; clone-proof: the search was
-                 complete, and `scope` says by which argument; undecided: neither, and `worst` is the largest gain not
-                 ruled out
-    tried        every deviation that was evaluated, for the payoff-against-copies curves
-    by_horizon   the best deviation at each horizon asked for
-    thresholds   (score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where
-                 dominance was asked for and the mechanism has two phases
-    apart        further deviations, reported apart: withholding, splitting
-    samples      what was sampled, for a replay record
+    As a table (`to_frame`, `to_markdown`, `to_latex`) it is the deviations tried.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism at the horizon of `worst`.
+    market : Market
+        The market that was audited.
+    verdict : {"exploitable", "clone-proof", "undecided"}
+        "exploitable": `worst` is a witness whose gain is surely above the tolerance. "clone-proof": the search was
+        complete, and `scope` says by which argument. "undecided": neither, and `worst` is the largest gain that was
+        not ruled out.
+    worst : Witness
+        The deviation that the verdict rests on.
+    scope : str
+        What was tried, what was proven, and against whom.
+    tolerance : float
+        The gain, relative to the honest payoff, that counts as none.
+    tried : tuple of Witness
+        Every deviation that was evaluated, for the curves of payoff against copies.
+    by_horizon : dict of int to Witness
+        The best deviation at each horizon asked for.
+    thresholds : tuple of (float, Estimate)
+        (Score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where dominance
+        was asked for and the mechanism has two phases.
+    apart : dict of str to Witness
+        Further deviations, reported apart: withholding, splitting.
+    notes : tuple of str
+        What a reader must know.
+    samples : tuple of SampledDeviation
+        What was sampled, for a replay record.
+    seconds : float
+        How long it took.
     """
 
     mechanism: Mechanism
@@ -83,3 +148,56 @@ class Audit:
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
+        return f"Audit({head},\n      worst={self.worst!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`.
+
+        Returns
+        -------
+        dict
+            verdict, scope, tolerance, mechanism, worst, tried, by_horizon, thresholds, apart, notes and seconds.
+        """
+        return {
+            "verdict": self.verdict,
+            "scope": self.scope,
+            "tolerance": self.tolerance,
+            "mechanism": self.mechanism.to_dict(),
+            "worst": self.worst.to_dict(),
+            "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],
+            "by_horizon": [witness.to_dict() for witness in self.by_horizon.values()],
+            "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
+            "apart": {name: witness.to_dict() for name, witness in self.apart.items()},
+            "notes": list(self.notes),
+            "seconds": self.seconds,
+        }
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One row for each deviation tried.
+
+        Returns
+        -------
+        dict of str to list
+            agent, copies, horizon, honest, copied, gain, error (of the gain), kind and relative_gain.
+        """
+        return {
+            "agent": [witness.agent for witness in self.tried],
+            "copies": [witness.copies for witness in self.tried],
+            "horizon": [witness.horizon for witness in self.tried],
+            "honest": [witness.honest.value for witness in self.tried],
+            "copied": [witness.copied.value for witness in self.tried],
+            "gain": [witness.gain.value for witness in self.tried],
+            "error": [witness.gain.error for witness in self.tried],
+            "kind": [witness.gain.kind for witness in self.tried],
+            "relative_gain": [witness.relative_gain for witness in self.tried],
+        }
+
+
+def _score(threshold: float) -> float | str:
+    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
+    if math.isfinite(threshold):
+        return threshold
+    return "nobody else has a score" if threshold < 0 else "out of reach"

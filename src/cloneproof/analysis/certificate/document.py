@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401
     """Whatever JSON there is in a file."""
+    if not isinstance(path, str | PathLike):
+        raise CertificateError(f"expected the path of a certificate, got {brief(path)}; give its name as text")
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
@@ -74,11 +77,11 @@ def whole(value: object, most: int = 10**15) -> int:
 
 def prior(atoms: list[list[float]]) -> CertifiedPrior:
     """Values and weights, taken as proportions."""
-    found = [(number(value), number(weight)) for value, weight in atoms]
-    total = sum((weight for _, weight in found), Fraction(0))
-    require(all(v <= 1 for v, _ in found) and len(dict(found)) == len(found), "a prior's values are not distinct means")
+    exact = [(number(value), number(weight)) for value, weight in atoms]
+    total = sum((weight for _, weight in exact), Fraction(0))
+    require(all(v <= 1 for v, _ in exact) and len(dict(exact)) == len(exact), "a prior's values are not distinct means")
     require(abs(total - 1) < Fraction(1, 10**8), "a prior's weights do not sum to 1")
-    return tuple((value, weight / total) for value, weight in found if weight)
+    return tuple((value, weight / total) for value, weight in exact if weight)
 
 
 class Game:
@@ -87,7 +90,7 @@ class Game:
     def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
         self.work = 0
         # an opponent whose priors do not matter may have none (null)
-        self.priors = {str(own["name"]): [prior(p) for p in own["priors"] or ()] for own in market["agents"]}
+        self.priors = {str(agent["name"]): [prior(p) for p in agent["priors"] or ()] for agent in market["agents"]}
         self.n, self.horizon, self.share = len(market["agents"]), whole(market["horizon"]), number(market["share"])
         self.bernoulli = market["rewards"] == "bernoulli"
         require(len(self.priors) == self.n and 0 < self.share <= 1, "names are not distinct, or the share is none")
@@ -95,8 +98,10 @@ class Game:
         rule = mechanism["agent"]
         require(mechanism.get("fallback") is None, "only the mechanism that runs over this horizon, with no fallback")
         arm, score = mechanism["arm"], mechanism.get("score")
-        etc = [own for own in (arm, rule) if own and own["rule"] != "uniform"]
-        require(all(own["rule"] == "etc" and own["choice"] == "commit" for own in etc), "not explore, then commit")
+        etc = [level for level in (arm, rule) if level and level["rule"] != "uniform"]
+        require(
+            all(level["rule"] == "etc" and level["choice"] == "commit" for level in etc), "not explore, then commit"
+        )
         require(arm in etc and arm["order"] in ("round-robin", "block"), "only round-robin and block order are checked")
         require(mechanism.get("sample") is None and (rule or self.n == 1), "arms of all agents compete in it")
         restart = "award" if rule in etc else None
@@ -104,6 +109,7 @@ class Game:
         self.m, self.block, self.award = whole(arm["rounds"], LARGEST), arm["order"] == "block", 0
         self.length = self.scored = self.horizon
         self.trial = None if rule and rule not in etc else [(Fraction(1), self.horizon)]
+        require(not score or set(score) == {"rounds", "max_arms"}, "only scores of all or of fresh rewards are checked")
         self.max_arms = whole(score["max_arms"]) if score else None
         if rule in etc:
             self.length = self.scored = whole(rule["rounds"])

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
+from cloneproof.analysis.audit.cases import AuditCase, audit_case
+from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError
+from cloneproof.errors import CertificateError, EngineError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -22,9 +24,27 @@ ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so tha
 def write_certificate(audit: Audit, path: str | Path) -> None:
     """Write the certificate of an exact verdict, whole or not at all; it has passed the checker by then.
 
-    Sampled verdicts have none: what can be replayed is a record of seeds and counts, and not a proof. Nor has
-    `undecided`, which claims nothing.
+    Sampled verdicts have none: what can be replayed is a record of seeds and counts (`cp.results.write_replay`), and
+    not a proof. Nor has `undecided`, which claims nothing.
+
+    Parameters
+    ----------
+    audit : Audit
+        Whose verdict; for "clone-proof" one against `opponents="any"`.
+    path : str or Path
+        The file to write.
+
+    Raises
+    ------
+    CertificateError
+        Where the audit has no verdict that can be certified, or the file cannot be written.
+
+    Examples
+    --------
+    See `verify`.
     """
+    if not isinstance(audit, Audit):
+        raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
     data = checked_certificate(audit)
     try:
         write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
@@ -35,15 +55,15 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
 def checked_certificate(audit: Audit) -> dict[str, Any]:
     """The certificate as data; the checker has accepted it."""
     data = certificate(audit)
-    found = check(data)
+    verification = check(data)
     for arms in _later_starts(audit) if audit.verdict == "clone-proof" else ():
-        if found.accepted:
+        if verification.accepted:
             break
         data = certificate(audit, arms)
-        found = check(data)
-    if not found.accepted:
+        verification = check(data)
+    if not verification.accepted:
         raise CertificateError(
-            f"expected a verdict that the checker can re-derive, got one it rejects: {found.statement}"
+            f"expected a verdict that the checker can re-derive, got one it rejects: {verification.statement}"
         )
     return data
 
@@ -53,15 +73,10 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     if audit.verdict == "undecided":
         raise CertificateError("expected a verdict to certify, got 'undecided', which claims nothing; search further")
     witness = audit.worst
-    if audit.verdict == "exploitable" and any(
-        own.kind != "proven" for own in (witness.honest, witness.copied, witness.gain)
-    ):
-        raise CertificateError(
-            f"expected a gain in exact arithmetic, got one of kind {witness.gain.kind!r}; a sampled verdict has a "
-            "replay record and no certificate: cp.write_replay(audit, path)"
-        )
+    if audit.verdict == "exploitable":
+        _check_proven(audit)
     horizon = witness.horizon if audit.verdict == "exploitable" else audit.market.horizon
-    market = audit.market.with_horizon(horizon)
+    case = audit_case(audit.market.with_horizon(horizon), audit.mechanism, witness.agent)
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,46 +84,67 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
         "agent": witness.agent,
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
-        "market": _market(market),
-        "mechanism": _mechanism(audit.mechanism, market),
+        "market": _market_data(case.market),
+        "mechanism": _mechanism_data(case.running),
     }
-    return data | (
-        {"witness": _witness(witness)} if audit.verdict == "exploitable" else {"argument": _argument(audit, from_arms)}
+    if audit.verdict == "exploitable":
+        return data | {"witness": _witness_data(witness)}
+    return data | {"argument": _argument(audit, case, from_arms)}
+
+
+def _check_proven(audit: Audit) -> None:
+    """Refuse an attack whose payoffs are not enclosed in balls, and say what there is instead."""
+    witness = audit.worst
+    inexact = [each.kind for each in (witness.honest, witness.copied, witness.gain) if each.kind != "proven"]
+    if not inexact:
+        return
+    sampled = any((each.agent, each.copies) == (witness.agent, witness.copies) for each in audit.samples)
+    instead = (
+        "a sampled verdict has a replay record instead: cp.results.write_replay(audit, path)"
+        if sampled
+        else "there is no certificate and no replay record of a gain that was computed in floats"
     )
+    raise CertificateError(f"expected a gain in ball arithmetic, got one of kind {inexact[0]!r}; {instead}")
 
 
-def _argument(audit: Audit, from_arms: int | None) -> dict[str, Any]:
+def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str, Any]:
     """The vectors to sweep, each with its claimed bound, and from how many arms on one bound covers all."""
     if not audit.thresholds:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
-            "audit with opponents='any'"
+            + _how_to_check_all_opponents(case)
         )
-    score = audit.mechanism.at_horizon(len(audit.market.agents), audit.market.horizon).scoring
-    originals = len(audit.worst.copies)
-    first = from_arms or max(score.max_arms or 0, originals) + 1
+    first = from_arms or max(case.running.scoring.max_arms or 0, case.agent.count) + 1
     listed = [
-        {"copies": list(own.copies), "bound": _loosened(own.gain.high) if not audit.tolerance else 0.0}
-        for own in audit.tried
-        if sum(own.copies) < first
+        {"copies": list(witness.copies), "bound": _loosen(witness.gain.high) if not audit.tolerance else 0.0}
+        for witness in audit.tried
+        if sum(witness.copies) < first
     ]
     return {"copies": listed, "from_arms": first, "bound": 0.0}
 
 
+def _how_to_check_all_opponents(case: AuditCase) -> str:
+    try:
+        two_phase_game(case)
+    except EngineError as refusal:
+        return f"there is no certificate of it, since {refusal.reason}"
+    return "audit with opponents='any'"
+
+
 def _later_starts(audit: Audit) -> list[int]:
     """Where the bound may start instead: after the vectors that were swept one by one."""
-    most = max((sum(own.copies) for own in audit.tried), default=0)
+    most = max((sum(witness.copies) for witness in audit.tried), default=0)
     return [most, most + 1] if most else []
 
 
-def _loosened(bound: float) -> float:
+def _loosen(bound: float) -> float:
     """A bound that rests on a little less than was found; 0 is the most that still proves something."""
     return min(0.0, bound + ROOM * (1 + abs(bound))) if bound <= 0 else bound
 
 
-def _witness(witness: Witness) -> dict[str, Any]:
+def _witness_data(witness: Witness) -> dict[str, Any]:
     return {
-        "market": _market(witness.market),
+        "market": _market_data(witness.market),
         "copies": {name: list(copies) for name, copies in witness.all_copies.items()},
         **{key: _interval(getattr(witness, key)) for key in ("honest", "copied", "gain")},
     }
@@ -118,7 +154,7 @@ def _interval(estimate: Estimate) -> dict[str, float]:
     return {"value": estimate.value, "error": estimate.error}
 
 
-def _market(market: Market) -> dict[str, Any]:
+def _market_data(market: Market) -> dict[str, Any]:
     """The market as data; continuous priors, which only an opponent that does not matter can have, are left out."""
     agents = []
     for agent in market.agents:
@@ -128,10 +164,9 @@ def _market(market: Market) -> dict[str, Any]:
     return {"horizon": market.horizon, "share": market.share, "rewards": rewards, "agents": agents}
 
 
-def _mechanism(mechanism: Mechanism, market: Market) -> dict[str, Any]:
-    """The mechanism that runs in the market, as data and without what says the same twice."""
-    data = mechanism.at_horizon(len(market.agents), market.horizon).to_dict()
-    return {key: value for key, value in data.items() if key not in ("parameters", "fallback")}
+def _mechanism_data(running: Mechanism) -> dict[str, Any]:
+    """The mechanism that runs, as data and without what says the same twice."""
+    return {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
 
 
 def _version(name: str) -> str:

@@ -3,7 +3,8 @@
 evidence   what the rewards of one arm say about its mean, on a grid
 fit        empirical Bayes: the priors by EM
 pairs      for two arms of one agent, the posterior probability of being copies
-past       the three together, and the audit of the fitted market
+support    whether there are rewards enough for a prior at all
+season_audit  all of this together, and the audit of the fitted market
 """
 
 from cloneproof.analysis.history.evidence import ArmRewards

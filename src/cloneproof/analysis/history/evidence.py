@@ -52,14 +52,14 @@ def log_likelihood(arm: ArmRewards, family: RewardFamily) -> FloatArray:
         return np.zeros(POINTS)
     if family.name in ("gaussian", "deterministic"):
         variance = family.options.get("sd", 0.0) ** 2 / arm.rewards
-        found = -((GRID - arm.mean) ** 2) / (2 * max(variance, _RESOLVED))
+        logarithm = -((GRID - arm.mean) ** 2) / (2 * max(variance, _RESOLVED))
     else:
         mean = min(max(arm.mean, 0.0), 1.0)
         worth = _binary_worth(family) * arm.rewards
         smooth = (mean * worth + 0.5) / (worth + 1)
         believed = min(worth, max(_EDGE, smooth * (1 - smooth) / _RESOLVED))
-        found = believed * (xlogy(mean, GRID) + xlog1py(1 - mean, -GRID))
-    return np.asarray(found - found.max())
+        logarithm = believed * (xlogy(mean, GRID) + xlog1py(1 - mean, -GRID))
+    return np.asarray(logarithm - logarithm.max())
 
 
 def _binary_worth(family: RewardFamily) -> float:

@@ -54,19 +54,19 @@ def fit_priors(
     [0.5, 1.0]
     """
     table = np.exp(np.stack([log_likelihood(arm, family) for arm in arms]))
-    market = climbed(table, np.full(POINTS, smoothing / POINTS))
+    market = maximise_likelihood(table, np.full(POINTS, smoothing / POINTS))
     rows = table * market
     rows /= rows.sum(axis=1, keepdims=True)
     agents = {}
     for name in dict.fromkeys(arm.agent for arm in arms):
-        own = [row for arm, row in zip(arms, rows, strict=True) if arm.agent == name]
-        agents[name] = (np.sum(own, axis=0) + pooling * market) / (len(own) + pooling)
+        of_agent = [row for arm, row in zip(arms, rows, strict=True) if arm.agent == name]
+        agents[name] = (np.sum(of_agent, axis=0) + pooling * market) / (len(of_agent) + pooling)
     likelihood = {(arm.agent, arm.arm): row for arm, row in zip(arms, table, strict=True)}
     posterior = {(arm.agent, arm.arm): row for arm, row in zip(arms, rows, strict=True)}
     return FittedPriors(market, agents, likelihood, posterior, smoothing, pooling)
 
 
-def climbed(likelihood: FloatArray, pseudo: FloatArray) -> FloatArray:
+def maximise_likelihood(likelihood: FloatArray, pseudo: FloatArray) -> FloatArray:
     """The prior that maximises the penalised likelihood; rows are arms, columns the grid."""
     prior = np.full(POINTS, 1.0 / POINTS)
     total = len(likelihood) + pseudo.sum()
@@ -80,12 +80,12 @@ def climbed(likelihood: FloatArray, pseudo: FloatArray) -> FloatArray:
     return np.asarray(prior / prior.sum())
 
 
-def condensed(prior: FloatArray, atoms: int) -> Prior:
+def condense(prior: FloatArray, atoms: int) -> Prior:
     """A prior of few atoms for the exact engines: slices of equal probability, each at its own mean.
 
     The mean stays; the spread inside a slice is lost.
 
-    >>> condensed(np.full(POINTS, 1 / POINTS), 2)
+    >>> condense(np.full(POINTS, 1 / POINTS), 2)
     Discrete(values=(0.2499, 0.7501), weights=(0.5, 0.5))
     """
     whole, first = np.cumsum(prior), np.cumsum(prior * GRID)

@@ -62,18 +62,22 @@ def judge_pairs(arms: Sequence[ArmRewards], fitted: FittedPriors, odds: float) -
     checked_odds(odds)
     silent = {(arm.agent, arm.arm) for arm in arms if not arm.rewards}
     everybody = sum(fitted.posterior.values(), np.zeros(POINTS))
-    found = []
+    judged = []
     for agent in fitted.agents:
-        own = [arm.arm for arm in arms if arm.agent == agent]
-        summed = sum((fitted.posterior[agent, arm] for arm in own), np.zeros(POINTS))
-        for one, other in combinations(own, 2):
-            pair = fitted.posterior[agent, one] + fitted.posterior[agent, other]
+        names = [arm.arm for arm in arms if arm.agent == agent]
+        summed = sum((fitted.posterior[agent, name] for name in names), np.zeros(POINTS))
+        for first, second in combinations(names, 2):
+            pair = fitted.posterior[agent, first] + fitted.posterior[agent, second]
             market = np.clip(everybody - pair, 0.0, None) + fitted.smoothing / POINTS
             prior = np.clip(summed - pair, 0.0, None) + fitted.pooling * market / market.sum()
-            factor = bayes_factor(fitted.likelihood[agent, one], fitted.likelihood[agent, other], prior / prior.sum())
-            factor = 1.0 if silent & {(agent, one), (agent, other)} else factor  # exactly: at even odds roundings tell
-            found.append(Pair(agent, (one, other), factor, copy_probability(factor, odds)))
-    return sorted(found, key=lambda pair: -pair.probability)
+            factor = bayes_factor(
+                fitted.likelihood[agent, first], fitted.likelihood[agent, second], prior / prior.sum()
+            )
+            factor = (
+                1.0 if silent & {(agent, first), (agent, second)} else factor
+            )  # exactly: at even odds roundings tell
+            judged.append(Pair(agent, (first, second), factor, copy_probability(factor, odds)))
+    return sorted(judged, key=lambda pair: -pair.probability)
 
 
 def checked_odds(odds: object) -> float:
@@ -84,15 +88,15 @@ def checked_odds(odds: object) -> float:
     return number
 
 
-def clusters(own: Sequence[str], pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
+def clusters(arms: Sequence[str], pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
     """An agent's arms in groups: those joined by a chain of pairs that are rather copies than not.
 
     >>> clusters(["a", "b", "c"], [Pair("ana", ("a", "c"), 9.0, 0.9), Pair("ana", ("a", "b"), 0.1, 0.1)])
     [('a', 'c'), ('b',)]
     """
-    group = {arm: arm for arm in own}
+    group = {arm: arm for arm in arms}
     for pair in pairs:
         if pair.probability > 0.5:
             old, new = group[pair.arms[1]], group[pair.arms[0]]
             group = {arm: new if where == old else where for arm, where in group.items()}
-    return [tuple(arm for arm in own if group[arm] == name) for name in dict.fromkeys(group.values())]
+    return [tuple(arm for arm in arms if group[arm] == name) for name in dict.fromkeys(group.values())]

@@ -6,7 +6,7 @@
 3. Audit that market: what copies would have earned each agent, and what the registration of the season earned it.
 
 The verdict is about the fitted market. How far that is from the real one depends on the number of arms, which is why
-the fitted priors are part of the answer.
+the fitted priors are part of the answer; where the rewards support no prior at all, it is `undecided` (`support`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.judgement import simplest_of
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history.evidence import ArmRewards
-from cloneproof.analysis.history.fit import FittedPriors, condensed, fit_priors
+from cloneproof.analysis.history.fit import FittedPriors, condense, fit_priors
 from cloneproof.analysis.history.pairs import Pair, checked_odds, clusters, judge_pairs
+from cloneproof.analysis.history.support import informative_originals, supported_audit
 from cloneproof.errors import EngineError, brief
 from cloneproof.market import Agent, Market
 from cloneproof.market.family import BOUNDED, RewardFamily
@@ -89,37 +90,39 @@ def audit_past(
     fitted = fit_priors(arms, family)
     pairs = judge_pairs(arms, fitted, odds)
     originals = {
-        name: tuple(clusters([one.arm for one in arms if one.agent == name], [p for p in pairs if p.agent == name]))
+        name: tuple(clusters([arm.arm for arm in arms if arm.agent == name], [p for p in pairs if p.agent == name]))
         for name in fitted.agents
     }
+    informative = informative_originals(fitted, originals)
     market = fitted_market(fitted, originals, horizon, share, family, atoms)
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
 
-    def told(found: Audit) -> PastAudit:
-        return _told(tuple(arms), found, tuple(pairs), originals, odds)
+    def past_audit(of_fitted: Audit) -> PastAudit:
+        return _past_audit(tuple(arms), supported_audit(of_fitted, informative), tuple(pairs), originals, odds)
 
-    early = None if draft is None else (lambda found: draft(told(found)))
-    return told(audit(market, mechanism, agent, most, draft=early, **search))
+    early = None if draft is None else (lambda of_fitted: draft(past_audit(of_fitted)))
+    return past_audit(audit(market, mechanism, agent=agent, max_copies=most, draft=early, **search))
 
 
-def _told(
+def _past_audit(
     arms: tuple[ArmRewards, ...],
-    found: Audit,
+    of_fitted: Audit,
     pairs: tuple[Pair, ...],
     originals: Mapping[str, tuple[tuple[str, ...], ...]],
     odds: float,
 ) -> PastAudit:
     """What the audit of the fitted market says about each agent."""
     by_agent: dict[str, list[Witness]] = {}
-    for one in found.tried:
-        by_agent.setdefault(one.agent, []).append(one)
-    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {found.worst.agent: found.worst}
+    for witness in of_fitted.tried:
+        by_agent.setdefault(witness.agent, []).append(witness)
+    worst = of_fitted.worst
+    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {worst.agent: worst}
     registered = {
         name: _as_registered(groups, by_agent[name])
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(arms, found, pairs, originals, best, registered, odds)
+    return PastAudit(arms, of_fitted, pairs, originals, best, registered, odds)
 
 
 def fitted_market(
@@ -131,11 +134,11 @@ def fitted_market(
     atoms: int,
 ) -> Market:
     """The market of a season: the agents' originals with priors of few atoms."""
-    agents = [Agent(name, len(originals[name]), condensed(prior, atoms)) for name, prior in fitted.agents.items()]
+    agents = [Agent(name, len(originals[name]), condense(prior, atoms)) for name, prior in fitted.agents.items()]
     return Market(agents, horizon, share, "bernoulli" if family is BOUNDED else family)
 
 
 def _as_registered(groups: Sequence[Sequence[str]], tried: Sequence[Witness]) -> Witness | None:
     """The deviation that registers as many of each original as the season had; originals share one prior."""
     sizes = sorted(len(group) for group in groups)
-    return next((one for one in tried if sorted(one.copies) == sizes), None)
+    return next((witness for witness in tried if sorted(witness.copies) == sizes), None)

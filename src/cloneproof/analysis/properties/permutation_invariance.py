@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
-from cloneproof.analysis.properties.conformance import ERROR_RATE, TIE_SEEDS, relabelled_run, ties_are_uniform
+from cloneproof.analysis.properties.conformance_checks import ERROR_RATE, TIE_SEEDS, relabelled_run, ties_are_uniform
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -50,14 +50,30 @@ def check_permutation_invariance(mechanism: Mechanism) -> PermutationInvariance:
     The paper's PI allows ties to be broken by label; we ask for uniform ties, so that equal arms are equal in law. A
     mechanism that declares that it goes by the order of registration is tried all the same.
 
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+
+    Returns
+    -------
+    PermutationInvariance
+        With `verdict`, the problems found and the scope of the search.
+
+    References
+    ----------
+    The paper, section 4, permutation invariance (PI).
+
+    Examples
+    --------
     >>> from cloneproof.mechanisms import mechanism
-    >>> found = check_permutation_invariance(mechanism("etc", arm_rounds=2, order="index"))
-    >>> found.verdict, found.declared
+    >>> checked = check_permutation_invariance(mechanism("etc", arm_rounds=2, order="index"))
+    >>> checked.verdict, checked.declared
     ('violated', False)
     """
     if not isinstance(mechanism, Mechanism):
         raise MechanismError(f"expected a mechanism to check, got {mechanism!r}; make one with cp.mechanism(name, ..)")
-    claiming = _Claiming(**{one.name: getattr(mechanism, one.name) for one in fields(Mechanism)})
+    claiming = _Claiming(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
     checks: tuple[Callable[[Mechanism], Iterator[str]], ...] = (relabelled_run, ties_are_uniform)
     problems = [problem for check in checks if (problem := next(check(claiming), None)) is not None]
     return PermutationInvariance(mechanism.name, mechanism.permutation_invariant, tuple(problems))

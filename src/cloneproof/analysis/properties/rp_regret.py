@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 
 from cloneproof.analysis.evaluate import ArithmeticName, evaluate, evaluate_horizons
 from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.errors import MarketError, brief
 from cloneproof.market.agents import Agent
 from cloneproof.market.family import RewardFamily
 from cloneproof.market.instance import Instance
@@ -30,13 +31,37 @@ def rp_regret(
 ) -> Estimate:
     """The RP-regret of an instance: expected regret against the best original, averaged over who got the copies.
 
-    Exact engines only. `arithmetic="ball"` (closed form) returns a rigorous enclosure.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+    instance : Instance
+        Means of one agent's originals, and copies of each.
+    horizon : int
+        The number of rounds.
+    rewards : str or RewardFamily, default "bernoulli"
+        The law of rewards.
+    arithmetic : {"float", "ball"}, default "float"
+        "ball" (closed form only) returns a rigorous enclosure.
 
+    Returns
+    -------
+    Estimate
+        By exact engines only.
+
+    References
+    ----------
+    The paper, section 4, RP-regret.
+
+    Examples
+    --------
     >>> from cloneproof.mechanisms import mechanism
     >>> ucb1 = mechanism("ucb1")
     >>> [rp_regret(ucb1, Instance((1.0, 0.0), copies), 7).value for copies in ((1, 1), (2, 1))]
     [2.0, 1.5]
     """
+    if not isinstance(instance, Instance):
+        raise MarketError(f"expected an instance, got {brief(instance)}; give e.g. cp.paper.Instance((1, 0), (2, 1))")
     return rp_regrets(mechanism, instance, [horizon], rewards, arithmetic)[horizon]
 
 
@@ -54,12 +79,12 @@ def rp_regrets(
         market, copies = Market([agent], horizon=max(horizons), rewards=rewards), {AGENT: permuted.copies}
         if arithmetic == "ball":
             for horizon in horizons:
-                one = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
-                parts[horizon].append((float(weight), one.regret))
+                evaluation = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
+                parts[horizon].append((float(weight), evaluation.regret))
         else:
-            for horizon, one in evaluate_horizons(market, mechanism, horizons, copies).items():
-                parts[horizon].append((float(weight), one.regret))
-    return {horizon: weighted_sum(own) for horizon, own in parts.items()}
+            for horizon, evaluation in evaluate_horizons(market, mechanism, horizons, copies).items():
+                parts[horizon].append((float(weight), evaluation.regret))
+    return {horizon: weighted_sum(regrets) for horizon, regrets in parts.items()}
 
 
 def sorted_copies(originals: int, max_copies: int) -> Iterator[tuple[int, ...]]:

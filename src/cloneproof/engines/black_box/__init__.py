@@ -5,6 +5,7 @@ Reading order: `contract` (what a policy must do), `play` (one run), `outcomes` 
 (honest against copied). `river` and `mabwiser` adapt the policies of those packages.
 """
 
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.box_outcomes import black_box_outcomes
 from cloneproof.engines.black_box.contract import BlackBox, Policy, View
 from cloneproof.engines.black_box.failure import BlackBoxError
@@ -13,6 +14,6 @@ from cloneproof.engines.black_box.play import black_box_run
 from cloneproof.engines.black_box.workers import Workers
 
 __all__ = [
-    "BlackBox", "BlackBoxError", "PairedGain", "Policy", "View", "Workers", "black_box_gain", "black_box_outcomes",
-    "black_box_run",
+    "BlackBox", "BlackBoxError", "BlackBoxJob", "PairedGain", "Policy", "View", "Workers", "black_box_gain",
+    "black_box_outcomes", "black_box_run",
 ]  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.failure import BlackBoxError
 from cloneproof.engines.black_box.play import Player, collected
 from cloneproof.engines.black_box.workers import UnsendableError, Workers
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
 from cloneproof.errors import EngineError
 
@@ -16,7 +17,7 @@ Tick = Callable[[], object]
 
 
 def black_box_outcomes(
-    job: Job, first: int, count: int, processes: int | Workers | None = None, tick: Tick | None = None
+    job: BlackBoxJob, first: int, count: int, processes: int | Workers | None = None, tick: Tick | None = None
 ) -> Outcomes:
     """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`.
 
@@ -44,7 +45,7 @@ def black_box_outcomes(
         return _here(job, first, count, tick)
 
 
-def _here(job: Job, first: int, count: int, tick: Tick) -> Outcomes:
+def _here(job: BlackBoxJob, first: int, count: int, tick: Tick) -> Outcomes:
     player, done = Player(job), list[Run]()
     try:
         for run in range(first, first + count):

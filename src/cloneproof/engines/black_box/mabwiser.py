@@ -24,8 +24,10 @@ def mabwiser(
 ) -> BlackBox:
     """A black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
 
-    from mabwiser.mab import LearningPolicy
-    box = cloneproof.adapters.mabwiser(LearningPolicy.UCB1(alpha=1))
+    For example::
+
+        from mabwiser.mab import LearningPolicy
+        box = cloneproof.adapters.mabwiser(LearningPolicy.UCB1(alpha=1))
     """
     mab = optional("mabwiser.mab", extra="mabwiser").MAB
     if isinstance(first_pulls, bool) or not isinstance(first_pulls, int) or first_pulls < 1:

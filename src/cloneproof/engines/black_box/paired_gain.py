@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.box_outcomes import Tick, black_box_outcomes
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.black_box.workers import Workers
-from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.reference import SampleMean
 from cloneproof.errors import MarketError, did_you_mean
 from cloneproof.market.copies import full_copies
@@ -42,8 +42,7 @@ def black_box_gain(
     if agent not in names:
         raise MarketError(f"unknown agent {agent!r}; {did_you_mean(agent, names)}the market has {', '.join(names)}")
     jobs = [
-        Job(market, box, full_copies(market.agents, own), checked_seed(seed))  # type: ignore[arg-type]
-        for own in (None, {agent: copies})
+        BlackBoxJob(market, box, full_copies(market.agents, own), checked_seed(seed)) for own in (None, {agent: copies})
     ]
     workers = None if processes is None else Workers(processes)
     try:

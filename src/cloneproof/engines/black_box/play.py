@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cloneproof._randomness import substream, uniform
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.call_limit import CALL, CALLS, ROUND, RUN, Limit, Overtime
 from cloneproof.engines.black_box.contract import BlackBox, View
 from cloneproof.engines.black_box.failure import Place, broke, overtime, said, short
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import Copies, arms_of, full_copies
@@ -39,7 +40,7 @@ def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, s
     >>> black_box_run(market, BlackBox(InTurn), {"ana": (2,)})
     Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5)
     """
-    job = Job(market, box, full_copies(market.agents, copies), checked_seed(seed))  # type: ignore[arg-type]
+    job = BlackBoxJob(market, box, full_copies(market.agents, copies), checked_seed(seed))
     return Player(job).run(run)
 
 
@@ -62,7 +63,7 @@ class _World(NamedTuple):
 class Player:
     """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
 
-    def __init__(self, job: Job, board: MutableSequence[float] | None = None) -> None:
+    def __init__(self, job: BlackBoxJob, board: MutableSequence[float] | None = None) -> None:
         self.job, self.box = job, box_of(job)
         self.limit = Limit(self.box.call_limit, board)
         self.previous: object = None
@@ -139,22 +140,22 @@ class Player:
         return arm
 
 
-def box_of(job: Job) -> BlackBox:
+def box_of(job: BlackBoxJob) -> BlackBox:
     """The black box in the place of the job's mechanism."""
-    box: object = job.mechanism
+    box: object = job.mechanism  # a job of another kind can come from code that is not type-checked
     if not isinstance(box, BlackBox):
         raise EngineError(f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)")
     return box
 
 
-def collected(job: Job, runs: list[Run]) -> Outcomes:
+def collected(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
     """Outcomes of runs, in order."""
     names = [agent.name for agent in job.market.agents]
     payoff = np.array([[run.payoff[name] for name in names] for run in runs], dtype=np.float64)
     return Outcomes(payoff.reshape(len(runs), len(names)), np.array([run.regret for run in runs], dtype=np.float64))
 
 
-def _opened(job: Job, run: int) -> _World:
+def _opened(job: BlackBoxJob, run: int) -> _World:
     """Means, tapes and seed of that run, as `engines.reference` has them."""
     market, seed = job.market, job.seed
     means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, seed, run)

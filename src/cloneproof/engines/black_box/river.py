@@ -18,7 +18,7 @@ from cloneproof.errors import EngineError
 def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackBox:  # noqa: ANN401 (river is optional)
     """A black box that starts every run with a fresh clone of that policy.
 
-    A `seed` of the policy is replaced by that of the run, else every run would throw the same dice.
+    A `seed` of the policy is replaced by that of the run, else every run would throw the same dice::
 
         from river import bandit
         box = cloneproof.adapters.river(bandit.UCB(delta=1))

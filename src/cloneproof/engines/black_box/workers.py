@@ -18,12 +18,13 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.call_limit import BOARD_SIZE, CALL, CALLS, IDLE, ROUND, RUN, SINCE
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.black_box.failure import BlackBoxError, Place, broke, overtime, said
 from cloneproof.engines.black_box.play import box_of, collected
 from cloneproof.engines.black_box.worker import RunDone, RunFailed, Unreadable, work
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
 from cloneproof.errors import EngineError
 
@@ -83,7 +84,7 @@ class Workers:
             worker.line.close()
         self.alive, self.job = [], None
 
-    def outcomes(self, job: Job, first: int, count: int, tick: Callable[[], object] = lambda: None) -> Outcomes:
+    def outcomes(self, job: BlackBoxJob, first: int, count: int, tick: Callable[[], object] = lambda: None) -> Outcomes:
         """The chunk; see `black_box_outcomes`."""
         try:
             self._tell(job)
@@ -98,7 +99,7 @@ class Workers:
         error.first, error.partial = first, kept
         raise error
 
-    def _tell(self, job: Job) -> None:
+    def _tell(self, job: BlackBoxJob) -> None:
         """Make every worker know the job."""
         box = box_of(job)
         try:

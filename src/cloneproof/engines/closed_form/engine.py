@@ -154,7 +154,8 @@ def _ball_estimate(value: Number, method: str) -> Estimate:
 
 def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
     change = abs(fine.value - coarse.value)
-    return Estimate(fine.value, GENEROUS * change + coarse.error + fine.error, "estimated", fine.method)
+    error = GENEROUS * change + coarse.error + fine.error
+    return Estimate(fine.value, error, "estimated", fine.method, heuristic=True)
 
 
 def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:

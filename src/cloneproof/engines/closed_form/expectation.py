@@ -15,7 +15,7 @@ from cloneproof.engines.closed_form.phases.award import awards
 from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, group_originals
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
-from cloneproof.engines.closed_form.phases.trial_score import Phases, Score, agent_score
+from cloneproof.engines.closed_form.phases.trial_score import Phases, ScoreLaw, agent_score
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_trials
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.errors import EngineError
@@ -144,7 +144,7 @@ def _trials_and_award(problem: Problem, trial: int, tools: Tools) -> tuple[list[
         )
     phases = Phases(mechanism, trial, award)
     check_trials(list(problem.agents), phases, tools.arithmetic)
-    scores: dict[tuple[CopiedOriginal, ...], Score] = {}
+    scores: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
     for originals in problem.agents:
         if originals not in scores:
             scores[originals] = agent_score(list(originals), phases, tools.rewards, tools.arithmetic)

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from cloneproof._arrays import FloatArray
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market, Means
 from cloneproof.mechanisms.mechanism import Mechanism
 
+M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
+
 
 @dataclass(frozen=True)
-class Job:
-    """A market under a mechanism, or under a black box in its place, with full copies and a seed.
+class SamplingJob(Generic[M_co]):
+    """A market under something that plays it, with everybody's copies and a seed.
 
     With strata, run r does not draw its means from the priors but takes those of stratum r modulo their number; tapes
     and ties are those of run r all the same.
     """
 
     market: Market
-    mechanism: Mechanism
-    copies: dict[str, tuple[int, ...]]
+    mechanism: M_co
+    copies: FullCopies
     seed: int = 0
     strata: tuple[Means, ...] = field(default=())
+
+
+class Job(SamplingJob[Mechanism]):
+    """A market under a mechanism: what the kernels take, as a `BlackBoxJob` is what black boxes take."""
 
 
 class Outcomes(NamedTuple):

@@ -32,6 +32,16 @@ def kernel_for(job: Job) -> tuple[str, Kernel]:
     return "plain", plain_outcomes
 
 
+def slow_reason(job: Job) -> str | None:
+    """Why the reference simulator runs the job, round by round in Python, where its epochs are the reason."""
+    if not job.mechanism.clearing.planned_epochs or kernel_for(job)[0] != "plain":
+        return None
+    return (
+        "no compiled kernel takes these epochs with mechanisms of their own: the reference simulator runs them, which "
+        "is slow"
+    )
+
+
 def outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Runs first, .., first + count - 1.
 

@@ -9,21 +9,25 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof._checks import real, whole
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
-from cloneproof.errors import EngineError
+from cloneproof.errors import EngineError, brief
 from cloneproof.market.toml import market_to_toml
 
-ChunkOutcomes = Callable[[Job, int, int], Outcomes]
+J = TypeVar("J", bound=SamplingJob[Any])
+ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
 
 RUNS = 1000  # where nothing says when to stop
+MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[Reason, ...] = ("budget", "interrupted")
 
 
@@ -57,16 +61,23 @@ def compiled(job: Job, first: int, count: int) -> Outcomes:
     return outcomes(job, first, count)
 
 
+def _slow(job: Job) -> tuple[str, ...]:
+    from cloneproof.engines.monte_carlo.outcomes import slow_reason
+
+    reason = slow_reason(job)
+    return () if reason is None else (reason,)
+
+
 def sample(
-    job: Job,
+    job: J,
     runs: int | None = None,
     precision: float | None = None,
     confidence: float = 0.99,
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[Status], None] | None = None,
-    outcomes: ChunkOutcomes = compiled,
     *,
+    outcomes: ChunkOutcomes[J],
     executor: Callable[[int], Executor] = ThreadPoolExecutor,
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
@@ -100,17 +111,19 @@ def sample(
     *payoffs, regret = end.estimates(confidence, f"{end.runs} runs, seed {job.seed}")
     names = [agent.name for agent in job.market.agents]
     notes = shortfalls(end, stopped, runs, precision, confidence)
+    if isinstance(job, Job):  # a black box is slow by itself
+        notes += _slow(job)
     evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
     return Sampled(evaluation, end, stopped)
 
 
-def _rows(outcomes: ChunkOutcomes, job: Job, first: int, count: int) -> FloatArray:
+def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
     """One row a run: every payoff, then the regret."""
-    found = outcomes(job, first, count)
-    return np.column_stack([found.payoff, found.regret])
+    played = outcomes(job, first, count)
+    return np.column_stack([played.payoff, played.regret])
 
 
-def identity(job: Job, *more: object) -> str:
+def identity(job: SamplingJob[Any], *more: object) -> str:
     """A short name of a job by what it consists of; somebody's own function leaves no trace in it."""
     to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
     mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
@@ -156,18 +169,26 @@ def shortfalls(
 
 
 def check_sampling(
-    runs: object, precision: object, confidence: object, budget_seconds: object, threads: object
+    runs: object = None,
+    precision: object = None,
+    confidence: object = 0.99,
+    budget_seconds: object = None,
+    threads: object = None,
+    progress: object = None,
 ) -> None:
     """One sentence for whatever makes no sense."""
-    for name, value, example in (("runs", runs, 1000), ("threads", threads, 2)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise EngineError(f"expected {name} to be a whole number from 1, got {value!r}; use e.g. {example}")
+    for name, value, most, example in (("runs", runs, MOST_RUNS, 1000), ("threads", threads, MOST_THREADS, 2)):
+        number = whole(value)
+        if value is not None and (number is None or not 1 <= number <= most):
+            raise EngineError(
+                f"expected {name} to be a whole number from 1 to {most:,}, got {brief(value)}; use e.g. {example}"
+            )
     for name, value in (("precision", precision), ("budget_seconds", budget_seconds)):
-        if value is not None and (not _real(value) or not value > 0 or math.isinf(value)):  # type: ignore[operator, arg-type]
-            raise EngineError(f"expected {name} to be a finite number above 0, got {value!r}; use e.g. 0.5")
-    if not _real(confidence) or not 0 < confidence < 1:  # type: ignore[operator]
-        raise EngineError(f"expected a confidence strictly between 0 and 1, got {confidence!r}; use e.g. 0.99")
-
-
-def _real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        size = real(value)
+        if value is not None and (size is None or size <= 0):
+            raise EngineError(f"expected {name} to be a finite number above 0, got {brief(value)}; use e.g. 0.5")
+    level = real(confidence)
+    if level is None or not 0 < level < 1:
+        raise EngineError(f"expected a confidence strictly between 0 and 1, got {brief(confidence)}; use e.g. 0.99")
+    if progress is not None and not callable(progress):
+        raise EngineError(f"expected progress to be a function of the status, got {brief(progress)}; or leave it out")

@@ -17,13 +17,12 @@ from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
 from cloneproof.engines.tree.work_limit import most_observations
 from cloneproof.errors import EngineError
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.score import Score
 
-FullCopies = dict[str, tuple[int, ...]]
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
 
@@ -55,7 +54,8 @@ def tree(
         running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
         for rule in running.rules:
             _check_rule(rule, deterministic)
-        _check_score(running.scoring, deterministic)
+        if deterministic:
+            _check_score(running)
         rewards = _average_over_samples(market, running, copies, sizes, members, deterministic)
         method = _method(running)
         for horizon in members:
@@ -107,11 +107,13 @@ def _check_rule(rule: Rule, deterministic: bool) -> None:
         )
 
 
-def _check_score(score: Score, deterministic: bool) -> None:
-    if deterministic and score.partial and not score.fresh:
+def _check_score(mechanism: Mechanism) -> None:
+    """A state with deterministic rewards remembers of a score no more than the arm committed to."""
+    score, goes_on = mechanism.scoring, mechanism.agent is not None and not mechanism.agent.commits
+    if score.partial and (not score.fresh or (goes_on and mechanism.clearing.at_award)):
         raise EngineError(
-            "the tree expects scores that count all rewards or fresh ones where rewards are deterministic, got "
-            f"{score.name!r}; use engine 'monte-carlo'"
+            "the tree expects scores that count all rewards, or fresh ones of one arm, where rewards are sure, "
+            f"got {score.name!r} in {mechanism.name!r}; use engine 'monte-carlo'"
         )
 
 

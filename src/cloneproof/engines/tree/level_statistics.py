@@ -67,7 +67,8 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArr
 def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     """The rewards that a partial score counts so far: after the rounds that it skips, until it is full.
 
-    A score of fresh rewards starts with the round that commits.
+    A score of fresh rewards starts with the round that commits. Where an index over agents goes on counting after the
+    arms were cleared, the rounds in which they are explored once more do not count either.
     """
     score, agent = shape.mechanism.scoring, shape.mechanism.agent
     assert agent is not None
@@ -76,6 +77,8 @@ def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     arms, explore = len(shape.levels[owner]), shape.mechanism.arm.explore
     skipped = score.skipped_rounds(arms, explore, agent.commits)
     start = max(skipped, arms * explore) if score.fresh else skipped
+    if shape.counts_anew:
+        decided = decided - np.clip(decided - agent.explore, 0, arms * explore)
     return np.clip(decided - start, 0, score.rounds)
 
 

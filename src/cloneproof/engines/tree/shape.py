@@ -81,6 +81,17 @@ class Shape:
         return self.flat or (self.mechanism.agent is not None and ignores_statistics(self.mechanism.agent))
 
     @cached_property
+    def counts_anew(self) -> bool:
+        """Whether scores of fresh rewards go on after the arms were cleared, and their exploration, once more, ends."""
+        agent = self.mechanism.agent
+        return (
+            self.mechanism.scoring.fresh
+            and self.mechanism.clearing.at_award
+            and agent is not None
+            and not agent.commits
+        )
+
+    @cached_property
     def may_be_decided(self) -> bool:
         """Whether there can be states in which no reward matters any more."""
         agents = self.agents_idle or (self.mechanism.agent is not None and self.mechanism.agent.commits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from cloneproof._checks import real, whole
+from cloneproof._checks import is_one_line, real, whole
 from cloneproof.errors import MechanismError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -62,6 +62,10 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
             raise SessionError(
                 f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
                 "leave out an agent that registered nothing"
+            )
+        if not is_one_line(name):
+            raise SessionError(
+                f"expected an agent's name without line breaks and control characters, got {name!r}; leave them out"
             )
     arm_keys = tuple(tuple(range(count)) for count in counts)
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)

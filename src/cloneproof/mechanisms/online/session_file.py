@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import sub
 from typing import Any, Final
 
-from cloneproof.errors import CloneproofError, SessionError
+from cloneproof.errors import CloneproofError, MechanismError, SessionError
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
@@ -62,12 +62,22 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
         )
     if saved["name"] in CATALOGUE:
         try:
-            whole = mechanism(saved["name"], **saved.get("parameters", {}))
+            named = mechanism(saved["name"], **saved.get("parameters", {}))
         except CloneproofError:  # composed by hand under a name of the catalogue
-            return mechanism_from_dict(saved)
-        if whole.to_dict() == saved:
-            return whole
-    return mechanism_from_dict(saved)
+            return _composed(saved)
+        if named.to_dict() == saved:
+            return named
+    return _composed(saved)
+
+
+def _composed(saved: dict[str, Any]) -> Mechanism:
+    try:
+        return mechanism_from_dict(saved)
+    except MechanismError as problem:
+        raise SessionError(
+            f"mechanism {saved['name']!r} has a part that is not known here ({problem}); "
+            "pass it: Session.from_json(text, mechanism=..)"
+        ) from None
 
 
 def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:

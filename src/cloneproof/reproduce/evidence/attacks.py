@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import etc_rounds, trial_rounds
@@ -15,7 +16,6 @@ from cloneproof.reproduce.row import Setting
 ANA = "ana"
 HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
 QUARTERS = Discrete([0.25, 0.75], [0.5, 0.5])
-CopyVector = tuple[int, ...]
 
 
 @dataclass(frozen=True)

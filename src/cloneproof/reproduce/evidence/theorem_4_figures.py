@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures.figure_data import Lines, Map, Mark, Series
-from cloneproof.reproduce.evidence.attacks import ANA, CopyVector, attacks
+from cloneproof.reproduce.evidence.attacks import ANA, attacks
 from cloneproof.reproduce.row import Setting
 from cloneproof.reproduce.statements.score_tails import Tail, psi_tail, score_tail
 from cloneproof.reproduce.statements.threshold_gains import threshold_gains

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.analysis.evaluate import evaluate_horizons
@@ -13,7 +14,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, CopyVector, attacks
+from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
 
@@ -93,7 +94,7 @@ def _holdout(setting: Setting, market: Market, allowed: int = 2) -> Mechanism:
 
 
 def _audit(setting: Setting, attack: Attack, allowed: int) -> Audit:
-    return audit(attack.market, _holdout(setting, attack.market, allowed), ANA, max_copies=3, opponents="any")
+    return audit(attack.market, _holdout(setting, attack.market, allowed), agent=ANA, max_copies=3, opponents="any")
 
 
 def _answer(result: Audit) -> bool | None:
@@ -141,7 +142,7 @@ def _smallest_needed_m(setting: Setting) -> tuple[int, list[tuple[int, Audit]]]:
     needed = holdout_arm_rounds(2, 0.5, market.horizon)
     for m in range(setting.pick(quick=30, full=needed), 0, -1):
         mechanism = setting.mechanism(NAME, market=market, arm_rounds=m, max_arms=4)
-        result = audit(market, mechanism, ANA, max_copies=2, opponents="any")
+        result = audit(market, mechanism, agent=ANA, max_copies=2, opponents="any")
         if result.verdict == "exploitable":
             return needed, [(m, result)]
     return needed, []

@@ -128,7 +128,7 @@ def _certificate(setting: Setting, attack: Attack) -> dict[str, Any] | None:
 
 
 def _audit(setting: Setting, attack: Attack) -> bool | None:
-    result = audit(attack.market, attack.papers_mechanism(setting), ANA, max_copies=3, opponents="any")
+    result = audit(attack.market, attack.papers_mechanism(setting), agent=ANA, max_copies=3, opponents="any")
     return {"clone-proof": True, "exploitable": False, "undecided": None}[result.verdict]
 
 

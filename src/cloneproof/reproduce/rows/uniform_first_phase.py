@@ -109,7 +109,7 @@ def _market(prior: Discrete, agents: int, horizon: int, rewards: str = "bernoull
 
 def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
     market = _market(PRIORS[prior], agents, horizon)
-    return audit(market, setting.mechanism("uniform-etc", market=market), ANA, opponents="any")
+    return audit(market, setting.mechanism("uniform-etc", market=market), agent=ANA, opponents="any")
 
 
 def _answer(result: Audit) -> bool | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
 from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
@@ -46,7 +47,7 @@ def threshold_gains(
     market: Market, mechanism: Mechanism, agent: str, vectors: Iterable[tuple[int, ...]]
 ) -> list[ThresholdGains]:
     """The gains of each vector of copies of a two-phase mechanism, whatever the others are."""
-    game = two_phase_game(market, mechanism, agent)
+    game = two_phase_game(audit_case(market, mechanism, agent))
     profiler = ScoreProfiler(game, FLOATS)
     honest = profiler.profile((1,) * len(game.priors))
     scale = 1.0 if game.deterministic else 1.0 / game.score_rounds

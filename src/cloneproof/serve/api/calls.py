@@ -10,8 +10,7 @@ import msgspec
 
 from cloneproof.serve.api import messages as m
 from cloneproof.serve.api.what_if_messages import WhatIf, WhatIfView
-from cloneproof.serve.ledger.terms import MarketSpec
-from cloneproof.serve.storage.interface import Role
+from cloneproof.serve.ledger.terms import MarketSpec, Role
 
 T = TypeVar("T")
 
@@ -91,7 +90,7 @@ def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
 
 def decide_batch(name: str, request_ids: Iterable[str]) -> Call[m.Decisions]:
     """Up to 1,000 decisions."""
-    items = [m.DecisionRequest(one) for one in request_ids]
+    items = [m.DecisionRequest(request_id) for request_id in request_ids]
     return Call("POST", _market(name, "decisions", "batch"), m.Decisions, m.DecisionBatch(items))
 
 

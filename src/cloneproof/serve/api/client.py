@@ -1,6 +1,6 @@
 """A thin typed client. `Client` blocks, `AsyncClient` is awaited; both send the calls of `cloneproof.serve.api.calls`.
 
-    from cloneproof.serve import calls
+    from cloneproof.serve.api import calls
     from cloneproof.serve.api.client import Client
 
     with Client("http://127.0.0.1:8642", key) as api:
@@ -22,9 +22,9 @@ from typing import Final, Self, TypeVar
 import httpx
 import msgspec
 
+from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.api.calls import Call
 from cloneproof.serve.api.messages import ItemError
-from cloneproof.serve.ledger.terms import Refused, ServeError
 
 T = TypeVar("T")
 _RETRYABLE: Final = frozenset({429, 503})
@@ -59,7 +59,7 @@ def _reply(call: Call[T], response: httpx.Response) -> T:
     raise Refused(refusal.status, refusal.error, refusal.message)
 
 
-def _gave_up(problem: Exception | None) -> ServeError:
+def _unreachable(problem: Exception | None) -> ServeError:
     return ServeError(f"the service cannot be reached ({problem!r}); is it running, and is the address right?")
 
 
@@ -84,7 +84,7 @@ class Client:
             time.sleep(pause)
         if problem is None:
             return _reply(call, self._http.request(call.method, call.path, content=_content(call)))
-        raise _gave_up(problem)
+        raise _unreachable(problem)
 
     def close(self) -> None:
         """Close the connections."""
@@ -118,7 +118,7 @@ class AsyncClient:
             await asyncio.sleep(pause)
         if problem is None:
             return _reply(call, await self._http.request(call.method, call.path, content=_content(call)))
-        raise _gave_up(problem)
+        raise _unreachable(problem)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cloneproof.serve.ledger.terms import MOST_ITEMS, CallerId, MarketSpec, Name, SeasonState
-from cloneproof.serve.storage.interface import Role
+from cloneproof.serve.ledger.terms import MOST_ITEMS, CallerId, MarketSpec, Name, Role, SeasonState
 
 
 class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):

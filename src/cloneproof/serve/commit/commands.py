@@ -1,4 +1,4 @@
-"""What can be asked of the house: which old entries it needs to see, and what it does.
+"""Commands: what can be asked of the markets, which old entries it needs to see, and what it does.
 
 A command runs between two commits, so nothing happens at the same time. Its reply is sent after the commit.
 """
@@ -19,10 +19,10 @@ class Command(Protocol):
     def size(self) -> int:
         """How many items it has."""
 
-    def wanted(self, house: ServedMarkets) -> tuple[int, Sequence[str]] | None:
+    def wanted_keys(self, markets: ServedMarkets) -> tuple[int, Sequence[str]] | None:
         """The market and the keys whose old entries must be known."""
 
-    def run(self, house: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
         """Do it; the reply."""
 
 
@@ -33,8 +33,8 @@ class Do:
     work: Callable[[ServedMarkets, int], Any]
     size = 1
 
-    def wanted(self, house: ServedMarkets) -> None:
+    def wanted_keys(self, markets: ServedMarkets) -> None:
         """None."""
 
-    def run(self, house: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-        return self.work(house, now)
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        return self.work(markets, now)

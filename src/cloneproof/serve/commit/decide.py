@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cloneproof.errors import Refused
 from cloneproof.serve.api.messages import DecisionReply, ItemError
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.ledger.entries import Decided, Entry
-from cloneproof.serve.ledger.terms import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,35 +22,35 @@ class Decide:
     def size(self) -> int:
         return len(self.requests)
 
-    def joined(self, others: Sequence[Decide]) -> Decide:
+    def join(self, others: Sequence[Decide]) -> Decide:
         """One command for this and others on the same market; its replies follow on each other."""
-        return Decide(self.market, [*self.requests, *(one for other in others for one in other.requests)])
+        return Decide(self.market, [*self.requests, *(request for other in others for request in other.requests)])
 
-    def wanted(self, house: ServedMarkets) -> tuple[int, list[str]] | None:
-        number = house.numbers.get(self.market)
+    def wanted_keys(self, markets: ServedMarkets) -> tuple[int, list[str]] | None:
+        number = markets.numbers.get(self.market)
         return None if number is None else (number, [f"q:{request}" for request in self.requests])
 
-    def run(self, house: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
-        market, seen = house.market(self.market), known[house.numbers[self.market]]
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
+        market, seen = markets.market(self.market), known[markets.numbers[self.market]]
         fresh = [request for request in dict.fromkeys(self.requests) if f"q:{request}" not in seen]
-        made, refusal = market.decide_many(fresh, now)
-        if len(made) == len(self.requests):
-            replies: list[DecisionReply | ItemError] = [_decided(entry, False) for entry in made]
+        decided, refusal = market.decide_many(fresh, now)
+        if len(decided) == len(self.requests):
+            replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
         else:
-            replies = list(_in_order(self.requests, seen, made, refusal))
-        seen |= {f"q:{entry.request}": entry for entry in made}
+            replies = list(_replies_in_order(self.requests, seen, decided, refusal))
+        seen |= {f"q:{entry.request}": entry for entry in decided}
         return replies
 
 
-def _decided(entry: Decided, again: bool) -> DecisionReply:
+def _reply(entry: Decided, again: bool) -> DecisionReply:
     return DecisionReply(200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again)
 
 
-def _in_order(
-    requests: Sequence[str], seen: dict[str, Entry], made: Sequence[Decided], refusal: Refused | None
+def _replies_in_order(
+    requests: Sequence[str], seen: dict[str, Entry], decided: Sequence[Decided], refusal: Refused | None
 ) -> Iterator[DecisionReply | ItemError]:
     """A reply for each request, where some were answered before, come twice or are refused."""
-    new, told = {entry.request: entry for entry in made}, set[str]()
+    new, answered = {entry.request: entry for entry in decided}, set[str]()
     for request in requests:
         entry = seen.get(f"q:{request}") or new.get(request)
         if entry is None:
@@ -58,5 +58,5 @@ def _in_order(
             yield ItemError(refusal.status, refusal.code, refusal.message)
             continue
         assert type(entry) is Decided
-        yield _decided(entry, request not in new or request in told)
-        told.add(request)
+        yield _reply(entry, request not in new or request in answered)
+        answered.add(request)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from cloneproof.errors import Refused
 from cloneproof.serve.commit.commands import Command
-from cloneproof.serve.commit.grouping import MOST_IN_A_GROUP, group_size, merged, parts
+from cloneproof.serve.commit.grouping import MOST_IN_A_GROUP, group_size, merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
-from cloneproof.serve.ledger.terms import Refused
 from cloneproof.serve.storage.interface import Storage
 
 MOST_WAITING: Final = 20_000
@@ -38,13 +38,13 @@ class Writer:
 
     def __init__(self, storage: Storage, clock: Callable[[], int] = milliseconds) -> None:
         self.storage, self._clock = storage, clock
-        self.house = ServedMarkets.recovered(storage)
+        self.markets = ServedMarkets.recover(storage)
         self.ready = True
         self.groups = self.commands = 0
-        self._thread = ThreadPoolExecutor(1, "storage")
-        self._reader = ThreadPoolExecutor(1, "reader")
+        self._writing_thread = ThreadPoolExecutor(1, "storage")
+        self._reading_thread = ThreadPoolExecutor(1, "reader")
         self._waiting: Waiting = []
-        self._bell = asyncio.Event()
+        self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
@@ -62,45 +62,47 @@ class Writer:
             raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
         future = asyncio.get_running_loop().create_future()
         self._waiting.append((command, future))
-        self._bell.set()
+        self._wake.set()
         return future
 
     async def read(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Read from storage beside the writing."""
-        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+        return await asyncio.get_running_loop().run_in_executor(self._reading_thread, work)
 
-    async def in_turn(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+    async def in_writing_thread(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Do something with the storage in the writing thread, between two of its steps."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._writing_thread, work)
 
     async def _tick(self) -> None:
         """Where nobody asks for anything, windows end all the same."""
         while True:
             await asyncio.sleep(_TICK)
-            self._bell.set()
+            self._wake.set()
 
     def _overdue(self) -> bool:
         now = self._clock()
-        return any(market.overdue(now) for market in self.house.markets.values())
+        return any(market.overdue(now) for market in self.markets.by_name.values())
 
     async def _run(self) -> None:
         while not (self._stopping and not self._waiting):
             if not self._waiting:
-                self._bell.clear()
-                await self._bell.wait()
+                self._wake.clear()
+                await self._wake.wait()
                 if not self._waiting and not self._overdue():
                     continue
             group = self._next_group()
             try:
-                replies = await self._done(group)
+                replies = await self._commit_group(group)
             except Exception as problem:
-                _tell("storage failed; the markets are read back from it", problem)
+                _log_failure("storage failed; the markets are read back from it", problem)
                 refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
                 group, self._waiting = group + self._waiting, []
-                _answer(group, [refusal] * len(group))  # before the recovery, which may have to wait for the storage
+                _send_replies(
+                    group, [refusal] * len(group)
+                )  # before the recovery, which may have to wait for the storage
                 await self._recover()
             else:
-                _answer(group, replies)
+                _send_replies(group, replies)
 
     def _next_group(self) -> Waiting:
         """Who has waited longest, until there are enough of them."""
@@ -108,57 +110,57 @@ class Writer:
         group, self._waiting = self._waiting[:enough], self._waiting[enough:]
         return group
 
-    async def _done(self, group: Waiting) -> list[Any]:
+    async def _commit_group(self, group: Waiting) -> list[Any]:
         """The replies to a group, after its commit."""
-        commands = list(merged([command for command, _ in group]))
-        known = await self._known([command for command, _ in commands])
-        house, storage, now = self.house, self.storage, self._clock()
-        house.expire(now, known)
+        commands = list(merge([command for command, _ in group]))
+        known = await self._find_known([command for command, _ in commands])
+        markets, storage, now = self.markets, self.storage, self._clock()
+        markets.expire(now, known)
         replies: list[Any] = [None] * len(group)
         for command, positions in commands:
-            reply = _reply(command, house, known, now)
-            for at, part in zip(positions, parts(reply, [group[at][0].size for at in positions]), strict=True):
+            reply = _run(command, markets, known, now)
+            for at, part in zip(positions, split_reply(reply, [group[at][0].size for at in positions]), strict=True):
                 replies[at] = part
-        appended = house.take()
+        appended = markets.take()
         if appended:
-            await self.in_turn(lambda: storage.commit(appended))
+            await self.in_writing_thread(lambda: storage.commit(appended))
         self.groups += 1
         self.commands += len(group)
         if storage.checkpoint_due:
             await self.checkpoint()
         return replies
 
-    async def _known(self, commands: Sequence[Command]) -> KnownEntries:
+    async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
         """The old entries that commands need to see."""
         wanted: defaultdict[int, list[str]] = defaultdict(list)
         for command in commands:
-            asked = command.wanted(self.house)
-            if asked is not None:
-                wanted[asked[0]].extend(asked[1])
+            keys = command.wanted_keys(self.markets)
+            if keys is not None:
+                wanted[keys[0]].extend(keys[1])
         known: KnownEntries = defaultdict(dict)
         if wanted:
-            known |= await self.in_turn(lambda: self.storage.find(wanted))
+            known |= await self.in_writing_thread(lambda: self.storage.find(wanted))
         return known
 
     async def checkpoint(self) -> None:
         """Write snapshots, so that the next start is short."""
-        snapshots = self.house.snapshots()
-        await self.in_turn(lambda: self.storage.checkpoint(snapshots))
+        snapshots = self.markets.take_snapshots()
+        await self.in_writing_thread(lambda: self.storage.checkpoint(snapshots))
 
     async def _recover(self) -> None:
         self.ready = False
         while not (self.ready or self._stopping):
             try:
-                self.house = await self.in_turn(lambda: ServedMarkets.recovered(self.storage))
+                self.markets = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
                 self.ready = True
             except Exception as problem:
-                _tell("storage cannot be read; trying again", problem)
+                _log_failure("storage cannot be read; trying again", problem)
                 await asyncio.sleep(_TICK)
 
     async def stop(self) -> None:
-        """Finish what was asked, write snapshots, let go of storage."""
+        """Finish what was asked, write snapshots, close the storage."""
         self._stopping = True
-        self._bell.set()
+        self._wake.set()
         if self._task is not None and self._ticking is not None:
             await self._task
             self._ticking.cancel()
@@ -167,12 +169,12 @@ class Writer:
                 await self.checkpoint()
             except Exception:
                 log.exception("no last snapshots; the next start reads the ledger instead")
-        self._thread.shutdown()
-        self._reader.shutdown()
+        self._writing_thread.shutdown()
+        self._reading_thread.shutdown()
         self.storage.close()
 
 
-def _tell(what: str, problem: Exception) -> None:
+def _log_failure(what: str, problem: Exception) -> None:
     """A database that is away is one line in the log; anything else is told with where it happened."""
     if isinstance(problem, Refused):
         log.warning("%s (%s)", what, problem)
@@ -180,7 +182,7 @@ def _tell(what: str, problem: Exception) -> None:
         log.exception(what)
 
 
-def _answer(group: Waiting, replies: Sequence[Any]) -> None:
+def _send_replies(group: Waiting, replies: Sequence[Any]) -> None:
     for (_, future), reply in zip(group, replies, strict=True):
         if future.cancelled():
             continue
@@ -190,8 +192,8 @@ def _answer(group: Waiting, replies: Sequence[Any]) -> None:
             future.set_result(reply)
 
 
-def _reply(command: Command, house: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+def _run(command: Command, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
     try:
-        return command.run(house, known, now)
+        return command.run(markets, known, now)
     except Refused as refusal:
         return refusal

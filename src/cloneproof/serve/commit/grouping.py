@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
+from cloneproof.errors import Refused
 from cloneproof.serve.commit.commands import Command
 from cloneproof.serve.commit.decide import Decide
 from cloneproof.serve.commit.reward import Reward
-from cloneproof.serve.ledger.terms import Refused
 
 MOST_IN_A_GROUP: Final = 512
 MOST_ITEMS_IN_A_GROUP: Final = 10_000  # so that a group of large batches does not keep others waiting
@@ -26,27 +26,27 @@ def group_size(commands: Sequence[Command]) -> int:
     return max(1, bisect_right(items, MOST_ITEMS_IN_A_GROUP))
 
 
-def merged(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
-    """The same commands with decisions and rewards of a market taken together, and whose they are, by position."""
+def merge(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
+    """The same commands with decisions and rewards of a market joined, each with the positions of what is in it."""
     places: dict[tuple[type, str], list[int]] = {}
     for at, command in enumerate(commands):
         if isinstance(command, Decide | Reward):
             places.setdefault((type(command), command.market), []).append(at)
         else:
-            yield from _joined(commands, places)
+            yield from _join_at(commands, places)
             places.clear()
             yield command, [at]
-    yield from _joined(commands, places)
+    yield from _join_at(commands, places)
 
 
-def _joined(commands: Sequence[Any], places: Mapping[Any, list[int]]) -> Iterator[tuple[Command, list[int]]]:
+def _join_at(commands: Sequence[Any], places: Mapping[Any, list[int]]) -> Iterator[tuple[Command, list[int]]]:
     for positions in places.values():
         first, *others = (commands[at] for at in positions)
-        yield (first.joined(others) if others else first), positions
+        yield (first.join(others) if others else first), positions
 
 
-def parts(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
-    """What each of several commands that were done together is told."""
+def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
+    """The reply to each of several commands that were joined, by their sizes."""
     if len(sizes) == 1 or isinstance(reply, Refused):
         yield from [reply] * len(sizes)
         return

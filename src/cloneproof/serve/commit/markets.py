@@ -1,4 +1,4 @@
-"""All markets of one service: found by name, brought back at a start, and what is new in them collected for storage."""
+"""All markets of one service, by name: recovered at a start, and what is new in them collected for storage."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import defaultdict
 
 import msgspec
 
+from cloneproof.errors import Refused
 from cloneproof.serve.ledger.chain import Appended
 from cloneproof.serve.ledger.entries import Entry, keys
-from cloneproof.serve.ledger.terms import MarketSpec, Refused, completed
+from cloneproof.serve.ledger.terms import MarketSpec, complete
 from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.market.snapshot import recovered, taken
+from cloneproof.serve.market.snapshot import recover, take_snapshot
 from cloneproof.serve.storage.interface import Storage
 
 KnownEntries = defaultdict[int, dict[str, Entry]]
@@ -20,28 +21,28 @@ class ServedMarkets:
     """The markets, by name; each has a number for life, from 1."""
 
     def __init__(self) -> None:
-        self.markets: dict[str, MarketEngine] = {}
+        self.by_name: dict[str, MarketEngine] = {}
         self.numbers: dict[str, int] = {}
         self._changed: set[str] = set()  # since the last checkpoint
 
     @classmethod
-    def recovered(cls, storage: Storage) -> ServedMarkets:
-        """The house as storage has it."""
-        house = cls()
+    def recover(cls, storage: Storage) -> ServedMarkets:
+        """The markets as storage has them."""
+        markets = cls()
         for number, name, snapshot, lines in storage.markets():
-            house.markets[name] = recovered(snapshot, lines)
-            house.numbers[name] = number
-            house._changed.add(name)
-        return house
+            markets.by_name[name] = recover(snapshot, lines)
+            markets.numbers[name] = number
+            markets._changed.add(name)
+        return markets
 
     def market(self, name: str) -> MarketEngine:
         """A market by name."""
-        found = self.markets.get(name)
-        if found is None:
+        market = self.by_name.get(name)
+        if market is None:
             raise Refused(
                 404, "unknown_market", f"expected a market of this service, got {name[:64]!r}; create it first"
             )
-        return found
+        return market
 
     def number(self, name: str) -> int:
         """The number of a market."""
@@ -50,7 +51,7 @@ class ServedMarkets:
 
     def create(self, spec: MarketSpec, at: int) -> tuple[MarketEngine, bool]:
         """A new market, or the one that was declared in the same words before; whether it is new."""
-        known, whole = self.markets.get(spec.market), completed(spec)
+        known, whole = self.by_name.get(spec.market), complete(spec)
         if known is not None:
             if spec.seed is None:
                 whole = msgspec.structs.replace(whole, seed=known.spec.seed)
@@ -59,33 +60,33 @@ class ServedMarkets:
             raise Refused(
                 409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
             )
-        made = self.markets[spec.market] = MarketEngine.opened(whole, at)
+        market = self.by_name[spec.market] = MarketEngine.open(whole, at)
         self.numbers[spec.market] = len(self.numbers) + 1
-        return made, True
+        return market, True
 
     def expire(self, at: int, known: KnownEntries) -> None:
         """Enter default rewards wherever a wait window is over."""
-        for name, market in self.markets.items():
+        for name, market in self.by_name.items():
             for entry in market.expire(at):
                 for key in keys(entry):
                     known[self.numbers[name]][key] = entry
 
-    def changed(self, name: str) -> None:
+    def mark_changed(self, name: str) -> None:
         """A market went on by what another process did, so that a snapshot of it is worth taking."""
         self._changed.add(name)
 
     def take(self) -> list[tuple[int, str, Appended]]:
         """What is new in any market since the last call."""
-        found = []
-        for name, market in self.markets.items():
+        appended = []
+        for name, market in self.by_name.items():
             new = market.chain.take()
             if new is not None:
                 self._changed.add(name)
-                found.append((self.numbers[name], name, new))
-        return found
+                appended.append((self.numbers[name], name, new))
+        return appended
 
-    def snapshots(self) -> dict[int, bytes]:
+    def take_snapshots(self) -> dict[int, bytes]:
         """Snapshots of what changed since the last call."""
-        found = {self.numbers[name]: taken(self.markets[name]) for name in sorted(self._changed)}
+        snapshots = {self.numbers[name]: take_snapshot(self.by_name[name]) for name in sorted(self._changed)}
         self._changed.clear()
-        return found
+        return snapshots

@@ -13,19 +13,19 @@ from cloneproof.serve.market.engine import MarketEngine
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Settle a market's season; the reply is what is shown of the market then."""
+    """Settle a market's season; the reply is a view of the market then."""
 
     market: str
-    shown: Callable[[MarketEngine], Any]
+    view: Callable[[MarketEngine], Any]
     size = 1
 
-    def wanted(self, house: ServedMarkets) -> None:
+    def wanted_keys(self, markets: ServedMarkets) -> None:
         """None."""
 
-    def run(self, house: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-        market = house.market(self.market)
-        seen = known[house.numbers[self.market]]
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        market = markets.market(self.market)
+        seen = known[markets.numbers[self.market]]
         while (entry := market.settle_one(now)) is not None:
             seen |= dict.fromkeys(keys(entry), entry)
         market.settle(now)
-        return self.shown(market)
+        return self.view(market)

@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from cloneproof.errors import ServeError
 from cloneproof.serve.commit.commands import Command
 from cloneproof.serve.commit.group_writer import Waiting, Writer, milliseconds
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
-from cloneproof.serve.ledger.chain import GENESIS, Chain, Head, chained
+from cloneproof.serve.ledger.chain import GENESIS, Chain, Head, chain_hashes
 from cloneproof.serve.ledger.entries import Entry, Opened, keys
-from cloneproof.serve.ledger.terms import ServeError
 from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.market.ledger_replay import done_again
-from cloneproof.serve.storage.interface import News, SharedStorage, Storage
+from cloneproof.serve.market.ledger_replay import advance
+from cloneproof.serve.storage.interface import RemoteBlock, SharedStorage, Storage
 
 
 class SharedWriter(Writer):
@@ -30,47 +30,48 @@ class SharedWriter(Writer):
         """Always: a process that nobody asks keeps up with the others, so that its next turn is short."""
         return True
 
-    async def _done(self, group: Waiting) -> list[Any]:
-        replies = await super()._done(group)
-        if self.storage.holds:
-            await self.in_turn(self.storage.release)
+    async def _commit_group(self, group: Waiting) -> list[Any]:
+        replies = await super()._commit_group(group)
+        if self.storage.has_turn:
+            await self.in_writing_thread(self.storage.release)
         return replies
 
-    async def _known(self, commands: Sequence[Command]) -> KnownEntries:
+    async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
         """What storage has, looked up before the turn, and what came in since then, which the turn begins with."""
-        known = await super()._known(commands)
-        while not self.storage.holds:
-            for news in await self.in_turn(self.storage.begin):
-                followed(self.house, news)
-                known[news.market] |= {key: entry for entry in news.entries for key in keys(entry)}
+        known = await super()._find_known(commands)
+        while not self.storage.has_turn:
+            for block in await self.in_writing_thread(self.storage.begin):
+                apply_block(self.markets, block)
+                known[block.market] |= {key: entry for entry in block.entries for key in keys(entry)}
         return known
 
 
-def followed(house: ServedMarkets, news: News) -> None:
+def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
     """Do what another process did in one market, and check that it comes to the same."""
-    everything = news.entries
-    name = next((name for name, number in house.numbers.items() if number == news.market), None)
-    before = GENESIS if name is None else house.markets[name].chain.hash
-    entries = everything
+    entries = block.entries
+    name = next((name for name, number in markets.numbers.items() if number == block.market), None)
+    before = GENESIS if name is None else markets.by_name[name].chain.hash
     if name is None:
-        opening, *entries = everything
+        opening, *entries = block.entries
         if not isinstance(opening, Opened):
-            raise ServeError(f"expected the opening of market {news.market}, got {opening!r}; restore the database")
+            raise ServeError(f"expected the opening of market {block.market}, got {opening!r}; restore the database")
         name = opening.spec.market
-        house.markets[name] = MarketEngine.opened(opening.spec, opening.at)
-        house.numbers[name] = news.market
-    market = house.markets[name]
-    if everything[0].n + len(everything) - 1 != market.chain.n + len(entries):
-        raise ServeError(f"market {name!r}: expected entry {market.chain.n + 1}, got {everything[0].n}; read it back")
-    market.chain = _Numbers(market.chain.n)
-    done_again(market, entries)
-    market.chain = Chain(Head(market.chain.n, deque(chained(before, news.lines), maxlen=1)[0]))
-    house.changed(name)
-    if market.chain.hash != news.hash:
-        raise ServeError(f"market {name!r}: the chain is broken at entry {everything[0].n}; replay the ledger")
+        markets.by_name[name] = MarketEngine.open(opening.spec, opening.at)
+        markets.numbers[name] = block.market
+    market = markets.by_name[name]
+    if block.entries[0].n + len(block.entries) - 1 != market.chain.n + len(entries):
+        raise ServeError(
+            f"market {name!r}: expected entry {market.chain.n + 1}, got {block.entries[0].n}; read it back"
+        )
+    market.chain = _CountingChain(market.chain.n)
+    advance(market, entries)
+    market.chain = Chain(Head(market.chain.n, deque(chain_hashes(before, block.lines), maxlen=1)[0]))
+    markets.mark_changed(name)
+    if market.chain.hash != block.hash:
+        raise ServeError(f"market {name!r}: the chain is broken at entry {block.entries[0].n}; replay the ledger")
 
 
-class _Numbers(Chain):
+class _CountingChain(Chain):
     """A chain that only counts: the lines of another process are there already, and need not be written again."""
 
     def __init__(self, n: int) -> None:
@@ -83,6 +84,6 @@ class _Numbers(Chain):
         self.n += len(entries)
 
 
-def writer_over(storage: Storage, clock: Callable[[], int] = milliseconds) -> Writer:
-    """The writer that a storage needs."""
+def make_writer(storage: Storage, clock: Callable[[], int] = milliseconds) -> Writer:
+    """The writer that fits a storage: shared or alone."""
     return SharedWriter(storage, clock) if isinstance(storage, SharedStorage) else Writer(storage, clock)

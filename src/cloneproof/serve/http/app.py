@@ -13,14 +13,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from cloneproof.errors import Refused
 from cloneproof.serve.api.messages import ItemError
 from cloneproof.serve.http.keys import Caller
 from cloneproof.serve.http.openapi import document
 from cloneproof.serve.http.page_files import Header, is_page, page_file
 from cloneproof.serve.http.request_limits import MOST_BYTES
-from cloneproof.serve.http.routes import READERS, ROUTES, Resolved, Router
+from cloneproof.serve.http.routes import READERS, ROUTES, Resolved, Route, Router
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.terms import Refused
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,10 +34,10 @@ log = logging.getLogger("cloneproof.serve")
 
 
 class App:
-    """One service over HTTP. `opening` makes the service in the running event loop, when the server starts."""
+    """One service over HTTP. `make_service` is called in the running event loop, when the server starts."""
 
-    def __init__(self, opening: Callable[[], Service]) -> None:
-        self._opening = opening
+    def __init__(self, make_service: Callable[[], Service]) -> None:
+        self._make_service = make_service
         self._service: Service | None = None
         self._router = Router()
         self._document = _encode(document(ROUTES))
@@ -62,11 +62,11 @@ class App:
 
     def open(self) -> None:
         """Make the service; in a running event loop."""
-        self._service = self._opening()
+        self._service = self._make_service()
         self._service.writer.start()
 
     async def close(self) -> None:
-        """Finish what was asked, and let go of storage."""
+        """Finish what was asked, and close the storage."""
         if self._service is not None:
             await self._service.writer.stop()
 
@@ -74,16 +74,16 @@ class App:
         begun, service = time.perf_counter(), self._service
         assert service is not None
         method, path = scope["method"], scope["path"]
-        found = self._router.find(method, path)
+        resolved = self._router.find(method, path)
         name = "other"
         kind: tuple[Header, ...] = (_JSON,)
         try:
-            if found is not None:
-                name = found[0].route.name
-                status, reply = await self._answered(service, found[0], found[1], scope, receive)
+            if resolved is not None:
+                name = resolved[0].route.name
+                status, reply = await self._answer(service, *resolved, scope, receive)
                 text = _encode(reply)
             else:
-                status, text, kind = await self._fixed(service, method, path, scope)
+                status, text, kind = await self._answer_fixed(service, method, path, scope)
         except Refused as refusal:
             status = refusal.status
             text = _encode(ItemError(status, refusal.code, refusal.message))
@@ -102,19 +102,19 @@ class App:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": text})
 
-    async def _answered(
-        self, service: Service, found: Resolved, params: dict[str, str], scope: Scope, receive: Receive
+    async def _answer(
+        self, service: Service, resolved: Resolved, params: dict[str, str], scope: Scope, receive: Receive
     ) -> tuple[int, Any]:
-        route, body, caller = found.route, None, None
+        route, body, caller = resolved.route, None, None
         if route.roles:
             caller = await service.caller(_header(scope, b"authorization"))
-            _allowed(caller, found, params)
+            _check_role(caller, route, params)
             if caller.role == "agent":
                 service.agent_limit.check(caller.id)
         text = await _body(receive)
-        if found.decode is not None:
+        if resolved.decode is not None:
             try:
-                body = found.decode(text)
+                body = resolved.decode(text)
             except msgspec.ValidationError as problem:
                 raise Refused(422, "invalid", str(problem)) from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -123,7 +123,7 @@ class App:
             params |= _query(scope["query_string"], route.query)
         return await route.handler(service, caller, params, body)
 
-    async def _fixed(
+    async def _answer_fixed(
         self, service: Service, method: str, path: str, scope: Scope
     ) -> tuple[int, bytes, tuple[Header, ...]]:
         """The page, the document, the metrics, or nothing of the kind."""
@@ -141,9 +141,9 @@ class App:
         raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all of them")
 
 
-def _allowed(caller: Caller, found: Resolved, params: dict[str, str]) -> None:
+def _check_role(caller: Caller, route: Route, params: dict[str, str]) -> None:
     """Roles; and an agent's key opens only what is that agent's own."""
-    if caller.role not in found.route.roles:
+    if caller.role not in route.roles:
         raise Refused(403, "forbidden", f"a key of role {caller.role} may not do this")
     if caller.role == "agent" and "agent" in params and params["agent"] != caller.agent:
         raise Refused(403, "forbidden", "an agent's key opens only what is that agent's own")
@@ -170,8 +170,8 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _query(text: bytes, known: tuple[str, ...]) -> dict[str, str]:
-    found = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
-    for name in found:
+    query = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
+    for name in query:
         if name not in known:
             raise Refused(422, "invalid", f"expected a query of {', '.join(known)}, got {name[:20]!r}")
-    return found
+    return query

@@ -1,4 +1,4 @@
-"""What each route does: a few lines between the wire and the house."""
+"""What each route does: a few lines between the messages and the markets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cloneproof.errors import Refused
 from cloneproof.serve.api.messages import (
     AgentRequest,
     Agents,
@@ -44,7 +45,7 @@ from cloneproof.serve.http import views
 from cloneproof.serve.http.keys import Caller, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.entries import decode, owner
-from cloneproof.serve.ledger.terms import MarketSpec, Refused
+from cloneproof.serve.ledger.terms import MarketSpec
 
 HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
@@ -63,8 +64,8 @@ async def ready(service: Service, caller: Caller | None, params: Params, body: N
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
 
-    def work(house: ServedMarkets, now: int) -> tuple[MarketView, bool]:
-        market, fresh = house.create(body, now)
+    def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
+        market, fresh = markets.create(body, now)
         return views.market(market), fresh
 
     view, fresh = await service.writer.submit(Do(work))
@@ -73,17 +74,19 @@ async def create_market(service: Service, caller: Caller, params: Params, body: 
 
 async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The names of all markets."""
-    return 200, await service.writer.submit(Do(lambda house, now: Markets(sorted(house.markets))))
+    return 200, await service.writer.submit(Do(lambda markets, now: Markets(sorted(markets.by_name))))
 
 
 async def show_market(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The terms of a market and where it stands."""
-    return 200, await service.writer.submit(Do(lambda house, now: views.market(house.market(params["market"]))))
+    return 200, await service.writer.submit(Do(lambda markets, now: views.market(markets.market(params["market"]))))
 
 
 async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """How far the season is, with every agent's and arm's statistics."""
-    view: Progress = await service.writer.submit(Do(lambda house, now: views.progress(house.market(params["market"]))))
+    view: Progress = await service.writer.submit(
+        Do(lambda markets, now: views.progress(markets.market(params["market"])))
+    )
     return 200, view
 
 
@@ -92,8 +95,8 @@ async def register_agent(service: Service, caller: Caller, params: Params, body:
     if caller.role == "agent" and caller.agent != body.agent:
         raise Refused(403, "forbidden", "an agent's key registers that agent alone")
 
-    def work(house: ServedMarkets, now: int) -> Registered:
-        market = house.market(params["market"])
+    def work(markets: ServedMarkets, now: int) -> Registered:
+        market = markets.market(params["market"])
         entry = market.register_agent(body.agent, now)
         return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
@@ -105,8 +108,8 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: A
     """Register an arm of an agent: for this season while it is open, else for the next."""
     agent = params["agent"]
 
-    def work(house: ServedMarkets, now: int) -> Registered:
-        market = house.market(params["market"])
+    def work(markets: ServedMarkets, now: int) -> Registered:
+        market = markets.market(params["market"])
         entry = market.register_arm(agent, body.arm, now)
         season = next(arm.season for arm in market.registry.agent(agent).arms if arm.arm == body.arm)
         return Registered(agent, body.arm, season, entry is None)
@@ -118,8 +121,8 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: A
 async def list_agents(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All agents with their arms, statistics and balances."""
 
-    def work(house: ServedMarkets, now: int) -> Agents:
-        registry = house.market(params["market"]).registry
+    def work(markets: ServedMarkets, now: int) -> Agents:
+        registry = markets.market(params["market"]).registry
         return Agents([views.agent(record) for record in registry.agents.values()])
 
     return 200, await service.writer.submit(Do(work))
@@ -128,8 +131,8 @@ async def list_agents(service: Service, caller: Caller, params: Params, body: No
 async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """One agent with its arms, statistics and balance."""
 
-    def work(house: ServedMarkets, now: int) -> AgentView:
-        return views.agent(house.market(params["market"]).registry.agent(params["agent"]))
+    def work(markets: ServedMarkets, now: int) -> AgentView:
+        return views.agent(markets.market(params["market"]).registry.agent(params["agent"]))
 
     return 200, await service.writer.submit(Do(work))
 
@@ -137,8 +140,8 @@ async def show_agent(service: Service, caller: Caller, params: Params, body: Non
 async def start(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Close registration; the mechanism runs."""
 
-    def work(house: ServedMarkets, now: int) -> MarketView:
-        market = house.market(params["market"])
+    def work(markets: ServedMarkets, now: int) -> MarketView:
+        market = markets.market(params["market"])
         market.start(now)
         return views.market(market)
 
@@ -153,8 +156,8 @@ async def settle(service: Service, caller: Caller, params: Params, body: None) -
 async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
 
-    def work(house: ServedMarkets, now: int) -> tuple[MarketView, bool]:
-        market = house.market(params["market"])
+    def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
+        market = markets.market(params["market"])
         entry = market.open_season(body.season, now)
         return views.market(market), entry is not None
 
@@ -164,7 +167,7 @@ async def open_season(service: Service, caller: Caller, params: Params, body: Se
 
 async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All seasons of a market, with the decisions that belong to each."""
-    return 200, await service.writer.submit(Do(lambda house, now: views.seasons(house.market(params["market"]))))
+    return 200, await service.writer.submit(Do(lambda markets, now: views.seasons(markets.market(params["market"]))))
 
 
 def _single(reply: DecisionReply | RewardReply | ItemError) -> HttpAnswer:
@@ -195,7 +198,7 @@ async def reward_batch(service: Service, caller: Caller, params: Params, body: R
 async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Lines of the ledger after a number; an agent gets those that are about it."""
     after, limit = _number(params, "after", 0, 1 << 40), _number(params, "limit", 100, 1000)
-    number = await service.writer.submit(Do(lambda house, now: house.number(params["market"])))
+    number = await service.writer.submit(Do(lambda markets, now: markets.number(params["market"])))
     lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, max(1, limit)))
     shown = [line for line in lines if caller.role != "agent" or owner(decode(line.line)) == caller.agent]
     return 200, LedgerPage(
@@ -206,8 +209,8 @@ async def show_ledger(service: Service, caller: Caller, params: Params, body: No
 async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Every agent's balance in micro-units."""
 
-    def work(house: ServedMarkets, now: int) -> Balances:
-        agents = house.market(params["market"]).registry.agents
+    def work(markets: ServedMarkets, now: int) -> Balances:
+        agents = markets.market(params["market"]).registry.agents
         return Balances({name: record.balance for name, record in agents.items()})
 
     return 200, await service.writer.submit(Do(work))
@@ -216,7 +219,7 @@ async def show_balances(service: Service, caller: Caller, params: Params, body: 
 async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> HttpAnswer:
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
-    await service.writer.in_turn(lambda: service.writer.storage.put_key(record))
+    await service.writer.in_writing_thread(lambda: service.writer.storage.put_key(record))
     service.keys.records[record.id] = record
     return 201, NewKey(key, record.id, record.role, record.agent)
 
@@ -231,10 +234,10 @@ async def revoke_key(service: Service, caller: Caller, params: Params, body: Non
     record = service.keys.records.get(params["key"])
     if record is None:
         raise Refused(404, "unknown_key", "expected the id of a key; list the keys first")
-    gone = msgspec.structs.replace(record, revoked=True)
-    await service.writer.in_turn(lambda: service.writer.storage.put_key(gone))
-    service.keys.records[record.id] = gone
-    return 200, _key(gone)
+    revoked = msgspec.structs.replace(record, revoked=True)
+    await service.writer.in_writing_thread(lambda: service.writer.storage.put_key(revoked))
+    service.keys.records[record.id] = revoked
+    return 200, _key(revoked)
 
 
 def _key(record: Any) -> KeyView:  # noqa: ANN401

@@ -10,8 +10,9 @@ import secrets
 from hashlib import sha256
 from typing import NamedTuple
 
-from cloneproof.serve.ledger.terms import Refused
-from cloneproof.serve.storage.interface import KeyRecord, Role
+from cloneproof.errors import Refused
+from cloneproof.serve.ledger.terms import Role
+from cloneproof.serve.storage.interface import KeyRecord
 
 _NOBODY = bytes(32)
 
@@ -27,7 +28,9 @@ class Caller(NamedTuple):
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
     """A fresh key as its owner gets it, and as it is stored."""
     if (role == "agent") != (agent is not None):
-        raise Refused(422, "invalid", "a key of role agent names its agent, and only such a key does; mend the request")
+        raise Refused(
+            422, "invalid", "a key of role agent names its agent, and only such a key does; correct the request"
+        )
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     return f"cp_{number}_{secret}", KeyRecord(number, role, agent, sha256(secret.encode()).digest(), created)
 

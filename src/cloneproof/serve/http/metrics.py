@@ -45,7 +45,7 @@ class Metrics:
         }
         for name, (kind, words, number) in gauges.items():
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}", f"{name} {number}"]
-        entries = {name: market.chain.n for name, market in sorted(writer.house.markets.items())}
+        entries = {name: market.chain.n for name, market in sorted(writer.markets.by_name.items())}
         lines += ["# HELP cloneproof_ledger_entries Entries of a market.", "# TYPE cloneproof_ledger_entries gauge"]
         lines += [f'cloneproof_ledger_entries{{market="{name}"}} {number}' for name, number in entries.items()]
         return "\n".join(lines) + "\n"

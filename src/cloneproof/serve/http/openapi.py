@@ -54,20 +54,23 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": (inspect.getdoc(route.handler) or "").partition("\n")[0],
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "responses": {str(status): _content(schema_of[route.reply], "done") for status in route.statuses},
     }
     if route.body is not None:
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema_of[route.body]}}}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema_of[route.body]}},
+        }
     if route.roles:
-        made["security"] = [{"key": []}]
-        made["x-roles"] = sorted(route.roles)
+        operation["security"] = [{"key": []}]
+        operation["x-roles"] = sorted(route.roles)
         for status, words in _REFUSALS.items():
-            made["responses"].setdefault(str(status), _content(schema_of[ItemError], words))
-    return made
+            operation["responses"].setdefault(str(status), _content(schema_of[ItemError], words))
+    return operation
 
 
 def _content(schema: Any, words: str) -> dict[str, Any]:  # noqa: ANN401

@@ -9,7 +9,7 @@ from typing import Final
 Header = tuple[bytes, bytes]
 
 _PAGE: Final = files("cloneproof.serve.http") / "page"
-_HOUSE_STYLE: Final = files("cloneproof.report.pages") / "templates" / "page.css"
+_REPORT_STYLE: Final = files("cloneproof.report.pages") / "templates" / "page.css"
 _TYPES: Final = {"html": b"text/html; charset=utf-8", "css": b"text/css; charset=utf-8", "js": b"text/javascript"}
 _FILES: Final = {
     "/": "index.html",
@@ -41,5 +41,5 @@ def page_file(path: str) -> tuple[bytes, tuple[Header, ...]]:
     name = _FILES[path]
     text = (_PAGE / name).read_bytes()
     if name == "page.css":
-        text = _HOUSE_STYLE.read_bytes() + b"\n" + text
+        text = _REPORT_STYLE.read_bytes() + b"\n" + text
     return text, ((b"content-type", _TYPES[name.rpartition(".")[2]]), *SAFE)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from cloneproof.serve.ledger.terms import Refused
+from cloneproof.errors import Refused
 
 MOST_BYTES: Final = 1 << 20
 

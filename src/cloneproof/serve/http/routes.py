@@ -10,9 +10,8 @@ import msgspec
 from cloneproof.serve.api import messages as m
 from cloneproof.serve.api.what_if_messages import WhatIf, WhatIfView
 from cloneproof.serve.http import handlers as h
-from cloneproof.serve.ledger.terms import MarketSpec
-from cloneproof.serve.storage.interface import Role
-from cloneproof.serve.what_if.route import what_if
+from cloneproof.serve.http.what_if import what_if
+from cloneproof.serve.ledger.terms import MarketSpec, Role
 
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
 

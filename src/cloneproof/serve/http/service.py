@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from cloneproof.errors import Refused
 from cloneproof.serve.commit.group_writer import Writer
 from cloneproof.serve.commit.shared_writer import SharedWriter
 from cloneproof.serve.http.keys import Caller, KeyRing
 from cloneproof.serve.http.metrics import Metrics
 from cloneproof.serve.http.request_limits import RateLimit
-from cloneproof.serve.ledger.terms import Refused
 
-_KEYS_LIVE: Final = 1.0  # seconds until keys that another process made or revoked are known here
-_KEYS_REST: Final = 0.1  # at most this often are they read for the sake of a key that is not known
+_KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
+_KEYS_PAUSE: Final = 0.1  # at most this often are they read for the sake of a key that is not known
 
 
 @dataclass
@@ -26,12 +26,12 @@ class Service:
     keys: KeyRing
     agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
     metrics: Metrics = field(default_factory=Metrics)
-    auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    audit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     audit_seconds: float = 30.0  # the longest that "what would a copy earn?" may take
     keys_read: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def over(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
+    def from_writer(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
         """A service over a writer, with the keys of its storage."""
         return cls(writer, KeyRing(writer.storage.keys()), RateLimit(agent_rate))
 
@@ -39,12 +39,12 @@ class Service:
         """Who sent this Authorization header, where other processes make and revoke keys as well."""
         if not isinstance(self.writer, SharedWriter):
             return self.keys.caller(header)
-        if time.monotonic() - self.keys_read > _KEYS_LIVE:
+        if time.monotonic() - self.keys_read > _KEYS_AGE:
             await self._read_keys()
         try:
             return self.keys.caller(header)
         except Refused:
-            if time.monotonic() - self.keys_read < _KEYS_REST:
+            if time.monotonic() - self.keys_read < _KEYS_PAUSE:
                 raise
         await self._read_keys()
         return self.keys.caller(header)

@@ -10,10 +10,10 @@ from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.registry import AgentRecord
 
 
-def market(one: MarketEngine) -> MarketView:
+def market(engine: MarketEngine) -> MarketView:
     """What everybody may see: the terms without the seed, which would tell the dice."""
-    terms = msgspec.structs.replace(one.spec, seed=None)
-    return MarketView(one.spec.market, one.season, one.state, terms, str(one.mechanism))
+    terms = msgspec.structs.replace(engine.spec, seed=None)
+    return MarketView(engine.spec.market, engine.season, engine.state, terms, str(engine.mechanism))
 
 
 def agent(record: AgentRecord) -> AgentView:
@@ -28,30 +28,30 @@ def _mean(total: int, rewards: int) -> float | None:
     return total / (rewards << TICK_BITS) if rewards else None
 
 
-def seasons(one: MarketEngine) -> Seasons:
+def seasons(engine: MarketEngine) -> Seasons:
     """All seasons, the present one last."""
-    found = []
+    views = []
     first = 1
-    for number, last in enumerate(one.ends, 1):
-        found.append(SeasonView(number, "settled", first, last))
+    for number, last in enumerate(engine.ends, 1):
+        views.append(SeasonView(number, "settled", first, last))
         first = last + 1
-    if one.season > len(one.ends):
-        found.append(SeasonView(one.season, one.state, first, one.decisions))
-    return Seasons(found)
+    if engine.season > len(engine.ends):
+        views.append(SeasonView(engine.season, engine.state, first, engine.decisions))
+    return Seasons(views)
 
 
-def progress(one: MarketEngine) -> Progress:
+def progress(engine: MarketEngine) -> Progress:
     """What platform and auditors may see."""
-    live = one.session
+    live = engine.session
     return Progress(
-        one.spec.market,
-        one.season,
-        one.state,
-        one.spec.horizon,
+        engine.spec.market,
+        engine.season,
+        engine.state,
+        engine.spec.horizon,
         0 if live is None else live.round,
         0 if live is None else len(live.pending),
-        one.decisions,
-        one.chain.n,
-        one.chain.hash.hex(),
-        [agent(record) for record in one.registry.agents.values()],
+        engine.decisions,
+        engine.chain.n,
+        engine.chain.hash.hex(),
+        [agent(record) for record in engine.registry.agents.values()],
     )

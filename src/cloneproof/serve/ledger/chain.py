@@ -1,6 +1,6 @@
 """The ledger: append-only, every entry chained by hash to the one before, money in whole micro-units.
 
-The hash of an entry is SHA-256 over the hash before it and the entry's own line, so nobody can change, drop or insert
+The hash of an entry is SHA-256 over the hash before it and the entry's line, so nobody can change, drop or insert
 a line without changing every hash after it; whoever has once written down the last hash can tell.
 """
 
@@ -54,11 +54,11 @@ class Chain:
         self._keys += [(key, self.n) for key in keys(entry)]
 
     def extend(self, entries: Sequence[Entry], names: Iterable[str]) -> None:
-        """Chain entries that follow on each other and have one key each, or whose keys are entered by somebody else."""
+        """Chain entries that follow on each other and have one key each, or whose keys the caller adds."""
         assert entries[0].n == self.n + 1
         lines = encode_lines(entries)
         self._lines += lines
-        self._hashes += chained(self.hash, lines)
+        self._hashes += chain_hashes(self.hash, lines)
         self.hash = self._hashes[-1]
         self._keys += zip(names, count(self.n + 1), strict=False)
         self.n += len(entries)
@@ -72,15 +72,15 @@ class Chain:
         """What is new since the last call."""
         if not self._lines:
             return None
-        taken = Appended(self.n - len(self._lines) + 1, self._before, self._lines, self._hashes, self._keys)
+        appended = Appended(self.n - len(self._lines) + 1, self._before, self._lines, self._hashes, self._keys)
         self._before, self._lines, self._hashes, self._keys = self.hash, [], [], []
-        return taken
+        return appended
 
 
-def chained(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     """The hash after each line.
 
-    >>> [one.hex()[:8] for one in chained(GENESIS, [b"a", b"b"])]
+    >>> [digest.hex()[:8] for digest in chain_hashes(GENESIS, [b"a", b"b"])]
     ['41a5179a', '8b803532']
     """
     for line in lines:

@@ -118,7 +118,7 @@ def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
     """The line of each entry."""
     if len(entries) == 1:
         return [encode(entries[0])]
-    return _encoder.encode_lines(entries).split(b"\n")[:-1]  # JSON has no line feeds of its own
+    return _encoder.encode_lines(entries).split(b"\n")[:-1]  # there are no line feeds in encoded JSON
 
 
 def keys(entry: Entry) -> tuple[str, ...]:
@@ -140,5 +140,5 @@ def keys(entry: Entry) -> tuple[str, ...]:
 
 def owner(entry: Entry) -> str | None:
     """The agent that an entry is about, if it is about one."""
-    found: Any = getattr(entry, "agent", None)
-    return found if isinstance(found, str) else None
+    agent: Any = getattr(entry, "agent", None)
+    return agent if isinstance(agent, str) else None

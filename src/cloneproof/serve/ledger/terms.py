@@ -1,4 +1,4 @@
-"""What a market is, before anything has happened in it, and how the service refuses.
+"""What a market is, before anything has happened in it.
 
 A season of a market goes open -> running -> settled, the paper's protocol: the principal commits to a mechanism, agents
 register arms, the mechanism runs, shares are paid. Registration closes at the start; who comes later waits for the next
@@ -14,12 +14,13 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CloneproofError, Refused
 from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms import CATALOGUE, Mechanism, mechanism
 
 SeasonState = Literal["open", "running", "settled"]
+Role = Literal["platform", "agent", "auditor"]
 
 MOST_ITEMS: Final = 1000
 MOST_SEED: Final = (1 << 63) - 1
@@ -36,18 +37,6 @@ Name = Annotated[
 ]
 CallerId = Annotated[str, Meta(min_length=1, max_length=128, description="the caller's own name for this call")]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
-
-
-class ServeError(CloneproofError):
-    """The service cannot be run as asked, or its data do not fit together."""
-
-
-class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
-    """A call that is answered with an error: its HTTP status, a code for programs and a sentence for people."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
 
 
 class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,7 +68,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return BOUNDED if self.rewards is None else reward_family(self.rewards)
 
 
-def completed(spec: MarketSpec) -> MarketSpec:
+def complete(spec: MarketSpec) -> MarketSpec:
     """The spec with its seed drawn and every parameter of its mechanism filled in, or one clear refusal."""
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise Refused(422, "invalid", f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
@@ -90,21 +79,21 @@ def completed(spec: MarketSpec) -> MarketSpec:
                 "invalid",
                 f"expected a default reward in {spec.family.support}, got {spec.default_reward!r}; choose another",
             )
-        made = made_mechanism(spec)
+        filled_in = build_mechanism(spec).parameters
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise Refused(422, "invalid", str(problem)) from None
     seed = secrets.randbelow(MOST_SEED) if spec.seed is None else spec.seed
-    plain: dict[str, Any] = {key: value for key, value in made.parameters.items() if value is not None}
-    return msgspec.structs.replace(spec, seed=seed, parameters=plain)
+    parameters: dict[str, Any] = {key: value for key, value in filled_in.items() if value is not None}
+    return msgspec.structs.replace(spec, seed=seed, parameters=parameters)
 
 
-def made_mechanism(spec: MarketSpec) -> Mechanism:
+def build_mechanism(spec: MarketSpec) -> Mechanism:
     """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
     parameters: dict[str, Any] = spec.parameters
     if spec.family.low < 0 or spec.family.high > 1:
-        _bounded_only(spec.mechanism, parameters)
+        _check_bounded_rewards(spec.mechanism, parameters)
     if spec.gap is None and spec.max_originals is None:
         return mechanism(spec.mechanism, **parameters)
     agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
@@ -119,12 +108,12 @@ def made_mechanism(spec: MarketSpec) -> Mechanism:
     return mechanism(spec.mechanism, market=declared, **parameters)
 
 
-def _bounded_only(name: str, parameters: dict[str, Any]) -> None:
+def _check_bounded_rewards(name: str, parameters: dict[str, Any]) -> None:
     if name in CATALOGUE and any(rule.binarise for rule in mechanism(name, **parameters).rules):
         raise Refused(422, "invalid", f"mechanism {name!r} expects rewards in [0, 1]; use another one")
 
 
-def checked_reward(value: float, family: RewardFamily) -> float:
+def check_reward(value: float, family: RewardFamily) -> float:
     """A reward that the market's family allows."""
     if not family.allows(value):
         raise Refused(422, "invalid_reward", f"expected a reward in {family.support}, got {value!r}; scale it")

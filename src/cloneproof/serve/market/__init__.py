@@ -1,1 +1,1 @@
-"""One market: the state machine, its registry, snapshots and replay."""
+"""One market: its engine, registry, wait windows, snapshots and replay."""

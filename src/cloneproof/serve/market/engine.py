@@ -1,4 +1,4 @@
-"""One market: what is asked of it goes in, ledger entries come out. Deterministic, and no input or output of its own.
+"""One market: what is asked of it goes in, ledger entries come out. Deterministic; it reads and writes no file.
 
 Each method checks everything first, then changes the state and appends one entry; a refusal changes nothing. The
 mechanism is `cloneproof.session` as it is. What was recorded long ago is not kept here: a caller who asks about it
@@ -7,12 +7,12 @@ hands in the old entry, which storage finds by its key.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, Literal
 
 from cloneproof._randomness import word
+from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.ledger.chain import EMPTY, Chain, payment
@@ -28,18 +28,18 @@ from cloneproof.serve.ledger.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger.terms import MarketSpec, Refused, SeasonState, checked_reward, made_mechanism
+from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, build_mechanism, check_reward
 from cloneproof.serve.market.registry import Registry
+from cloneproof.serve.market.wait_windows import WaitWindows
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
-_WAIT_STEPS: Final = 1000  # a wait window is kept in steps of a thousandth, so its memory is bounded
 
 
 class MarketEngine:
     """The state of one market and the moves that are possible in it."""
 
     def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
-        self.spec, self.mechanism, self.family = spec, made_mechanism(spec), spec.family
+        self.spec, self.mechanism, self.family = spec, build_mechanism(spec), spec.family
         self.chain = chain or Chain(EMPTY)
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
@@ -48,20 +48,17 @@ class MarketEngine:
         self.before = 0  # decisions of earlier seasons
         self.settling = False
         self._share_micro = spec.share_micro
-        self._window = max(1, round(spec.wait_seconds * 1000))
-        self._step = max(1, self._window // _WAIT_STEPS)
-        self.waits: deque[list[int]] = deque()  # [time, last round decided up to then]
-        self.oldest = 1  # no round before it awaits a reward
+        self.windows = WaitWindows(spec.wait_seconds)
 
     state: SeasonState
 
     @classmethod
-    def opened(cls, spec: MarketSpec, at: int) -> MarketEngine:
+    def open(cls, spec: MarketSpec, at: int) -> MarketEngine:
         """A new market, with its first entry."""
-        made = cls(spec)
-        made.at = at
-        made.chain.append(Opened(1, at, spec))
-        return made
+        market = cls(spec)
+        market.at = at
+        market.chain.append(Opened(1, at, spec))
+        return market
 
     def _now(self, at: int) -> int:
         """Time never runs backwards in a ledger."""
@@ -103,7 +100,7 @@ class MarketEngine:
             return None
         if self.state == "settled":
             raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
-        registered = self.registry.playing(self.season)
+        registered = self.registry.participants(self.season)
         if not registered:
             raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
         entry = Started(self.chain.n + 1, self._now(at), self.season)
@@ -129,26 +126,26 @@ class MarketEngine:
 
     def decide(self, request: str, at: int) -> Decided:
         """The next decision, for a request that has none yet."""
-        made, refusal = self.decide_many((request,), at)
+        decided, refusal = self.decide_many((request,), at)
         if refusal is not None:
             raise refusal
-        return made[0]
+        return decided[0]
 
     def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
         """The next decisions, for different requests that have none yet; where it ends early, why."""
-        made: list[Decided] = []
+        decided: list[Decided] = []
         now, refusal = max(at, self.at), None
         try:
-            while len(made) < len(requests):
-                self._decide_run(requests, now, made)
+            while len(decided) < len(requests):
+                decided += self._decide_run(requests, len(decided), now)
         except Refused as problem:
             refusal = problem
-        if made:
-            self._enter_decisions(made, now)
-        return made, refusal
+        if decided:
+            self._enter_decisions(decided, now)
+        return decided, refusal
 
-    def _decide_run(self, requests: Sequence[str], now: int, made: list[Decided]) -> None:
-        """Decisions for the next requests after those that are made, as many as no reward can change any more."""
+    def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[Decided]:
+        """Decisions for the requests after the first `done`, as many as no reward can change any more."""
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
@@ -157,24 +154,20 @@ class MarketEngine:
         room = MOST_PENDING - len(live.pending)
         if room <= 0:
             raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
-        done = len(made)
         first, several = live.decide_run(min(room, len(requests) - done))
-        slot = live.pending[first.id]
-        arm, chance = self.registry.decided(slot.agent, slot.arm, several), live.state.chance
-        n, number = self.chain.n + done + 1, self.before + first.id
-        made += [
-            Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k])
+        allocation = live.pending[first.id]
+        arm = self.registry.count_decisions(allocation.agent, allocation.arm, several)
+        n, number, probability = self.chain.n + done + 1, self.before + first.id, live.probability
+        return [
+            Decided(n + k, now, number + k, first.agent, arm, first.phase, probability, requests[done + k])
             for k in range(several)
         ]
 
-    def _enter_decisions(self, made: list[Decided], now: int) -> None:
+    def _enter_decisions(self, decided: list[Decided], now: int) -> None:
         """Chain decisions, and let their wait windows begin."""
-        self.at, last, waits = now, made[-1].id - self.before, self.waits
-        if waits and now < waits[-1][0]:
-            waits[-1][1] = last
-        else:
-            waits.append([now + self._step if self._step > 1 else now, last])
-        self.chain.extend(made, [f"q:{entry.request}" for entry in made])
+        self.at = now
+        self.windows.begin(decided[-1].id - self.before, now)
+        self.chain.extend(decided, [f"q:{entry.request}" for entry in decided])
 
     def awaits(self, decision: int) -> bool:
         """Whether a decision awaits its reward."""
@@ -188,23 +181,23 @@ class MarketEngine:
     def reward(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Rewarded | Late:
         """Enter the reward of a decision under a new event id; `defaulted` is the default in its place, if any."""
         if not self.awaits(decision):
-            return self._late(event, decision, value, at, defaulted)
-        return self.reward_many(((event, decision, checked_reward(value, self.family)),), at)[0]
+            return self._enter_late(event, decision, value, at, defaulted)
+        return self.reward_many(((event, decision, check_reward(value, self.family)),), at)[0]
 
     def reward_many(self, rewards: Sequence[tuple[str, int, float]], at: int) -> list[Rewarded]:
         """Enter rewards (event, decision, value) under new event ids: other decisions each, which await one."""
         if not rewards:
             return []
-        entered = self._enter([(decision - self.before, value) for _, decision, value in rewards])
-        now, made = self._now(at), []
+        counted = self._count([(decision - self.before, value) for _, decision, value in rewards])
+        now, entries = self._now(at), []
         for n, (event, decision, value), (agent, arm, paid) in zip(
-            count(self.chain.n + 1), rewards, entered, strict=False
+            count(self.chain.n + 1), rewards, counted, strict=False
         ):
-            made.append(Rewarded(n, now, decision, agent, arm, value, paid, event))
-        self.chain.extend(made, [f"e:{event}" for event, _, _ in rewards])
-        return made
+            entries.append(Rewarded(n, now, decision, agent, arm, value, paid, event))
+        self.chain.extend(entries, [f"e:{event}" for event, _, _ in rewards])
+        return entries
 
-    def _late(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Late:
+    def _enter_late(self, event: str, decision: int, value: float, at: int, defaulted: Defaulted | None) -> Late:
         """A reward for a decision that does not await one."""
         if not 1 <= decision <= self.decisions:
             raise Refused(
@@ -214,22 +207,25 @@ class MarketEngine:
             )
         if defaulted is None:
             raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
-        value = checked_reward(value, self.family)  # before the time is taken: a refusal changes nothing
+        value = check_reward(value, self.family)  # before the time is taken: a refusal changes nothing
         entry = Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
         self.chain.append(entry)
         return entry
 
-    def _enter(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
+    def _count(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
         """Let rewards count: in the mechanism, in the statistics, in the balances. Agent, arm and payment of each."""
         assert self.session is not None
-        entered = self.session.reward_many(rewards)
-        pay = {worth: payment(worth, self._share_micro) for worth in {worth for _, worth in entered}}
-        count_one = self.registry.rewarded
-        return [(*count_one(slot.agent, slot.arm, worth, pay[worth]), pay[worth]) for slot, worth in entered]
+        counted = self.session.reward_many(rewards)
+        pay = {ticks: payment(ticks, self._share_micro) for ticks in {ticks for _, ticks in counted}}
+        count_reward = self.registry.count_reward
+        return [
+            (*count_reward(allocation.agent, allocation.arm, ticks, pay[ticks]), pay[ticks])
+            for allocation, ticks in counted
+        ]
 
     def overdue(self, at: int) -> bool:
         """Whether a wait window is over."""
-        return bool(self.waits) and self.waits[0][0] + self._window <= at
+        return self.windows.any_over(at)
 
     def expire(self, at: int) -> Iterator[Defaulted]:
         """Enter the default reward for decisions whose window is over, oldest first."""
@@ -238,15 +234,10 @@ class MarketEngine:
 
     def expire_one(self, at: int) -> Defaulted | None:
         """The next decision whose window is over, if any, gets the default reward."""
-        live, waits = self.session, self.waits
-        while live is not None and waits and waits[0][0] + self._window <= at:
-            while self.oldest <= waits[0][1]:
-                number = self.oldest
-                if number in live.pending:
-                    return self._default(number, at, "window")
-                self.oldest += 1
-            waits.popleft()
-        return None
+        if self.session is None:
+            return None
+        overdue = self.windows.first_overdue(self.session.pending, at)
+        return None if overdue is None else self._enter_default(overdue, at, "window")
 
     def settle_one(self, at: int) -> Defaulted | None:
         """Before the settlement, the oldest decision that still awaits a reward gets the default."""
@@ -254,16 +245,13 @@ class MarketEngine:
         if live is None:
             return None
         self.settling = True
-        while self.oldest <= live.round:
-            if self.oldest in live.pending:
-                return self._default(self.oldest, at, "settlement")
-            self.oldest += 1
-        return None
+        oldest = self.windows.first_pending(live.pending, live.round)
+        return None if oldest is None else self._enter_default(oldest, at, "settlement")
 
-    def _default(self, number: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
+    def _enter_default(self, round_: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
         value = self.spec.default_reward
-        [(agent, arm, paid)] = self._enter([(number, value)])
-        entry = Defaulted(self.chain.n + 1, self._now(at), self.before + number, agent, arm, value, paid, because)
+        [(agent, arm, paid)] = self._count([(round_, value)])
+        entry = Defaulted(self.chain.n + 1, self._now(at), self.before + round_, agent, arm, value, paid, because)
         self.chain.append(entry)
         return entry
 
@@ -279,8 +267,7 @@ class MarketEngine:
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
-        self.waits.clear()
-        self.oldest = 1
+        self.windows.clear()
         self.chain.append(entry)
         return entry
 

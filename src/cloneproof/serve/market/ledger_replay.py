@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.ledger.chain import GENESIS
 from cloneproof.serve.ledger.entries import (
     AgentRegistered,
@@ -30,7 +31,6 @@ from cloneproof.serve.ledger.entries import (
     decode,
     encode,
 )
-from cloneproof.serve.ledger.terms import Refused, ServeError
 from cloneproof.serve.market.engine import MarketEngine
 
 
@@ -42,14 +42,14 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
         self.n = n
 
 
-class Replayed(NamedTuple):
+class ReplayedLedger(NamedTuple):
     """A ledger that fits: the market as it left it."""
 
     market: MarketEngine
     entries: int
 
 
-def follow(market: MarketEngine, entry: Entry) -> Entry | None:
+def repeat_entry(market: MarketEngine, entry: Entry) -> Entry | None:
     """Ask the market again what this entry was the answer to; its answer now."""
     if market.settling and not isinstance(entry, Settled | Defaulted):
         return None
@@ -61,8 +61,8 @@ def follow(market: MarketEngine, entry: Entry) -> Entry | None:
     elif isinstance(entry, Defaulted):
         answer = market.expire_one(entry.at) if entry.because == "window" else market.settle_one(entry.at)
     elif isinstance(entry, Late):
-        stand_in = Defaulted(0, 0, entry.id, entry.agent, entry.arm, 0.0, 0, "window")
-        answer = market.reward(entry.event, entry.id, entry.value, entry.at, stand_in)
+        default = Defaulted(0, 0, entry.id, entry.agent, entry.arm, 0.0, 0, "window")  # of which only the arm counts
+        answer = market.reward(entry.event, entry.id, entry.value, entry.at, default)
     elif isinstance(entry, AgentRegistered):
         answer = market.register_agent(entry.agent, entry.at)
     elif isinstance(entry, ArmRegistered):
@@ -78,15 +78,15 @@ def follow(market: MarketEngine, entry: Entry) -> Entry | None:
     return answer
 
 
-def follow_all(market: MarketEngine, entries: Sequence[Entry]) -> Iterator[Entry | None]:
-    """The market's answers to all of these, as `follow` gives them, and decisions and rewards in bulk."""
+def repeat_entries(market: MarketEngine, entries: Sequence[Entry]) -> Iterator[Entry | None]:
+    """The market's answers to all of these, as `repeat_entry` gives them, decisions and rewards in bulk."""
     for (kind, at), group in groupby(entries, lambda entry: (type(entry), entry.at)):
         run = list(group)
         if len(run) == 1 or market.settling or kind not in (Decided, Rewarded):
-            yield from (follow(market, entry) for entry in run)
+            yield from (repeat_entry(market, entry) for entry in run)
         elif kind is Decided:
-            made, refusal = market.decide_many([entry.request for entry in cast("list[Decided]", run)], at)
-            yield from made
+            decided, refusal = market.decide_many([entry.request for entry in cast("list[Decided]", run)], at)
+            yield from decided
             if refusal is not None:
                 raise refusal
         else:
@@ -94,16 +94,16 @@ def follow_all(market: MarketEngine, entries: Sequence[Entry]) -> Iterator[Entry
             yield from market.reward_many(rewards, at)
 
 
-def done_again(market: MarketEngine, entries: Sequence[Entry]) -> None:
-    """Do all of these again, and stop where it does not come to the same: what is appended then would not fit."""
-    for entry, answer in zip_longest(entries, follow_all(market, entries)):
+def advance(market: MarketEngine, entries: Sequence[Entry]) -> None:
+    """Repeat stored entries, and stop where one comes out otherwise: what is appended then would not fit."""
+    for entry, answer in zip_longest(entries, repeat_entries(market, entries)):
         if answer != entry:
             raise ServeError(
                 f"market {market.spec.market!r}: entry {entry.n} comes out otherwise here; replay the ledger"
             )
 
 
-def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:
+def replay(lines: Iterable[tuple[bytes, bytes | None]]) -> ReplayedLedger:
     """Replay a whole ledger, given as lines with the hash stored after each (None where none is stored there).
 
     Besides every decision and payment, it checks that each event, each request and each late reward occurs once, and
@@ -112,21 +112,21 @@ def replayed(lines: Iterable[tuple[bytes, bytes | None]]) -> Replayed:
     market: MarketEngine | None = None
     number = 0
     seen: set[bytes] = set()
-    for number, (line, entry) in enumerate(chained(lines), 1):
+    for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
         if market is None:
-            market = _first(entry, number)
+            market = _open(entry, number)
         else:
-            _check(market, entry, line, number)
-        _once(entry, seen, number)
+            _check_answer(market, entry, line, number)
+        _check_keys(entry, seen, number)
         market.chain.take()
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return Replayed(market, number)
+    return ReplayedLedger(market, number)
 
 
-def chained(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, Entry]]:
+def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, Entry]]:
     """The lines of a ledger with their entries, as long as the hash chain holds."""
     hash_now = GENESIS
     for number, (line, stored) in enumerate(lines, 1):
@@ -142,15 +142,15 @@ def chained(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes
         yield line, entry
 
 
-def _first(entry: Entry, number: int) -> MarketEngine:
+def _open(entry: Entry, number: int) -> MarketEngine:
     if not isinstance(entry, Opened):
         raise Misfit(number, f"entry {number}: expected the opening of the market, got {encode(entry).decode()[:80]}")
-    return MarketEngine.opened(entry.spec, entry.at)
+    return MarketEngine.open(entry.spec, entry.at)
 
 
-def _check(market: MarketEngine, entry: Entry, line: bytes, number: int) -> None:
+def _check_answer(market: MarketEngine, entry: Entry, line: bytes, number: int) -> None:
     try:
-        answer = follow(market, entry)
+        answer = repeat_entry(market, entry)
     except Refused as refusal:
         raise Misfit(number, f"entry {number}: the market refuses it now: {refusal.message}") from None
     again = b"nothing" if answer is None else encode(answer)
@@ -158,16 +158,16 @@ def _check(market: MarketEngine, entry: Entry, line: bytes, number: int) -> None
         raise Misfit(number, f"entry {number}: the ledger has {line.decode()}, the replay gives {again.decode()}")
 
 
-def _once(entry: Entry, seen: set[bytes], number: int) -> None:
-    for key, wanted in _marks(entry):
+def _check_keys(entry: Entry, seen: set[bytes], number: int) -> None:
+    for key, seen_before in _key_conditions(entry):
         digest = sha256(key.encode()).digest()[:12]
-        if (digest in seen) is not wanted:
-            what = "has no default before it" if wanted else "occurs for the second time"
+        if (digest in seen) is not seen_before:
+            what = "has no default before it" if seen_before else "occurs for the second time"
             raise Misfit(number, f"entry {number}: {key!r} {what}")
         seen.add(digest)
 
 
-def _marks(entry: Entry) -> Iterator[tuple[str, bool]]:
+def _key_conditions(entry: Entry) -> Iterator[tuple[str, bool]]:
     """What must be new at this entry (False) and what must have been there (True)."""
     if isinstance(entry, Decided):
         yield f"request {entry.request}", False

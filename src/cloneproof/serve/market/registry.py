@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from cloneproof.serve.ledger.terms import Refused
+from cloneproof.errors import Refused
 
 
 class ArmRecord(msgspec.Struct):
@@ -34,7 +34,7 @@ class Registry:
     def __init__(self, max_agents: int, max_arms: int) -> None:
         self.max_agents, self.max_arms = max_agents, max_arms
         self.agents: dict[str, AgentRecord] = {}
-        self._playing: list[AgentRecord] = []  # by the session's number of an agent
+        self._participants: list[AgentRecord] = []  # by the session's number of an agent
 
     def __contains__(self, agent: str) -> bool:
         return agent in self.agents
@@ -53,7 +53,7 @@ class Registry:
     def check_room_for_arm(self, agent: str, arm: str) -> bool:
         """Whether the arm is new; refuse one more than the quota."""
         arms = self.agent(agent).arms
-        if any(one.arm == arm for one in arms):
+        if any(record.arm == arm for record in arms):
             return False
         if len(arms) >= self.max_arms:
             raise Refused(409, "quota", f"expected at most {self.max_arms} arms of {agent!r}, got {arm!r} as one more")
@@ -67,7 +67,7 @@ class Registry:
         """Enter an arm."""
         self.agents[agent].arms.append(ArmRecord(arm, season))
 
-    def playing(self, season: int) -> dict[str, int]:
+    def participants(self, season: int) -> dict[str, int]:
         """Who takes part in a season, with how many arms."""
         counts = {
             record.agent: sum(arm.season <= season for arm in record.arms)
@@ -78,20 +78,20 @@ class Registry:
 
     def start(self, registered: dict[str, int]) -> None:
         """A season starts with clean statistics; balances stay."""
-        self._playing = [self.agents[name] for name in registered]
+        self._participants = [self.agents[name] for name in registered]
         for record in self.agents.values():
             for arm in record.arms:
                 arm.decisions = arm.rewards = arm.total = 0
 
-    def decided(self, agent: int, arm: int, count: int) -> str:
+    def count_decisions(self, agent: int, arm: int, count: int) -> str:
         """Count decisions; the arm's name."""
-        record = self._playing[agent].arms[arm]
+        record = self._participants[agent].arms[arm]
         record.decisions += count
         return record.arm
 
-    def rewarded(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:
+    def count_reward(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:
         """Count a reward and pay it; the names of agent and arm."""
-        owner = self._playing[agent]
+        owner = self._participants[agent]
         record = owner.arms[arm]
         record.rewards += 1
         record.total += ticks
@@ -102,18 +102,20 @@ class Registry:
         """The state, for a snapshot; totals as text, since they outgrow 64 bits."""
         return {
             "agents": [
-                [a.agent, a.season, str(a.balance), [[*_plain(arm)] for arm in a.arms]] for a in self.agents.values()
+                [a.agent, a.season, str(a.balance), [[*_arm_row(arm)] for arm in a.arms]] for a in self.agents.values()
             ],
-            "playing": [record.agent for record in self._playing],
+            "playing": [record.agent for record in self._participants],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state."""
         for agent, season, balance, arms in state["agents"]:
-            records = [ArmRecord(arm, since, made, got, int(total)) for arm, since, made, got, total in arms]
+            records = [
+                ArmRecord(arm, since, decisions, rewards, int(total)) for arm, since, decisions, rewards, total in arms
+            ]
             self.agents[agent] = AgentRecord(agent, season, records, int(balance))
-        self._playing = [self.agents[name] for name in state["playing"]]
+        self._participants = [self.agents[name] for name in state["playing"]]
 
 
-def _plain(arm: ArmRecord) -> tuple[str, int, int, int, str]:
+def _arm_row(arm: ArmRecord) -> tuple[str, int, int, int, str]:
     return arm.arm, arm.season, arm.decisions, arm.rewards, str(arm.total)

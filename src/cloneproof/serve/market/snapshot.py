@@ -1,6 +1,6 @@
 """Snapshots: the whole state of a market at one entry of its ledger, so that a start need not read all of it.
 
-A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recovered` goes on from one. When
+A snapshot is derived: it can be dropped, and everything rebuilt from the ledger. `recover` goes on from one. When
 what is in it changes, `VERSION` rises and a migration of each storage drops the old ones.
 """
 
@@ -13,19 +13,20 @@ from typing import Any, Final
 
 import msgspec
 
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms import Session
 from cloneproof.serve.ledger.chain import Chain, Head
 from cloneproof.serve.ledger.entries import Entry, Opened, decode
-from cloneproof.serve.ledger.terms import MarketSpec, ServeError
+from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.market.ledger_replay import done_again
+from cloneproof.serve.market.ledger_replay import advance
 
 VERSION: Final = 2
 _AT_ONCE: Final = 1000  # entries
 
 
-def taken(market: MarketEngine) -> bytes:
-    """The state as text."""
+def take_snapshot(market: MarketEngine) -> bytes:
+    """The state of a market as text."""
     body: dict[str, Any] = {
         "version": VERSION,
         "n": market.chain.n,
@@ -36,21 +37,21 @@ def taken(market: MarketEngine) -> bytes:
         "at": market.at,
         "before": market.before,
         "ends": market.ends,
-        "waits": [list(wait) for wait in market.waits],
-        "oldest": market.oldest,
+        "waits": [list(start) for start in market.windows.starts],
+        "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
         "session": None if market.session is None else market.session.to_json(),
     }
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def restored(text: bytes) -> MarketEngine:
+def restore(text: bytes) -> MarketEngine:
     """The market as it was when the snapshot was taken."""
     body = json.loads(text)
     try:
         if body["version"] != VERSION:
             raise ValueError(f"version {body['version']!r}")
-        return _rebuilt(body)
+        return _rebuild(body)
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
         raise ServeError(
             f"expected a snapshot of version {VERSION}, got one that cannot be read ({problem!r}); "
@@ -58,33 +59,33 @@ def restored(text: bytes) -> MarketEngine:
         ) from None
 
 
-def _rebuilt(body: dict[str, Any]) -> MarketEngine:
+def _rebuild(body: dict[str, Any]) -> MarketEngine:
     spec = msgspec.convert(body["spec"], MarketSpec)
     market = MarketEngine(spec, Chain(Head(body["n"], bytes.fromhex(body["hash"]))))
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends = body["before"], body["ends"]
-    market.waits.extend(list(wait) for wait in body["waits"])
-    market.oldest = body["oldest"]
+    market.windows.starts.extend(list(start) for start in body["waits"])
+    market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])
     if body["session"] is not None:
         market.session = Session.from_json(body["session"], market.mechanism)
     return market
 
 
-def recovered(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
+def recover(snapshot: bytes | None, lines: Iterable[bytes]) -> MarketEngine:
     """The market after its last stored entry: the snapshot, if any, and the lines that follow it."""
     rest = iter(lines)
     if snapshot is not None:
-        market = restored(snapshot)
+        market = restore(snapshot)
     else:
         first: Entry = decode(next(rest))
         if not isinstance(first, Opened):
             raise ServeError(
                 f"expected a ledger that begins with the opening of a market, got {first!r}; restore a copy"
             )
-        market = MarketEngine.opened(first.spec, first.at)
+        market = MarketEngine.open(first.spec, first.at)
         market.chain.take()
     while entries := [decode(line) for line in islice(rest, _AT_ONCE)]:
-        done_again(market, entries)
+        advance(market, entries)
         market.chain.take()
     return market

@@ -1,4 +1,4 @@
-"""Reading what a service wrote from outside, without a lock and without writing: for replays and audits of history."""
+"""Reading what a service wrote, without a lock and without writing: for replays and audits of past seasons."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cloneproof.errors import did_you_mean
+from cloneproof.errors import ServeError, did_you_mean
 from cloneproof.serve.ledger.chain import GENESIS
-from cloneproof.serve.ledger.terms import ServeError
-from cloneproof.serve.market.ledger_replay import Misfit, replayed
-from cloneproof.serve.storage import check_driver, is_postgres, shown
+from cloneproof.serve.market.ledger_replay import Misfit, replay
+from cloneproof.serve.storage import check_driver, display_place, is_postgres
 from cloneproof.serve.storage.sqlite_schema import APPLICATION_ID, MIGRATIONS
 
 LedgerLines = Iterator[tuple[bytes, bytes | None]]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a replay of one market's ledger found."""
+class ReplayResult:
+    """What a replay of one market's ledger came to."""
 
     market: str
     fits: bool
@@ -31,37 +30,38 @@ class Finding:
     balances: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as data."""
+        """The result as data."""
         return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.market}: {self.statement}"
 
 
-def replay_all(place: str, market: str | None = None) -> list[Finding]:
+def replay_all(place: str, market: str | None = None) -> list[ReplayResult]:
     """Replay one market of a file or a database, or all of them."""
-    with ledgers(place) as found:
-        return [replay_one(name, found[name]) for name in (found if market is None else [known(place, market, found)])]
+    with ledgers(place) as by_market:
+        if market is not None:
+            check_market(place, market, by_market)
+        return [replay_market(name, by_market[name]) for name in (by_market if market is None else [market])]
 
 
-def known(place: str, market: str, found: Collection[str]) -> str:
-    """The market, if it is among those found at the place."""
-    if market not in found:
+def check_market(place: str, market: str, known: Collection[str]) -> None:
+    """Refuse a market that is not among those of the place."""
+    if market not in known:
         raise ServeError(
-            f"no market {market!r} in {shown(place)!r}; {did_you_mean(market, found)}it has {sorted(found)}"
+            f"no market {market!r} in {display_place(place)!r}; {did_you_mean(market, known)}it has {sorted(known)}"
         )
-    return market
 
 
-def replay_one(name: str, lines: LedgerLines) -> Finding:
+def replay_market(name: str, lines: LedgerLines) -> ReplayResult:
     """Replay the ledger of one market."""
     try:
-        done = replayed(lines)
+        ledger = replay(lines)
     except Misfit as misfit:
-        return Finding(name, False, misfit.n - 1, str(misfit))
-    balances = {record.agent: record.balance for record in done.market.registry.agents.values()}
-    head = done.market.chain.hash.hex()
-    return Finding(name, True, done.entries, f"{done.entries} entries fit, head {head}", head, balances)
+        return ReplayResult(name, False, misfit.n - 1, str(misfit))
+    balances = {record.agent: record.balance for record in ledger.market.registry.agents.values()}
+    head = ledger.market.chain.hash.hex()
+    return ReplayResult(name, True, ledger.entries, f"{ledger.entries} entries fit, head {head}", head, balances)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def ledgers(place: str) -> Iterator[dict[str, LedgerLines]]:
         from cloneproof.serve.storage.postgres_reading import stored_blocks
 
         with stored_blocks(place) as blocks:
-            yield {name: unpacked(rows) for name, rows in blocks.items()}
+            yield {name: unpack(rows) for name, rows in blocks.items()}
         return
     connection = open_for_reading(place)
     try:
@@ -89,7 +89,7 @@ def open_for_reading(place: str) -> sqlite3.Connection:
     """A connection that cannot write."""
     if not os.path.isfile(place):
         raise ServeError(f"expected the file of a service, got {place!r}, which is no file; check the path")
-    connection = sqlite3.connect(f"file:{_quoted(place)}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(f"file:{_uri_path(place)}?mode=ro", uri=True, isolation_level=None)
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -101,7 +101,7 @@ def open_for_reading(place: str) -> sqlite3.Connection:
     return connection
 
 
-def _quoted(path: str) -> str:
+def _uri_path(path: str) -> str:
     from urllib.parse import quote
 
     return quote(os.path.abspath(path))
@@ -109,7 +109,7 @@ def _quoted(path: str) -> str:
 
 def stored_lines(connection: sqlite3.Connection, number: int) -> LedgerLines:
     """Each line of a market's ledger in a file, with the stored hash where there is one."""
-    return unpacked(
+    return unpack(
         connection.execute(
             "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place",
             (number << 40, (number + 1) << 40),
@@ -117,7 +117,7 @@ def stored_lines(connection: sqlite3.Connection, number: int) -> LedgerLines:
     )
 
 
-def unpacked(rows: Iterable[tuple[bytes, bytes, str]]) -> LedgerLines:
+def unpack(rows: Iterable[tuple[bytes, bytes, str]]) -> LedgerLines:
     """The lines of stored blocks: hash before, hash after, lines. A hash is stored before and after each block."""
     before = GENESIS
     for hash_before, hash_after, text in rows:

@@ -1,4 +1,4 @@
-"""A season's rewards, read from a ledger: for audits of history.
+"""A season's rewards, read from a ledger: for audits of past seasons.
 
 Rewards count whether they came in time or late: a late one pays nothing, but it was drawn from its arm. A default is no
 reward of the arm and is left out; that is fair where whether a reward comes does not depend on what it is.
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cloneproof.analysis.history import ArmRewards
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.level import TICK_BITS, ticks
 from cloneproof.serve.ledger.entries import (
     ArmRegistered,
@@ -25,10 +26,10 @@ from cloneproof.serve.ledger.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger.terms import MarketSpec, ServeError
-from cloneproof.serve.market.ledger_replay import chained
-from cloneproof.serve.offline.reading import known, ledgers
-from cloneproof.serve.storage import shown
+from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.market.ledger_replay import checked_entries
+from cloneproof.serve.offline.reading import check_market, ledgers
+from cloneproof.serve.storage import display_place
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,17 @@ class Season:
 
 def read_season(place: str, market: str | None = None, season: int | None = None) -> Season:
     """One season of one market of a file or a database; the only market and the last started season if not named."""
-    with ledgers(place) as found:
-        if market is None and len(found) != 1:
-            raise ServeError(f"expected --market, since {shown(place)!r} has {sorted(found) or 'none yet'}; name one")
-        name = next(iter(found)) if market is None else known(place, market, found)
-        return season_of((entry for _, entry in chained(found[name])), season)
+    with ledgers(place) as by_market:
+        if market is None:
+            if len(by_market) != 1:
+                known = sorted(by_market) or "none yet"
+                raise ServeError(f"expected --market, since {display_place(place)!r} has {known}; name one")
+            market = next(iter(by_market))
+        check_market(place, market, by_market)
+        return collect_season((entry for _, entry in checked_entries(by_market[market])), season)
 
 
-def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:
+def collect_season(entries: Iterable[Entry], season: int | None = None) -> Season:
     """What happened in one season; in the last one that was started, if it is not named."""
     spec: MarketSpec | None = None
     registered: list[ArmRegistered] = []
@@ -72,11 +76,11 @@ def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:
         elif isinstance(entry, Decided):
             last = entry.id
         elif isinstance(entry, Rewarded | Late):
-            played = bisect_right(firsts, entry.id)
-            found = sums[played, entry.agent, entry.arm]
-            found[0] += 1
-            found[1] += ticks(entry.value)
-            missing[played] -= isinstance(entry, Late)
+            number = bisect_right(firsts, entry.id)
+            rewards = sums[number, entry.agent, entry.arm]
+            rewards[0] += 1
+            rewards[1] += ticks(entry.value)
+            missing[number] -= isinstance(entry, Late)
         elif isinstance(entry, Defaulted):
             missing[len(firsts)] += 1
         elif isinstance(entry, Settled | SeasonOpened):
@@ -87,10 +91,10 @@ def season_of(entries: Iterable[Entry], season: int | None = None) -> Season:
     if not 1 <= which <= len(firsts):
         raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {which}; start it first")
     arms = [
-        ArmRewards(one.agent, one.arm, count, total / (max(1, count) << TICK_BITS))
-        for one in registered
-        if one.season <= which
-        for count, total in [sums[which, one.agent, one.arm]]
+        ArmRewards(arm.agent, arm.arm, count, total / (max(1, count) << TICK_BITS))
+        for arm in registered
+        if arm.season <= which
+        for count, total in [sums[which, arm.agent, arm.arm]]
     ]
     ends = [*(first - 1 for first in firsts[1:]), last]
     return Season(spec, which, states[which], tuple(arms), ends[which - 1] - firsts[which - 1] + 1, missing[which])

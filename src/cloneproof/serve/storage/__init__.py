@@ -5,7 +5,7 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 
 from __future__ import annotations
 
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.errors import ServeError
 from cloneproof.serve.storage.interface import KeyRecord, Storage, StoredMarket, Wanted
 from cloneproof.serve.storage.memory_storage import MemoryStorage
 from cloneproof.serve.storage.sqlite import SqliteStorage
@@ -18,9 +18,9 @@ __all__ = [
     "StoredMarket",
     "Wanted",
     "check_driver",
+    "display_place",
     "is_postgres",
     "open_storage",
-    "shown",
 ]
 
 
@@ -29,7 +29,7 @@ def is_postgres(place: str) -> bool:
     return place.startswith(("postgresql://", "postgres://"))
 
 
-def shown(place: str) -> str:
+def display_place(place: str) -> str:
     """A place as it may be printed: without a password."""
     if not is_postgres(place):
         return place

@@ -35,9 +35,9 @@ def hashes(market: int, keys: Sequence[str]) -> IdWords:
     salted = blake2b(digest_size=8, salt=market.to_bytes(8, "little"))
     digests = []
     for key in keys:
-        one = salted.copy()  # half the price of a new one
-        one.update(key.encode())
-        digests.append(one.digest())
+        digest = salted.copy()  # half the time of a new one
+        digest.update(key.encode())
+        digests.append(digest.digest())
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
@@ -99,7 +99,7 @@ class Generations:
         return places
 
 
-def chunked(values: IdWords, places: NDArray[np.int64]) -> Iterator[tuple[int, bytes, bytes]]:
+def split_chunks(values: IdWords, places: NDArray[np.int64]) -> Iterator[tuple[int, bytes, bytes]]:
     """A generation in its stored pieces: number of the piece, hashes, places."""
     order = np.argsort(values, kind="stable")
     values, places = values[order], places[order]

@@ -18,7 +18,7 @@ class Ids:
     """The ids of all markets; an id of an old generation is only a candidate, which its entry confirms."""
 
     def __init__(self, read: Callable[[int, int], IdChunk | None]) -> None:
-        self.old = Generations(read)
+        self.generations = Generations(read)
         self.forget_new()
 
     def forget_new(self) -> None:
@@ -40,7 +40,7 @@ class Ids:
             return
         values = hashes(market, rest)
         self._hashed[market] = dict(zip(rest, values.tolist(), strict=True))
-        for which, place in self.old.find(values):
+        for which, place in self.generations.find(values):
             if place >> SHIFT == market:
                 yield rest[which], place & ((1 << SHIFT) - 1)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from cloneproof.serve.ledger.chain import Appended
 from cloneproof.serve.ledger.entries import Entry
+from cloneproof.serve.ledger.terms import Role
 
-Role = Literal["platform", "agent", "auditor"]
 Wanted = Mapping[int, Sequence[str]]
-Found = dict[int, dict[str, Entry]]
+FoundEntries = dict[int, dict[str, Entry]]
 
 
 class StoredMarket(NamedTuple):
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     hash: bytes
 
 
-class News(NamedTuple):
+class RemoteBlock(NamedTuple):
     """What another process appended to a market's ledger: lines and entries, and the hash after the last."""
 
     market: int
@@ -58,7 +58,7 @@ class Storage(Protocol):
     def markets(self) -> list[StoredMarket]:
         """Every market, with what is needed to go on with it."""
 
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, wanted: Wanted) -> FoundEntries:
         """The entries that are stored under these keys, of any age."""
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
@@ -81,7 +81,7 @@ class Storage(Protocol):
         """Store a new key, or a changed one."""
 
     def close(self) -> None:
-        """Let go of it; what was committed stays."""
+        """Close it; what was committed stays."""
 
 
 @runtime_checkable
@@ -89,10 +89,10 @@ class SharedStorage(Storage, Protocol):
     """A storage that several processes write to, in turns: between `begin` and the commit nobody else appends."""
 
     @property
-    def holds(self) -> bool:
+    def has_turn(self) -> bool:
         """Whether it is this process's turn."""
 
-    def begin(self) -> list[News]:
+    def begin(self) -> list[RemoteBlock]:
         """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""
 
     def release(self) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from cloneproof.serve.ledger.chain import GENESIS, Appended
 from cloneproof.serve.ledger.entries import decode
-from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
+from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted
 
 
 class MemoryStorage:
-    """Plain lists and dicts."""
+    """Lists and dicts."""
 
     checkpoint_due = False
 
@@ -22,12 +22,12 @@ class MemoryStorage:
 
     def markets(self) -> list[StoredMarket]:
         return [
-            StoredMarket(number, name, None, [one.line for one in self._lines[number]])
+            StoredMarket(number, name, None, [line.line for line in self._lines[number]])
             for number, name in self._names.items()
         ]
 
-    def find(self, wanted: Wanted) -> Found:
-        found: Found = {number: {} for number in wanted}
+    def find(self, wanted: Wanted) -> FoundEntries:
+        found: FoundEntries = {number: {} for number in wanted}
         for number, names in wanted.items():
             for name in names:
                 place = self._places.get((number, name))
@@ -38,11 +38,11 @@ class MemoryStorage:
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         for number, name, new in appended:
             self._names[number] = name
-            book = self._lines.setdefault(number, [])
-            assert new.first == len(book) + 1
-            assert new.before == (book[-1].hash if book else GENESIS)
+            lines = self._lines.setdefault(number, [])
+            assert new.first == len(lines) + 1
+            assert new.before == (lines[-1].hash if lines else GENESIS)
             pairs = zip(new.lines, new.hashes, strict=True)
-            book.extend(Line(number, line, hash_) for number, (line, hash_) in enumerate(pairs, new.first))
+            lines.extend(Line(entry, line, hash_) for entry, (line, hash_) in enumerate(pairs, new.first))
             self._places.update(((number, key), place) for key, place in new.keys)
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
@@ -58,4 +58,4 @@ class MemoryStorage:
         self._keys[key.id] = key
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from cloneproof.serve.ledger.chain import Appended, chained
+from cloneproof.serve.ledger.chain import Appended, chain_hashes
 from cloneproof.serve.ledger.entries import Entry, decode, keys
 from cloneproof.serve.storage.id_generations import ENTRIES_PER_GENERATION
-from cloneproof.serve.storage.interface import Found, KeyRecord, Line, News, StoredMarket, Wanted
+from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, RemoteBlock, StoredMarket, Wanted
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
-from cloneproof.serve.storage.postgres_link import Link, refused_address
+from cloneproof.serve.storage.postgres_link import Link, address_error
 from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
@@ -34,16 +34,16 @@ class PostgresStorage:
         self._seq = 0  # entries of all markets that this process has seen
         self._heads: dict[int, int] = {}  # by market: the last entry seen
         self._due = False
-        self._writer, self._reader, self._desk = Link(address), Link(address), Link(address)
+        self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
         self._ids = SharedIds(self._writer, interval)
         try:
             with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
                 migrate(connection)
         except psycopg.Error as problem:
-            raise refused_address(address, problem) from None
+            raise address_error(address, problem) from None
 
     def markets(self) -> list[StoredMarket]:
-        with self._writer.used() as connection:
+        with self._writer.use() as connection:
             if self._writer.in_transaction:
                 connection.execute("ROLLBACK")
             with connection.transaction():  # in one view: a market that is opened meanwhile is in both, or in neither
@@ -52,7 +52,7 @@ class PostgresStorage:
                     "SELECT number, name, coalesce(entry, 0), body FROM cloneproof.markets"
                     " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
                 ).fetchall()
-                self._seq = _one(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
+                self._seq = _number(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
                 self._ids.read(connection, self._seq)
         self._heads = {number: entry for number, _, entry, _ in rows}
         self._due = False
@@ -60,10 +60,10 @@ class PostgresStorage:
 
     def _tail(self, market: int, after: int) -> Iterator[bytes]:
         """The lines after a snapshot, up to what `_seq` covers: what is younger comes with the next turn."""
-        with self._writer.used() as connection:
+        with self._writer.use() as connection:
             first = _first_block(connection, market, after)
         while True:
-            with self._writer.used() as connection:
+            with self._writer.use() as connection:
                 rows = connection.execute(
                     "SELECT first, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s AND seq <= %s"
                     " ORDER BY first LIMIT %s",
@@ -79,11 +79,11 @@ class PostgresStorage:
             first = rows[-1][0] + 1
 
     @property
-    def holds(self) -> bool:
+    def has_turn(self) -> bool:
         return self._writer.in_transaction
 
-    def begin(self) -> list[News]:
-        with self._writer.used() as connection:
+    def begin(self) -> list[RemoteBlock]:
+        with self._writer.use() as connection:
             with connection.pipeline():
                 connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (TURN_LOCK,))
@@ -95,33 +95,33 @@ class PostgresStorage:
             rows = cursor.fetchall()
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
-        news = []
+        blocks = []
         for market, first, seq, hash_, text in rows:
             lines = text.encode().split(b"\n")
             entries: list[Entry] = [decode(line) for line in lines]
             self._ids.take(market, seq, [(key, n) for n, entry in enumerate(entries, first) for key in keys(entry)])
             self._seq, self._heads[market] = seq, first + len(lines) - 1
-            news.append(News(market, lines, entries, hash_))
-        return news
+            blocks.append(RemoteBlock(market, lines, entries, hash_))
+        return blocks
 
     def release(self) -> None:
-        if self.holds:
-            with self._writer.used(renew=False) as connection:
+        if self.has_turn:
+            with self._writer.use(renew=False) as connection:
                 connection.execute("ROLLBACK")
 
-    def find(self, wanted: Wanted) -> Found:
-        found: Found = {}
+    def find(self, wanted: Wanted) -> FoundEntries:
+        found: FoundEntries = {}
         for market, names in wanted.items():
-            here = found[market] = {}
+            found_here = found[market] = {}
             numbers = list(self._ids.candidates(market, names))
             if not numbers:
                 continue
-            with self._writer.used() as connection:
+            with self._writer.use() as connection:
                 lines = dict(entries_at(connection, market, [number for _, number in numbers]))
             for name, number in numbers:
                 entry: Entry = decode(lines[number])
                 if name in keys(entry):
-                    here[name] = entry
+                    found_here[name] = entry
         return found
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
@@ -129,8 +129,8 @@ class PostgresStorage:
         for market, _, new in appended:
             blocks += _blocks(market, new, seq)
             seq += len(new.lines)
-        with self._writer.used(renew=False) as connection:
-            if not self.holds:
+        with self._writer.use(renew=False) as connection:
+            if not self.has_turn:
                 raise psycopg.OperationalError("the turn is over")
             with connection.pipeline(), connection.cursor() as cursor:
                 for market, name, new in appended:
@@ -154,19 +154,19 @@ class PostgresStorage:
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         self.release()  # what is stored in a turn in which nothing is appended would end with it
         rows = [(market, self._heads[market], body) for market, body in snapshots.items()]
-        with self._writer.used() as connection, connection.cursor() as cursor, connection.transaction():
+        with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
             cursor.executemany(
                 "INSERT INTO cloneproof.snapshots VALUES (%s, %s, %s) ON CONFLICT (market) DO UPDATE"
                 " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
                 rows,
             )
             self._ids.store(connection)
-        self._ids.stored()
+        self._ids.mark_stored()
         self._due = False
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        found = list[Line]()
-        with self._reader.used() as connection:
+        page = list[Line]()
+        with self._reader.use() as connection:
             rows = connection.execute(
                 "SELECT first, hash_before, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s"
                 " ORDER BY first LIMIT %s",
@@ -174,20 +174,20 @@ class PostgresStorage:
             )
             for first, before, text in rows:
                 block = text.encode().split(b"\n")
-                for number, (line, hash_) in enumerate(zip(block, chained(before, block), strict=True), first):
+                for number, (line, hash_) in enumerate(zip(block, chain_hashes(before, block), strict=True), first):
                     if after < number <= after + limit:
-                        found.append(Line(number, line, hash_))
+                        page.append(Line(number, line, hash_))
                 if first + len(block) > after + limit:
                     break
-        return found
+        return page
 
     def keys(self) -> list[KeyRecord]:
-        with self._reader.used() as connection:
+        with self._reader.use() as connection:
             rows = connection.execute("SELECT id, role, agent, hash, created, revoked FROM cloneproof.api_keys")
             return [KeyRecord(*row) for row in rows]
 
     def put_key(self, key: KeyRecord) -> None:
-        with self._desk.used() as connection:  # not in a turn, which may come to nothing
+        with self._key_link.use() as connection:  # not in a turn, which may come to nothing
             connection.execute(
                 "INSERT INTO cloneproof.api_keys VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
                 " SET revoked = api_keys.revoked OR excluded.revoked",
@@ -195,11 +195,11 @@ class PostgresStorage:
             )
 
     def close(self) -> None:
-        for link in (self._desk, self._reader, self._writer):
+        for link in (self._key_link, self._reader, self._writer):
             link.close()
 
 
-def _one(connection: psycopg.Connection, statement: str) -> int:
+def _number(connection: psycopg.Connection, statement: str) -> int:
     row = connection.execute(statement.encode()).fetchone()
     assert row is not None
     return int(row[0])

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import psycopg
 
+from cloneproof.errors import ServeError
 from cloneproof.serve.ledger.entries import decode, keys
-from cloneproof.serve.ledger.terms import ServeError
-from cloneproof.serve.storage.id_generations import IdChunk, chunked
+from cloneproof.serve.storage.id_generations import IdChunk, split_chunks
 from cloneproof.serve.storage.ids import Ids
 from cloneproof.serve.storage.postgres_link import Link
 
@@ -31,7 +31,7 @@ class SharedIds:
 
     @property
     def unstored(self) -> int:
-        """How many generations may be in nobody's keeping but this process's."""
+        """How many generations may be known to this process alone."""
         return len(self._closed)
 
     def candidates(self, market: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -40,23 +40,23 @@ class SharedIds:
 
     def take(self, market: int, seq: int, pairs: Sequence[tuple[str, int]]) -> None:
         """Take in the ids of a block, with the numbers of their entries; `seq` counts the entries up to its end."""
-        while (seq - 1) // self._interval > self._ids.old.count:
+        while (seq - 1) // self._interval > self._ids.generations.count:
             values, places = self._ids.new()
-            pieces = {piece: (known, where) for piece, known, where in chunked(values, places)}
-            self._closed[self._ids.old.count] = pieces
-            self._ids.old.add(values)
+            pieces = {piece: (known, where) for piece, known, where in split_chunks(values, places)}
+            self._closed[self._ids.generations.count] = pieces
+            self._ids.generations.add(values)
             self._ids.forget_new()
         self._ids.add(market, pairs)
 
     def read(self, connection: psycopg.Connection, seq: int) -> None:
         """All ids up to `seq`: the stored generations, and the blocks after them."""
         self._ids.forget_new()
-        while self._stored(connection, self._ids.old.count):
+        while self._is_stored(connection, self._ids.generations.count):
             rows = connection.execute(
-                "SELECT hashes FROM cloneproof.seen WHERE generation = %s", (self._ids.old.count,), binary=True
+                "SELECT hashes FROM cloneproof.seen WHERE generation = %s", (self._ids.generations.count,), binary=True
             )
-            self._ids.old.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
-        at = self._ids.old.count * self._interval
+            self._ids.generations.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+        at = self._ids.generations.count * self._interval
         while at < seq:
             blocks = connection.execute(
                 "SELECT market, first, seq, lines FROM cloneproof.ledger WHERE seq > %s AND seq <= %s"
@@ -70,22 +70,22 @@ class SharedIds:
     def store(self, connection: psycopg.Connection) -> None:
         """Store what no process has stored yet; in a transaction of the caller's."""
         for number, pieces in self._closed.items():
-            if self._stored(connection, number):
+            if self._is_stored(connection, number):
                 continue
-            made = connection.execute(
+            row = connection.execute(
                 "INSERT INTO cloneproof.generations VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number",
                 (number, (number + 1) * self._interval),
             ).fetchone()
-            if made is not None:
+            if row is not None:
                 with connection.cursor() as cursor:
                     rows = [(number, piece, *chunk) for piece, chunk in pieces.items()]
                     cursor.executemany("INSERT INTO cloneproof.seen VALUES (%b, %b, %b, %b)", rows)
 
-    def stored(self) -> None:
+    def mark_stored(self) -> None:
         """What `store` wrote is committed."""
         self._closed.clear()
 
-    def _stored(self, connection: psycopg.Connection, number: int) -> bool:
+    def _is_stored(self, connection: psycopg.Connection, number: int) -> bool:
         """Whether a generation is stored; refuse one that was cut elsewhere, which would hide the ids in between."""
         row = connection.execute("SELECT ends FROM cloneproof.generations WHERE number = %s", (number,)).fetchone()
         if row is not None and row[0] != (number + 1) * self._interval:
@@ -98,7 +98,7 @@ class SharedIds:
     def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         if generation in self._closed:
             return self._closed[generation].get(piece)
-        with self._link.used() as connection:
+        with self._link.use() as connection:
             row = connection.execute(
                 "SELECT hashes, places FROM cloneproof.seen WHERE generation = %s AND piece = %s",
                 (generation, piece),

@@ -1,6 +1,6 @@
 """A connection to PostgreSQL that comes back: what fails is told to the caller as "try again", never tried again here.
 
-Repeating is the caller's business, because only its ids make that safe.
+Only the caller may repeat, because its ids make that safe.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from cloneproof.serve.ledger.terms import Refused, ServeError
+from cloneproof.errors import Refused, ServeError
 
 # Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
 _SETTINGS: Final = (
@@ -37,18 +37,18 @@ class Link:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open on a living connection."""
-        made = self._connection
-        return made is not None and made.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+        connection = self._connection
+        return connection is not None and connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
 
     @contextmanager
-    def used(self, renew: bool = True) -> Iterator[psycopg.Connection]:
+    def use(self, renew: bool = True) -> Iterator[psycopg.Connection]:
         """The connection; after any fault it is dropped, and with it whatever transaction was open.
 
         `renew=False` is for the rest of a transaction: a new connection would know nothing of it.
         """
         try:
             if renew and (self._connection is None or self._connection.closed):
-                self._connection = connected(self._address)
+                self._connection = open_connection(self._address)
             if self._connection is None:
                 raise psycopg.OperationalError("the connection is gone")
             yield self._connection
@@ -60,21 +60,21 @@ class Link:
             raise
 
     def close(self) -> None:
-        """Let go; an open transaction is undone by the database."""
+        """Close it; an open transaction is undone by the database."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
-def connected(address: str) -> psycopg.Connection:
+def open_connection(address: str) -> psycopg.Connection:
     """A connection with the settings that the storage relies on."""
-    made = psycopg.connect(
+    connection = psycopg.connect(
         address, autocommit=True, connect_timeout=5, application_name="cloneproof", keepalives_idle=10,
         keepalives_interval=5, keepalives_count=3,
     )  # fmt: skip
-    made.prepare_threshold = 2
-    made.execute(_SETTINGS)
-    return made
+    connection.prepare_threshold = 2
+    connection.execute(_SETTINGS)
+    return connection
 
 
 def without_password(address: str) -> str:
@@ -92,7 +92,7 @@ def without_password(address: str) -> str:
     return f"postgresql://{f'{user}@' if user else ''}{where}/{known.get('dbname', '')}"
 
 
-def refused_address(address: str, problem: Exception) -> ServeError:
+def address_error(address: str, problem: Exception) -> ServeError:
     """What is said about a database that cannot be opened at a start."""
     reason = str(problem).strip().splitlines()[-1:] or [type(problem).__name__]
     return ServeError(f"cannot open {without_password(address)} ({reason[0]}); check the address and that it runs")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from cloneproof.serve.ledger.terms import ServeError
-from cloneproof.serve.storage.postgres_link import refused_address, without_password
+from cloneproof.errors import ServeError
+from cloneproof.serve.storage.postgres_link import address_error, without_password
 from cloneproof.serve.storage.postgres_schema import check_version, schema_version
 
 Blocks = Iterator[tuple[bytes, bytes, str]]
@@ -30,7 +30,7 @@ def stored_blocks(address: str) -> Iterator[dict[str, Blocks]]:
             rows = connection.execute("SELECT name, number FROM cloneproof.markets ORDER BY number").fetchall()
             yield {name: _blocks(connection, number) for name, number in rows}
     except psycopg.Error as problem:
-        raise refused_address(address, problem) from None
+        raise address_error(address, problem) from None
 
 
 def _blocks(connection: psycopg.Connection, market: int) -> Blocks:

@@ -9,7 +9,7 @@ from typing import Final
 
 import psycopg
 
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.errors import ServeError
 
 MIGRATION_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01
@@ -60,7 +60,7 @@ MIGRATIONS: Final = (
 
 
 def migrate(connection: psycopg.Connection) -> None:
-    """Bring a database to the newest schema, one transaction a step; services that start together wait in line."""
+    """Bring a database to the newest schema, one transaction a step; services that start together take turns."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         version = schema_version(connection)
@@ -94,6 +94,6 @@ def schema_version(connection: psycopg.Connection) -> int | None:
         raise ServeError(
             "expected a database of `cloneproof serve`, got a foreign schema 'cloneproof'; use another one"
         )
-    found = connection.execute("SELECT version FROM cloneproof.schema").fetchone()
-    assert found is not None
-    return int(found[0])
+    row = connection.execute("SELECT version FROM cloneproof.schema").fetchone()
+    assert row is not None
+    return int(row[0])

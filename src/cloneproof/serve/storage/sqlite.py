@@ -6,53 +6,56 @@ Ids are found through `seen`; snapshots and ids are written at checkpoints.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Final
 
 import numpy as np
 
-from cloneproof.serve.ledger.chain import Appended, chained
+from cloneproof.errors import ServeError
+from cloneproof.serve.ledger.chain import Appended, chain_hashes
 from cloneproof.serve.ledger.entries import Entry, decode, keys
-from cloneproof.serve.ledger.terms import ServeError
-from cloneproof.serve.storage.id_generations import CHUNKS, ENTRIES_PER_GENERATION, IdChunk, chunked
+from cloneproof.serve.storage.file_lock import FileLock
+from cloneproof.serve.storage.id_generations import CHUNKS, ENTRIES_PER_GENERATION, IdChunk, split_chunks
 from cloneproof.serve.storage.ids import SHIFT, Ids
-from cloneproof.serve.storage.interface import Found, KeyRecord, Line, StoredMarket, Wanted
-from cloneproof.serve.storage.sqlite_schema import Connection, migrate
+from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted
+from cloneproof.serve.storage.sqlite_schema import Connection, check_file, migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 
 
-def connected(path: str) -> Connection:
-    """A plain connection of the standard library."""
-    made: Any = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-    return made  # type: ignore[no-any-return]
+def open_connection(path: str) -> Connection:
+    """A connection of the standard library."""
+    connection: Any = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    return connection  # type: ignore[no-any-return]
 
 
 class SqliteStorage:
     """A service's whole storage in one file; a second service on the same file is refused."""
 
     def __init__(
-        self, path: str, connect: Callable[[str], Connection] = connected, interval: int = ENTRIES_PER_GENERATION
+        self, path: str, connect: Callable[[str], Connection] = open_connection, interval: int = ENTRIES_PER_GENERATION
     ) -> None:
-        self._guard = _guarded(path)
-        self._writer = connect(path)
+        _check_path(path)
         self._interval = interval
-        try:
-            self._prepare()
-        except sqlite3.DatabaseError as problem:
-            self._writer.close()
-            os.close(self._guard)
-            raise ServeError(f"{path!r} cannot be used ({problem}); name another file, or restore a copy") from None
-        except ServeError:
-            self._writer.close()
-            os.close(self._guard)
-            raise
-        self._reader = connect(path)
+        with ExitStack() as undo:  # what is refused leaves nothing behind
+            self._lock = FileLock(path)
+            undo.callback(self._lock.release)
+            if not os.path.exists(path):
+                undo.callback(_remove, path)
+            try:
+                self._writer = connect(path)
+                undo.callback(self._writer.close)
+                self._prepare()
+                self._reader = connect(path)
+            except sqlite3.DatabaseError as problem:
+                raise ServeError(f"{path!r} cannot be used ({problem}); name another file, or restore a copy") from None
+            undo.pop_all()
 
     def _prepare(self) -> None:
+        check_file(self._writer)  # before any setting is changed in a file that is not ours
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
@@ -62,7 +65,7 @@ class SqliteStorage:
         for generation in range(0 if last is None else last // CHUNKS + 1):
             span = (generation * CHUNKS, (generation + 1) * CHUNKS)
             rows = self._writer.execute("SELECT hashes FROM seen WHERE chunk >= ? AND chunk < ?", span)
-            self._ids.old.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+            self._ids.generations.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
 
     def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         row = self._writer.execute(
@@ -101,14 +104,14 @@ class SqliteStorage:
         for place, lines in rows:
             yield place - base, lines.encode().split(b"\n")
 
-    def find(self, wanted: Wanted) -> Found:
-        found: Found = {}
+    def find(self, wanted: Wanted) -> FoundEntries:
+        found: FoundEntries = {}
         for market, names in wanted.items():
-            here = found[market] = {}
+            entries = found[market] = {}
             for name, number in self._ids.candidates(market, names):
                 entry = self._entry(market, number)
                 if name in keys(entry):
-                    here[name] = entry
+                    entries[name] = entry
         return found
 
     def _entry(self, market: int, number: int) -> Entry:
@@ -162,37 +165,37 @@ class SqliteStorage:
                 count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
                 last = entry - (market << SHIFT) + count - 1
                 writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
-            for number, generation in enumerate(generations, self._ids.old.count):
-                rows = ((number * CHUNKS + piece, known, where) for piece, known, where in chunked(*generation))
+            for number, generation in enumerate(generations, self._ids.generations.count):
+                rows = ((number * CHUNKS + piece, known, where) for piece, known, where in split_chunks(*generation))
                 writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
             writer.execute("COMMIT")
         except BaseException:
             writer.execute("ROLLBACK")
             raise
         for known, _ in generations if len(values) else ():
-            self._ids.old.add(known)
+            self._ids.generations.add(known)
         self._ids.forget_new()
         self._since = 0
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        base, found = market << SHIFT, list[Line]()
+        base, page = market << SHIFT, list[Line]()
         start = self._reader.execute(
             "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
         ).fetchone()[0]
         if start is None:
-            return found
+            return page
         rows = self._reader.execute(
             "SELECT place, hash_before, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
             (start, base + (1 << SHIFT), limit + 1),
         )
         for place, before, text in rows:
             block = text.encode().split(b"\n")
-            for number, (line, hash_) in enumerate(zip(block, chained(before, block), strict=True), place - base):
+            for number, (line, hash_) in enumerate(zip(block, chain_hashes(before, block), strict=True), place - base):
                 if after < number <= after + limit:
-                    found.append(Line(number, line, hash_))
+                    page.append(Line(number, line, hash_))
             if place - base + len(block) > after + limit:
                 break
-        return found
+        return page
 
     def keys(self) -> list[KeyRecord]:
         rows = self._writer.execute("SELECT id, role, agent, hash, created, revoked FROM api_keys")
@@ -208,17 +211,17 @@ class SqliteStorage:
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
-        os.close(self._guard)
+        self._lock.release()
 
 
-def _guarded(path: str) -> int:
-    """A lock that lives as long as this process: two writers would each be right about a different market."""
+def _check_path(path: str) -> None:
+    if not path or (os.path.exists(path) and not os.path.isfile(path)):
+        raise ServeError(f"expected the path of a file, got {path!r}, which is none; name a file, such as market.db")
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise ServeError(f"expected the path of a file in a folder that exists, got {path!r}; make the folder first")
-    handle = os.open(path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise ServeError(f"{path!r} is already served by another process; stop it, or name another file") from None
-    return handle
+
+
+def _remove(path: str) -> None:
+    for name in (path, path + "-wal", path + "-shm", path + "-journal"):
+        if os.path.exists(name):
+            os.unlink(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from cloneproof.serve.ledger.terms import ServeError
+from cloneproof.errors import ServeError
 
 APPLICATION_ID: Final = 0x636C6F6E  # "clon"
 
@@ -43,11 +43,11 @@ class Connection(Protocol):
         """Run one statement for every row."""
 
     def close(self) -> None:
-        """Let go."""
+        """Close it."""
 
 
-def migrate(connection: Connection) -> None:
-    """Bring a file to the newest schema, one transaction a step; refuse somebody else's file or a later version."""
+def check_file(connection: Connection) -> None:
+    """Refuse another program's file, or one of a later version."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
@@ -58,6 +58,11 @@ def migrate(connection: Connection) -> None:
             f"expected a file of version {len(MIGRATIONS)} or before, got version {version}; "
             "open it with the cloneproof that wrote it"
         )
+
+
+def migrate(connection: Connection) -> None:
+    """Bring a file that was checked to the newest schema, one transaction a step."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     for number in range(version, len(MIGRATIONS)):
         connection.execute("BEGIN IMMEDIATE")
         try:

@@ -22,7 +22,7 @@ from cloneproof.analysis.history import ArmRewards, PastAudit, audit_past
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.serve.api.what_if_messages import Belief, Deviation, PairView, PriorView, Task, WhatIfFailed, WhatIfView
-from cloneproof.serve.ledger.terms import MarketSpec, made_mechanism
+from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism
 
 _MOST_SHOWN = 200
 _ATOMS = 2  # of a fitted prior: somebody is waiting
@@ -33,36 +33,37 @@ def answer(task: Task, draft: Callable[[WhatIfView], None] | None = None) -> Wha
 
     >>> from cloneproof.serve.api.what_if_messages import WhatIf
     >>> spec = MarketSpec(market="feed", mechanism="ucb1", horizon=7)
-    >>> asked = WhatIf(Belief(0.0, 1.0, 0.5, originals=2, agents=1), max_copies=2)
-    >>> found = answer(Task(spec, asked, [], 60.0))
-    >>> found.verdict, found.worst.copies, round(found.worst.gain, 6)
+    >>> question = WhatIf(Belief(0.0, 1.0, 0.5, originals=2, agents=1), max_copies=2)
+    >>> view = answer(Task(spec, question, [], 60.0))
+    >>> view.verdict, view.worst.copies, round(view.worst.gain, 6)
     ('exploitable', [2, 1], 0.25)
     """
-    spec, asked = task.spec, task.question
-    horizon = spec.horizon if asked.horizon is None else asked.horizon
-    machine = made_mechanism(spec)
-    limits: dict[str, Any] = {"max_copies": asked.max_copies, "budget_seconds": task.seconds}
-    if asked.belief is not None:
-        market = _believed(asked.belief, horizon, spec)
-        early = None if draft is None else (lambda found: draft(_view(found)))
-        return _view(audit(market, machine, "agent 1", draft=early, **limits))
-    limits |= {"odds": asked.copy_odds, "atoms": _ATOMS, "agent": asked.agent}
-    seen = [ArmRewards(*arm) for arm in task.arms]
-    early_past = None if draft is None else (lambda past: draft(_past_view(past, asked.agent)))
-    past = audit_past(seen, machine, horizon, spec.share, spec.family, draft=early_past, **limits)
-    return _past_view(past, asked.agent)
+    spec, question = task.spec, task.question
+    horizon = spec.horizon if question.horizon is None else question.horizon
+    mechanism = build_mechanism(spec)
+    limits: dict[str, Any] = {"max_copies": question.max_copies, "budget_seconds": task.seconds}
+    if question.belief is not None:
+        market = _market_of_belief(question.belief, horizon, spec)
+        early = None if draft is None else (lambda audited: draft(_view(audited)))
+        return _view(audit(market, mechanism, agent="agent 1", draft=early, **limits))
+    limits |= {"odds": question.copy_odds, "atoms": _ATOMS, "agent": question.agent}
+    arms = [ArmRewards(*arm) for arm in task.arms]
+    early_past = None if draft is None else (lambda past: draft(_past_view(past, question.agent)))
+    past = audit_past(arms, mechanism, horizon, spec.share, spec.family, draft=early_past, **limits)
+    return _past_view(past, question.agent)
 
 
 def _past_view(past: PastAudit, agent: str | None) -> WhatIfView:
     """The answer under fitted priors: it names the agents for whom there was no time."""
-    pairs = [PairView(one.agent, one.arms, one.probability, one.bayes_factor) for one in past.pairs]
-    missed = [] if agent is not None else [one.name for one in past.audit.market.agents if one.name not in past.best]
+    pairs = [PairView(pair.agent, pair.arms, pair.probability, pair.bayes_factor) for pair in past.pairs]
+    names = [] if agent is not None else [other.name for other in past.audit.market.agents]
+    missed = [name for name in names if name not in past.best]
     words = f"Not looked at, for want of time: {', '.join(missed)}. Ask about one of them."
     notes = [words] * bool(missed) + [f"Assumed: {past.assumed}."]
     return _view(past.audit, past.best.values(), pairs[:_MOST_SHOWN], notes)
 
 
-def _believed(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
+def _market_of_belief(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
     """All agents alike, with the believed prior."""
     low, high = sorted((belief.low, belief.high))
     chance = belief.chance if belief.high >= belief.low else 1 - belief.chance
@@ -74,28 +75,37 @@ def _believed(belief: Belief, horizon: int, spec: MarketSpec) -> Market:
 
 
 def _view(
-    found: Audit, best: Iterable[Witness] = (), pairs: Sequence[PairView] = (), notes: Sequence[str] = ()
+    audited: Audit, best: Iterable[Witness] = (), pairs: Sequence[PairView] = (), notes: Sequence[str] = ()
 ) -> WhatIfView:
     """The best of each agent first, then those of the worst agent, then the others, the fewest entries first."""
-    order = sorted(found.tried, key=lambda one: (one.agent != found.worst.agent, sum(one.copies), one.copies))
-    shown = {(one.agent, one.copies): _deviation(one) for one in [*best, *order]}
+    order = sorted(
+        audited.tried,
+        key=lambda witness: (witness.agent != audited.worst.agent, sum(witness.copies), witness.copies),
+    )
+    shown = {(witness.agent, witness.copies): _deviation(witness) for witness in [*best, *order]}
     return WhatIfView(
-        found.verdict,
-        found.scope,
-        found.worst.horizon,
-        _deviation(found.worst),
+        audited.verdict,
+        audited.scope,
+        audited.worst.horizon,
+        _deviation(audited.worst),
         list(shown.values())[:_MOST_SHOWN],
-        [PriorView(one.name, one.count, list(one.priors[0].atoms or ())) for one in found.market.agents],
+        [PriorView(agent.name, agent.count, list(agent.priors[0].atoms or ())) for agent in audited.market.agents],
         list(pairs),
-        [*found.notes, *notes],
-        found.seconds,
+        [*audited.notes, *notes],
+        audited.seconds,
     )
 
 
-def _deviation(one: Witness) -> Deviation:
-    relative = one.relative_gain if math.isfinite(one.relative_gain) else None
+def _deviation(witness: Witness) -> Deviation:
+    relative = witness.relative_gain if math.isfinite(witness.relative_gain) else None
     return Deviation(
-        one.agent, list(one.copies), one.honest.value, one.gain.value, one.gain.error, one.gain.kind, relative
+        witness.agent,
+        list(witness.copies),
+        witness.honest.value,
+        witness.gain.value,
+        witness.gain.error,
+        witness.gain.kind,
+        relative,
     )
 
 
@@ -104,12 +114,12 @@ def main() -> None:
     os.nice(10)
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     try:
-        _say(answer(task, _say))
+        _write(answer(task, _write))
     except CloneproofError as problem:
-        _say(WhatIfFailed(str(problem)))
+        _write(WhatIfFailed(str(problem)))
 
 
-def _say(reply: WhatIfView | WhatIfFailed) -> None:
+def _write(reply: WhatIfView | WhatIfFailed) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -70,11 +70,17 @@ class Local:
         self._executor.shutdown(wait=error is None, cancel_futures=True)
 
 
-def local_engine(workers: int | None, sampled_only: bool) -> Local:
-    """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread."""
+def checked_workers(workers: object) -> int:
+    """How many workers, as many as there are cores if not said; or a clear error."""
     count = available_threads() if workers is None else whole(workers)
     if count is None or count < 1:
         raise SweepError(f"expected a whole number of workers from 1, got {brief(workers)}; use e.g. 2")
+    return count
+
+
+def local_engine(workers: int | None, sampled_only: bool) -> Local:
+    """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread."""
+    count = checked_workers(workers)
     if count == 1:
         return Local(Inline(1), 1, stoppable=False)  # Ctrl-C ends the computation itself
     if sampled_only:

@@ -15,7 +15,6 @@ import numpy as np
 
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.sampler import compiled
 from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.sweeps.code_version import code_version
@@ -130,17 +129,8 @@ def _exact(config: Configuration) -> dict[str, Any]:
         except EngineError as refusal:
             refusals.append(str(refusal))
         else:
-            return {"evaluation": _evaluation_data(found), "refusals": refusals}
+            return {"evaluation": found.to_dict(), "refusals": refusals}
     return {"refusals": refusals}
-
-
-def _evaluation_data(found: Evaluation) -> dict[str, Any]:
-    return {
-        "payoff": {name: estimate.to_dict() for name, estimate in found.payoff.items()},
-        "regret": found.regret.to_dict(),
-        "engine": found.engine,
-        "notes": list(found.notes),
-    }
 
 
 def _audit(config: Configuration) -> dict[str, Any]:
@@ -149,17 +139,11 @@ def _audit(config: Configuration) -> dict[str, Any]:
         found = audit(config.market, config.mechanism, **config.rest)
     except EngineError as refusal:
         return {"refusals": [str(refusal)]}
-    worst = found.worst
     return {
         "verdict": found.verdict,
         "scope": found.scope,
-        "agent": worst.agent,
-        "copies": list(worst.copies),
-        "estimates": {name: getattr(worst, name).to_dict() for name in ("gain", "honest", "copied")},
-        "apart": {
-            name: {"agent": one.agent, "copies": list(one.copies), "gain": one.gain.to_dict()}
-            for name, one in found.apart.items()
-        },
+        "worst": found.worst.to_dict(),
+        "apart": {name: witness.to_dict() for name, witness in found.apart.items()},
         "notes": list(found.notes),
         "refusals": [],
     }

@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from cloneproof._files import write_whole
+from cloneproof._files import checked_path, write_whole
 from cloneproof.errors import SweepError
 
 FORMAT = 1
@@ -142,7 +142,7 @@ class Store:
 
 def open_store(folder: str | Path, version: str) -> Store:
     """The store in the folder, made where there is none; refused where another version wrote it."""
-    path = Path(folder)
+    path = checked_path(folder)
     try:
         written = stored_version(path)
         if written is None:

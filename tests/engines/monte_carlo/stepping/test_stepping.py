@@ -140,7 +140,7 @@ def own_priority(clock, log_clock, pulls, mean, coin, draw, candidates, weight, 
     return mean + weight * helper(pulls) ** power + 0.001 * draw * log_clock / candidates
 
 
-OWN_RULE = cp.Rule("mine", own_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
+OWN_RULE = cp.parts.Rule("mine", own_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
 TRIANGLE = RewardFamily("triangle", lambda mean, u, width: min(1.0, max(0.0, mean + width * (u - 0.5))), (0.25,))
 THREE = RewardFamily(
     "stars", lambda mean, u: 0.5 if u < 0.5 else 1.0 if u < (1 + mean) / 2 else 0.0, values=(0.0, 0.5, 1.0)

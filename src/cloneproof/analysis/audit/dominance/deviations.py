@@ -25,27 +25,27 @@ def deviations(game: TwoPhaseGame, max_copies: int) -> Deviations:
     By symmetry of the prior only sorted vectors matter, unless priors differ or the order of registration counts.
     """
     originals, limit = len(game.priors), game.max_arms or 0
-    found: list[tuple[int, ...]] = []
+    vectors: list[tuple[int, ...]] = []
     whole_until = max(limit + 1, originals + max_copies)  # smallest number of arms with a vector out of reach
     for arms in range(originals + 1, max(limit, originals * max_copies) + 1):
         most = arms if arms <= limit else max_copies
         for vector in parts(arms, originals, most, not game.orders_matter):
-            found.append(vector)
-            if len(found) > MOST_VECTORS:
-                return Deviations(tuple(v for v in found if sum(v) < arms), min(whole_until, arms))
-    return Deviations(tuple(found), whole_until)
+            vectors.append(vector)
+            if len(vectors) > MOST_VECTORS:
+                return Deviations(tuple(v for v in vectors if sum(v) < arms), min(whole_until, arms))
+    return Deviations(tuple(vectors), whole_until)
 
 
 def ladder(game: TwoPhaseGame) -> list[tuple[int, ...]]:
     """2, 4, 8, .. copies of one original and of all: scores of all rewards may fall only to very many."""
-    originals, found, number = len(game.priors), [], 2
+    originals, vectors, number = len(game.priors), [], 2
     while number * originals <= MOST_LADDER_ARMS and number <= game.horizon:
         places = range(originals) if game.orders_matter else range(1)
-        found += [tuple(number if i == j else 1 for j in range(originals)) for i in places]
+        vectors += [tuple(number if i == j else 1 for j in range(originals)) for i in places]
         if originals > 1:
-            found.append((number,) * originals)
+            vectors.append((number,) * originals)
         number *= 2
-    return found
+    return vectors
 
 
 def parts(total: int, number: int, most: int, falling: bool) -> Iterator[tuple[int, ...]]:

@@ -12,8 +12,6 @@ from cloneproof.analysis.audit.dominance.two_phase_game import TwoPhaseGame
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.closed_form.laws.arithmetic import PRECISION, UNIT, Number, ball
 from cloneproof.engines.estimate import Estimate
-from cloneproof.market.copies import full_copies
-from cloneproof.market.market import Market
 
 FLOAT_ERROR = 1e-9  # of the payoffs in a float sweep, generously; no verdict rests on it
 
@@ -42,7 +40,7 @@ def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
     return "; ".join(words)
 
 
-def at_worst(market: Market, game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Witness:
+def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Witness:
     """The deviation at its most paying threshold."""
     with ctx.workprec(PRECISION):
         excess = sweep.excess(tolerance)
@@ -57,15 +55,15 @@ def at_worst(market: Market, game: TwoPhaseGame, sweep: ThresholdSweep, toleranc
         honest = _estimate(game, sweep.honest[worst], where)
         gain = _estimate(game, sweep.gains[worst], where)
         copied = _estimate(game, sweep.honest[worst] + sweep.gains[worst], where)
-    copies = full_copies(market.agents, {game.name: sweep.copies})
-    return Witness(game.name, sweep.copies, honest, copied, gain, market, copies)
+    case = game.case
+    return Witness(case.name, sweep.copies, honest, copied, gain, case.market, case.copies(sweep.copies))
 
 
 def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> tuple[tuple[float, Estimate], ...]:
     """The largest gain at each threshold; "never" is infinity, "no other agent has a score" minus infinity."""
     if not sweeps:
         return ()
-    points = np.unique(np.concatenate([own.thresholds for own in sweeps]))
+    points = np.unique(np.concatenate([sweep.thresholds for sweep in sweeps]))
     largest: list[Number | None] = [None] * len(points)
     for sweep in sweeps:
         position = np.searchsorted(sweep.thresholds, points)  # between two scores a threshold acts as the upper one
@@ -86,10 +84,9 @@ def _shown(game: TwoPhaseGame, threshold: float) -> float:
 
 def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
     if not isinstance(value, arb):
-        own = float(value) * float(game.share)
-        return Estimate(
-            own, (abs(own) + float(game.share) * game.horizon) * FLOAT_ERROR, "estimated", f"floats, {where}"
-        )
+        share = float(game.share)
+        payoff = float(value) * share
+        return Estimate(payoff, (abs(payoff) + share * game.horizon) * FLOAT_ERROR, "estimated", f"floats, {where}")
     paid = value * ball(game.share)
     middle = float(paid.mid())
     half = float((paid - arb(middle)).abs_upper())

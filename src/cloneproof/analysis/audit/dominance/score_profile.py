@@ -19,7 +19,7 @@ from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Determini
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
 from cloneproof.engines.closed_form.phases.cut_exploration import merge_equal_means
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, realisations
-from cloneproof.engines.closed_form.phases.trial_score import Score, agent_score, commitment_of_types
+from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw, agent_score, commitment_of_types
 from cloneproof.engines.closed_form.size import check_trials
 
 
@@ -65,14 +65,14 @@ class ScoreProfile:
 class ScoreProfiler:
     """Profiles in one arithmetic; realisations are shared between copies vectors."""
 
-    competition: TwoPhaseGame
+    game: TwoPhaseGame
     arithmetic: Arithmetic
-    _scores: dict[MeanCounts, Score] = field(default_factory=dict)
+    _scores: dict[MeanCounts, ScoreLaw] = field(default_factory=dict)
     _committed: dict[MeanCounts, Number] = field(default_factory=dict)
 
     def profile(self, copies: tuple[int, ...]) -> ScoreProfile:
         """The profile of one copies vector."""
-        game = self.competition
+        game = self.game
         originals, arms = game.originals(copies), sum(copies)
         contested = game.contested and game.scored(arms)
         ordered = contested and game.phases.order_matters(arms)
@@ -95,38 +95,38 @@ class ScoreProfiler:
                 copies,
                 game.explored_mean(copies),
                 excess,
-                self._summed(varied) if contested else None,
-                self._summed(level) if contested else None,
+                self._sum(varied) if contested else None,
+                self._sum(level) if contested else None,
             )
 
     def _rewards(self) -> RewardLaw:
-        if not self.competition.deterministic:
+        if not self.game.deterministic:
             return Bernoulli(self.arithmetic)
-        means = {value for atoms in self.competition.priors for value, _ in atoms}
+        means = {value for atoms in self.game.priors for value, _ in atoms}
         return Deterministic.of(means, self.arithmetic)
 
     def _commits_to(self, runs: MeanCounts) -> Number:
         """The mean of the arm that a fresh ETC commits to."""
         types = merge_equal_means(runs)
         if types not in self._committed:
-            m = self.competition.arm_rounds
+            m = self.game.arm_rounds
             groups, chosen = commitment_of_types(types, m, self._rewards(), self.arithmetic)
-            found = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
-            self._committed[types] = found + arb(0, LOST) if self.arithmetic.proven else found
+            mean = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
+            self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
         return self._committed[types]
 
-    def _score(self, runs: MeanCounts, ordered: bool) -> Score:
+    def _score(self, runs: MeanCounts, ordered: bool) -> ScoreLaw:
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
-            self._scores[key] = agent_score(points, self.competition.phases, self._rewards(), self.arithmetic)
+            self._scores[key] = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)
         return self._scores[key]
 
-    def _summed(self, parts: list[tuple[Array, Array]]) -> AwardLaw:
+    def _sum(self, parts: list[tuple[Array, Array]]) -> AwardLaw:
         if not parts:
             return AwardLaw(np.array([]), self.arithmetic.zeros(0))
-        scores = np.unique(np.concatenate([own for own, _ in parts]))
+        scores = np.unique(np.concatenate([of_part for of_part, _ in parts]))
         rewards = self.arithmetic.zeros(len(scores))
-        for own, award in parts:
-            rewards[np.searchsorted(scores, own)] += award
+        for of_part, award in parts:
+            rewards[np.searchsorted(scores, of_part)] += award
         return AwardLaw(scores, rewards)

@@ -51,14 +51,14 @@ def threshold_sweep(
             whole = earned + _award(game, honest, arithmetic)
             return ThresholdSweep(copied.copies, np.array([NOBODY]), _array([trial + prize]), _array([whole]))
         at = np.append(grid, NEVER)
-        own = _won(game, honest, at, arithmetic)
+        won = _won(game, honest, at, arithmetic)
         if copied.varied is not None and honest.varied is not None:  # both have a score: level means cancel exactly
             prize = _tails(copied.varied, at, game, arithmetic) - _tails(honest.varied, at, game, arithmetic)
         elif copied.varied is not None:  # an honest agent without a score never wins against one with a score
             prize = _won(game, copied, at, arithmetic)
         else:
-            prize = -own
-        gains, payoffs = prize + trial, own + earned
+            prize = -won
+        gains, payoffs = prize + trial, won + earned
         if game.max_arms is None:
             return ThresholdSweep(copied.copies, at, gains, payoffs)
         nobody = trial + _alone(game, copied, arithmetic) - _alone(game, honest, arithmetic)
@@ -69,7 +69,9 @@ def threshold_sweep(
         return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([first]), payoffs]))
 
 
-def bounded(game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, arithmetic: Arithmetic) -> ThresholdSweep:
+def upper_sweep(
+    game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, arithmetic: Arithmetic
+) -> ThresholdSweep:
     """An upper bound for every copies vector of at least that many arms.
 
     An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms take
@@ -90,9 +92,9 @@ def bounded(game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, ar
             extra = extra - honest.excess * game.committed_award(honest.arms)
             return ThresholdSweep(copies, np.array([NOBODY]), _array([trial + extra]), _array([earned + certain]))
         at = np.append(grid, NEVER)
-        own = _won(game, honest, at, arithmetic)
+        won = _won(game, honest, at, arithmetic)
         most = award if game.scored(arms) else arithmetic.number(0)
-        gains, payoffs = -own + (trial + most), own + earned
+        gains, payoffs = -won + (trial + most), won + earned
         gains[-1] = trial  # the award is never won there
         if game.level and game.scored(arms):
             gains[:] = arithmetic.number(0)  # copies of equally good originals change nothing
@@ -107,13 +109,13 @@ def bounded(game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, ar
 
 def threshold_grid(profiles: list[ScoreProfile]) -> Array:
     """Every possible score of the profiles, in increasing order."""
-    scores = [own.scores for p in profiles for own in (p.varied, p.level) if own is not None]
+    scores = [law.scores for profile in profiles for law in (profile.varied, profile.level) if law is not None]
     return np.unique(np.concatenate([np.array([]), *scores]))
 
 
-def _trial(game: TwoPhaseGame, own: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    late = arithmetic.number(game.committed_trial(own.arms))
-    return arithmetic.number(own.mean * game.trial_mean) + own.excess * late
+def _trial(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    late = arithmetic.number(game.committed_trial(profile.arms))
+    return arithmetic.number(profile.mean * game.trial_mean) + profile.excess * late
 
 
 def _trial_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
@@ -124,9 +126,9 @@ def _trial_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, 
     return late + number((copied.mean - honest.mean) * game.trial_mean)
 
 
-def _award(game: TwoPhaseGame, own: ScoreProfile, arithmetic: Arithmetic) -> Number:
+def _award(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
     """What the award pays if it is certain."""
-    return arithmetic.number(own.mean * game.award) + own.excess * game.committed_award(own.arms)
+    return arithmetic.number(profile.mean * game.award) + profile.excess * game.committed_award(profile.arms)
 
 
 def _award_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
@@ -134,17 +136,17 @@ def _award_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, 
     return late + arithmetic.number((copied.mean - honest.mean) * game.award)
 
 
-def _alone(game: TwoPhaseGame, own: ScoreProfile, arithmetic: Arithmetic) -> Number:
+def _alone(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
     """What the award pays where no other agent has a score."""
-    chance = Fraction(1) if own.varied is not None else Fraction(1, game.agents)
-    return _award(game, own, arithmetic) * arithmetic.number(chance)
+    chance = Fraction(1) if profile.varied is not None else Fraction(1, game.agents)
+    return _award(game, profile, arithmetic) * arithmetic.number(chance)
 
 
-def _won(game: TwoPhaseGame, own: ScoreProfile, at: Array, arithmetic: Arithmetic) -> Array:
+def _won(game: TwoPhaseGame, profile: ScoreProfile, at: Array, arithmetic: Arithmetic) -> Array:
     """What the award pays with a score of at least each threshold: nothing without a score."""
-    if own.varied is None or own.level is None:
+    if profile.varied is None or profile.level is None:
         return arithmetic.zeros(len(at))
-    return _tails(own.varied, at, game, arithmetic) + _tails(own.level, at, game, arithmetic)
+    return _tails(profile.varied, at, game, arithmetic) + _tails(profile.level, at, game, arithmetic)
 
 
 def _tails(awards: AwardLaw, at: Array, game: TwoPhaseGame, arithmetic: Arithmetic) -> Array:
@@ -152,15 +154,15 @@ def _tails(awards: AwardLaw, at: Array, game: TwoPhaseGame, arithmetic: Arithmet
 
     Never less than nothing: without a score the award is lost, and where that loss is all, its sign must not be.
     """
-    found = awards.tails(at, arithmetic)
+    tails = awards.tails(at, arithmetic)
     if arithmetic.proven and len(awards.scores):
         lost = arb(0, LOST * game.award)
-        found = _array([(own + lost).nonnegative_part() for own in found])
-        found[at == NEVER] = arb(0)
-    return found
+        tails = _array([(tail + lost).nonnegative_part() for tail in tails])
+        tails[at == NEVER] = arb(0)
+    return tails
 
 
 def _array(values: list[Number]) -> Array:
-    made = np.empty(len(values), dtype=object if isinstance(values[0], arb) else float)
-    made[:] = values
-    return made
+    array = np.empty(len(values), dtype=object if isinstance(values[0], arb) else float)
+    array[:] = values
+    return array

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
+from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.engines.closed_form.expectation import prior_mean
 from cloneproof.engines.closed_form.laws.arithmetic import LOST, PRECISION, Number, ball
 from cloneproof.engines.closed_form.laws.binomial_law import binomial_term
@@ -22,8 +23,7 @@ from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, unfinished_trial
 from cloneproof.engines.closed_form.phases.trial_score import Phases
 from cloneproof.engines.closed_form.structure import check_structure
-from cloneproof.errors import EngineError, MarketError, did_you_mean
-from cloneproof.market.market import Market
+from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -32,17 +32,47 @@ SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is 
 
 @dataclass(frozen=True)
 class TwoPhaseGame:
-    """The agent's priors, its rounds without an award, and the award that scores decide on (0: none)."""
+    """A case, the agent's priors, its rounds without an award, and the award that scores decide on (0: none)."""
 
-    name: str
+    case: AuditCase
     priors: tuple[Atoms, ...]
-    agents: int
-    mechanism: Mechanism
-    deterministic: bool
-    share: Fraction
-    horizon: int
     trial: Rounds
     award: int
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.case.name
+
+    @property
+    def agents(self) -> int:
+        """How many agents there are."""
+        return self.case.agents
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that runs."""
+        return self.case.running
+
+    @property
+    def horizon(self) -> int:
+        """All rounds, of everybody."""
+        return self.case.horizon
+
+    @property
+    def share(self) -> Fraction:
+        """The agents' share of a reward."""
+        return Fraction(self.case.market.share)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether a reward is its arm's mean."""
+        return self.case.market.family.quantile is deterministic.quantile
+
+    @property
+    def honest(self) -> tuple[int, ...]:
+        """Everything once."""
+        return self.case.kinds.honest
 
     @property
     def contested(self) -> bool:
@@ -64,7 +94,7 @@ class TwoPhaseGame:
         """The exact expectation of the best original's mean."""
         total, below = Fraction(0), Fraction(0)
         for value in sorted({value for atoms in self.priors for value, _ in atoms}):
-            up_to = [sum((weight for own, weight in atoms if own <= value), Fraction(0)) for atoms in self.priors]
+            up_to = [sum((weight for mean, weight in atoms if mean <= value), Fraction(0)) for atoms in self.priors]
             chance = math.prod(up_to, start=Fraction(1))
             total, below = total + Fraction(value) * (chance - below), chance
         return total
@@ -124,50 +154,37 @@ class TwoPhaseGame:
         return max(0, self.award - arms * self.arm_rounds)
 
 
-def two_phase_game(market: Market, mechanism: Mechanism, agent: str) -> TwoPhaseGame:
+def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     """Read off what matters to one agent, or refuse what has no complete sweep."""
-    names = [own.name for own in market.agents]
-    if agent not in names:
-        raise MarketError(
-            f"expected an agent of the market, got {agent!r}; {did_you_mean(str(agent), names)}"
-            f"the market has {', '.join(names)}"
-        )
-    own, number = market.agents[names.index(agent)], len(names)
-    running = mechanism.at_horizon(number, market.horizon)
-    check_structure(running)
+    market, running, agent, number = case.market, case.running, case.agent, case.agents
+    try:
+        check_structure(running)
+    except EngineError as refusal:
+        raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
     if running.clearing.planned_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
-    if any(prior.atoms is None for prior in own.priors):
-        raise _refusal(f"discrete priors of {agent!r}", "a continuous one")
+    if any(prior.atoms is None for prior in agent.priors):
+        raise _refusal(f"discrete priors of {agent.name!r}", "a continuous one")
     rule, horizon = running.agent, market.horizon
     if rule is None and (number > 1 or running.restart is not None):
         raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")
-    award, trial = 0, Fixed.of(horizon)
-    rounds: Rounds = trial
+    award = 0
+    rounds: Rounds = Fixed.of(horizon)
     if rule is not None and not rule.commits:
         rounds = Binomial(horizon, Fraction(1, number))
     elif rule is not None and horizon < number * rule.explore:
-        rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[names.index(agent)]
+        position = market.agents.index(agent)
+        rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[position]
     elif rule is not None:
         if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
-    found = TwoPhaseGame(
-        name=agent,
-        priors=tuple(discretise(prior, 0) for prior in own.priors),
-        agents=number,
-        mechanism=running,
-        deterministic=market.family.quantile is deterministic.quantile,
-        share=Fraction(market.share),
-        horizon=horizon,
-        trial=rounds,
-        award=award,
-    )
-    if running.arm.order == "index" and not found.symmetric:
+    game = TwoPhaseGame(case, tuple(discretise(prior, 0) for prior in agent.priors), rounds, award)
+    if running.arm.order == "index" and not game.symmetric:
         raise _refusal("one prior for all originals where arms are explored by index", "several")
-    return found
+    return game
 
 
 def _refusal(expected: str, got: str) -> EngineError:

@@ -14,15 +14,16 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
+from cloneproof.analysis.audit.cases import AuditCase
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.dominance.threshold_sweep import ThresholdSweep
 from cloneproof.analysis.audit.dominance.two_phase_game import TwoPhaseGame
 from cloneproof.analysis.audit.verdict import Witness
-from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.closed_form.laws.arithmetic import FLOATS, Array
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
-from cloneproof.market.copies import full_copies
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
 
 COARSE, FINE = 101, 21  # means tried, at first and around the best
 MOST_MEANS = 400  # of deterministic opponents
@@ -42,9 +43,9 @@ def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) 
     if not game.contested:
         return WorstOpponents((), float(sweep.excess(tolerance)[0]))
     excess = sweep.excess(tolerance)
-    found = []
+    candidates = []
     if game.max_arms is not None:
-        found.append(WorstOpponents(None, float(excess[0])))
+        candidates.append(WorstOpponents(None, float(excess[0])))
         sweep = ThresholdSweep(sweep.copies, sweep.thresholds[1:], sweep.gains[1:], sweep.honest[1:])
         excess = excess[1:]
     scores, steps = sweep.thresholds[:-1], excess[:-1] - excess[1:]  # what is won at each score, and lost if never
@@ -54,12 +55,12 @@ def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) 
             values = excess[-1] + _winning(game, scores, means, strong) @ steps
             best = int(np.argmax(values))
             each = (float(means[best]),) * strong + (0.0,) * (game.agents - 1 - strong)
-            found.append(WorstOpponents(each, float(values[best])))
+            candidates.append(WorstOpponents(each, float(values[best])))
             if game.deterministic:
                 break
             width = 1 / (COARSE - 1)
             means = np.clip(np.linspace(means[best] - width, means[best] + width, FINE), 0, 1)
-    best_yet = max(found, key=lambda own: own.gain)
+    best_yet = max(candidates, key=lambda candidate: candidate.gain)
     if best_yet.means is None or len(best_yet.means) < 2:
         return best_yet
     return _one_by_one(game, scores, steps, float(excess[-1]), best_yet)
@@ -120,38 +121,32 @@ def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
     return np.asarray(np.exp(ways + of.xlogy(number, mean) + of.xlog1py(rounds - number, -mean)))
 
 
-def proven_witness(
-    market: Market,
-    mechanism: Mechanism,
-    agent: str,
-    copies: tuple[int, ...],
-    opponents: WorstOpponents,
-    tolerance: float,
+def enclosed_witness(
+    case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
 ) -> Witness | None:
-    """The deviation against these opponents, if its gain is proven to be above the tolerance."""
-    own, extra = _realised(market, mechanism, agent, opponents)
-    honest_copies = full_copies(own.agents, extra)
-    all_copies = full_copies(own.agents, {**extra, agent: copies})
-    honest = evaluate(own, mechanism, honest_copies, arithmetic="ball").payoff[agent]
-    copied = evaluate(own, mechanism, all_copies, arithmetic="ball").payoff[agent]
+    """The deviation against these opponents, if balls prove its gain to be above the tolerance."""
+    market, others = _realise(case, opponents)
+    all_copies = {**case.copies(copies), **others}
+    honest_copies = {**all_copies, case.name: case.kinds.honest}
+    honest = closed_form(market, case.mechanism, honest_copies, "ball").payoff[case.name]
+    copied = closed_form(market, case.mechanism, all_copies, "ball").payoff[case.name]
     gain = copied - honest
     if gain.low > 0 and gain.low > tolerance * honest.high * (1 + 1e-12):
-        return Witness(agent, copies, honest, copied, gain, own, all_copies)
+        return Witness(case.name, copies, honest, copied, gain, market, all_copies)
     return None
 
 
-def _realised(
-    market: Market, mechanism: Mechanism, agent: str, opponents: WorstOpponents
-) -> tuple[Market, dict[str, tuple[int, ...]]]:
+def _realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
     """The market with these opponents, and what they register if that is not honest."""
-    others = [own for own in market.agents if own.name != agent]
+    market = case.market
+    others = [agent for agent in market.agents if agent.name != case.name]
     if opponents.means is None:
-        most = mechanism.scoring.max_arms
+        most = case.running.scoring.max_arms
         assert most is not None
-        copies = {own.name: (max(1, most + 2 - own.count), *(1,) * (own.count - 1)) for own in others}
-        return market.at({own.name: (0.5,) * own.count for own in others}), copies
+        copies = {each.name: (max(1, most + 2 - each.count), *(1,) * (each.count - 1)) for each in others}
+        return market.at({each.name: (0.5,) * each.count for each in others}), copies
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
-        vague = [own for own in others if any(prior.atoms is None for prior in own.priors)]
-        return market.at({own.name: (0.5,) * own.count for own in vague}) if vague else market, {}
-    means = {own.name: (mean,) * own.count for own, mean in zip(others, opponents.means, strict=True)}
+        continuous = [each for each in others if any(prior.atoms is None for prior in each.priors)]
+        return market.at({each.name: (0.5,) * each.count for each in continuous}) if continuous else market, {}
+    means = {each.name: (mean,) * each.count for each, mean in zip(others, opponents.means, strict=True)}
     return market.at(means), {}

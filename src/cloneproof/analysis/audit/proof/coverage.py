@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloneproof.analysis.audit.copy_vectors import CopyVector, all_below, of_sum
+from cloneproof.analysis.audit.cases import AuditCase
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.judgement import does_not_pay
-from cloneproof.analysis.audit.proof import theorems as arguments
 from cloneproof.analysis.audit.proof.gain_ceiling import arms_that_suffice, ceiling
-from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.search.exact_search import SearchResult
-from cloneproof.engines.estimate import Estimate
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.analysis.audit.proof.theorems import theorem
+from cloneproof.analysis.audit.search.results import SearchResult
 
 MOST_MORE = 200  # vectors beyond the grid that a search takes in for the sake of completeness
 MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
@@ -30,53 +28,43 @@ class Coverage:
     why_not: str = ""
 
 
-def more_vectors(question: Question, agent: str, honest: dict[int, Estimate]) -> list[CopyVector]:
+def more_vectors(result: SearchResult, tolerance: float) -> list[CopyVector]:
     """The vectors that would make the search complete at every horizon, where they are few enough."""
-    if len(question.horizons) > MANY_HORIZONS:
+    if len(result.cases) > MANY_HORIZONS:
         return []
-    most = 0
-    for horizon, market in question.markets.items():
-        own, running = question.agent(agent), _running(question, horizon)
-        if arguments.elementary(market, running, own) is None:
-            most = max(most, arms_that_suffice(market, running, own, honest[horizon], question.tolerance) or 0)
-    return all_below(question.kinds(agent), most, MOST_MORE) or []
+    open_cases = [case for case in result.cases if case.horizon not in result.arguments]
+    sufficient = [arms_that_suffice(case, result.honest[case.horizon], tolerance) or 0 for case in open_cases]
+    return all_below(result.cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
 
 
-def coverage(question: Question, searched: SearchResult, horizon: int) -> Coverage:
-    """The argument for one agent at one horizon."""
-    market, running = question.markets[horizon], _running(question, horizon)
-    agent, honest = question.agent(searched.agent), searched.honest[horizon]
-    simple = arguments.elementary(market, running, agent)
-    if simple is not None:
-        return Coverage(simple, 0.0)
-    arms = first_unsearched(question, searched)
-    bound = ceiling(market, running, agent, arms)
-    unclear = [one for one in searched.at(horizon) if not does_not_pay(one, question.tolerance)]
-    finite = bound <= honest.low * (1 + question.tolerance)
+def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
+    """The argument for one case of a search."""
+    if case.horizon in result.arguments:
+        return Coverage(result.arguments[case.horizon], 0.0)
+    market, honest = case.market, result.honest[case.horizon]
+    arms = first_unsearched(case.kinds, result)
+    bound = ceiling(case, arms)
+    unclear = [witness for witness in result.at(case.horizon) if not does_not_pay(witness, tolerance)]
+    finite = bound <= honest.low * (1 + tolerance)
     if finite and not unclear:
         return Coverage(
             f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
             f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}",
             0.0,
         )
-    proved = arguments.theorem(market, running, agent)
-    if proved is not None:
-        return Coverage(proved, 0.0)
-    doubtful = max([0.0, *(one.gain.high for one in unclear)])
+    proof = theorem(case)
+    if proof is not None:
+        return Coverage(proof, 0.0)
+    doubtful = max([0.0, *(witness.gain.high for witness in unclear)])
     if finite:
         return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
     most = min(bound, market.share * market.horizon * market.family.high)
     return Coverage(None, max(doubtful, most - honest.low), f"no argument covers {arms} or more arms")
 
 
-def first_unsearched(question: Question, searched: SearchResult) -> int:
+def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
     """The smallest number of arms of which a vector was not evaluated."""
-    kinds = question.kinds(searched.agent)
     arms = kinds.count + 1
-    while all(vector in searched.found for vector in of_sum(kinds, arms)):
+    while all(vector in result.evaluated for vector in of_sum(kinds, arms)):
         arms += 1
     return arms
-
-
-def _running(question: Question, horizon: int) -> Mechanism:
-    return question.mechanisms[horizon].at_horizon(len(question.market.agents), horizon)

@@ -1,9 +1,9 @@
 """Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
 
-Each takes a market, the mechanism that runs over its horizon and an agent, and returns a sentence, or None where its
-conditions do not hold. Three are elementary. Two are theorems of docs/textbook/hold-out.md, whose proofs are ours and
-have not been reviewed by others; a verdict that rests on one of them says so. All are about replications (every
-original at least once): withholding, several accounts and priors that differ between originals are not covered.
+Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Two are
+theorems of docs/textbook/hold-out.md, whose proofs are ours and have not been reviewed by others; a verdict that rests
+on one of them says so. All are about replications (every original at least once): withholding, several accounts and
+priors that differ between originals are not covered.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cloneproof.analysis.audit.cases import AuditCase, epoch_cases
 from cloneproof.bounds import log_mistake
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic
-from cloneproof.mechanisms.epochs import running_epochs
-from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
@@ -26,43 +25,36 @@ from cloneproof.mechanisms.rules.uniform import indifferent
 ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
 
 
-def elementary(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def elementary(case: AuditCase) -> str | None:
     """An argument that needs no theorem, or None."""
-    if running.clearing.planned_epochs:
-        return _in_every_epoch(market, running, agent, elementary)
-    return (
-        _indistinguishable(market, running, agent)
-        or _blind(market, running, agent)
-        or _unlearned(market, running, agent)
-    )
+    if case.running.clearing.planned_epochs:
+        return _in_every_epoch(case, elementary)
+    return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
 
-def theorem(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def theorem(case: AuditCase) -> str | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
-    if running.clearing.planned_epochs:
-        return _in_every_epoch(market, running, agent, theorem)
-    return _commitment(market, running, agent) or _holdout(market, running, agent)
+    if case.running.clearing.planned_epochs:
+        return _in_every_epoch(case, theorem)
+    return _commitment(case) or _holdout(case)
 
 
-def _in_every_epoch(
-    market: Market, running: Mechanism, agent: Agent, argument: Callable[[Market, Mechanism, Agent], str | None]
-) -> str | None:
+def _in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], str | None]) -> str | None:
     """Epochs start afresh with the same means, so payoffs add up: what pays in none of them does not pay."""
-    plan = running_epochs(running, len(market.agents), market.horizon)
-    found = [argument(market.with_horizon(epoch.rounds), epoch.mechanism, agent) for epoch in plan]
-    if None in found:
+    sentences = [argument(epoch) for epoch in epoch_cases(case)]
+    if None in sentences:
         return None
-    return f"in every epoch, of which the last one: {found[-1]}"
+    return f"in every epoch, of which the last one: {sentences[-1]}"
 
 
-def rounds_are_given(market: Market, running: Mechanism) -> bool:
+def rounds_are_given(case: AuditCase) -> bool:
     """Whether how many rounds an agent gets does not depend on rewards nor on what is registered."""
-    if len(market.agents) == 1:
+    if case.agents == 1:
         return True
-    rule = running.agent
+    rule = case.running.agent
     if rule is None:
         return False
-    return is_uniform(rule) or (is_committing(rule) and market.horizon < len(market.agents) * rule.explore)
+    return is_uniform(rule) or (is_committing(rule) and case.horizon < case.agents * rule.explore)
 
 
 def is_uniform(rule: Rule) -> bool:
@@ -80,14 +72,15 @@ def same_prior(agent: Agent) -> bool:
     return all(prior == agent.priors[0] for prior in agent.priors)
 
 
-def _indistinguishable(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def _indistinguishable(case: AuditCase) -> str | None:
     """All arms of the agent have one and the same mean, and the choice of agents sees no arms.
 
     The agent's rewards are then the same independent sequence whatever it registers. A hold-out score can only be lost
     by too many arms, which never raises the chance to win.
     """
+    agent = case.agent
     one_mean = agent.count == 1 or (agent.support is not None and len(agent.support) == 1)
-    if one_mean and (running.agent is not None or len(market.agents) == 1):
+    if one_mean and (case.running.agent is not None or case.agents == 1):
         return (
             "every arm that the agent can register has the same mean, and agents are chosen without regard to arms: "
             "its rewards have the same law whatever it registers"
@@ -95,9 +88,9 @@ def _indistinguishable(market: Market, running: Mechanism, agent: Agent) -> str 
     return None
 
 
-def _blind(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def _blind(case: AuditCase) -> str | None:
     """Neither agents nor arms are chosen by their rewards, and an arm is as good as any other before they come."""
-    if same_prior(agent) and is_uniform(running.arm) and rounds_are_given(market, running):
+    if same_prior(case.agent) and is_uniform(case.running.arm) and rounds_are_given(case):
         return (
             "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is "
             "worth the prior's mean whatever is registered"
@@ -105,11 +98,11 @@ def _blind(market: Market, running: Mechanism, agent: Agent) -> str | None:
     return None
 
 
-def _unlearned(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def _unlearned(case: AuditCase) -> str | None:
     """Exploration lasts to the end however little is registered, so no reward is ever acted upon."""
-    if running.sample is not None or not same_prior(agent) or not rounds_are_given(market, running):
+    if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
         return None
-    if all(rounds <= agent.count * arm_rounds for rounds, arm_rounds in _stages(market, running)):
+    if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in _stages(case)):
         return (
             "exploration does not end before the horizon, even with honest registration, and the originals are "
             "exchangeable: every round is worth the prior's mean whatever is registered"
@@ -117,14 +110,15 @@ def _unlearned(market: Market, running: Mechanism, agent: Agent) -> str | None:
     return None
 
 
-def _commitment(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def _commitment(case: AuditCase) -> str | None:
     """Step 1 of the hold-out proof: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
-    if running.sample is not None or not is_committing(running.arm) or not rounds_are_given(market, running):
+    agent, running = case.agent, case.running
+    if running.sample is not None or not is_committing(running.arm) or not rounds_are_given(case):
         return None
     if not same_prior(agent) or agent.support is None:
         return None
-    for rounds, arm_rounds in _stages(market, running):
-        bound = _error_exponent(market, agent, arm_rounds)
+    for rounds, arm_rounds in _stages(case):
+        bound = _error_exponent(case.market, agent, arm_rounds)
         if bound > math.log(arm_rounds) - math.log(agent.count * rounds) - ROUNDING:
             return None
     return (
@@ -134,8 +128,9 @@ def _commitment(market: Market, running: Mechanism, agent: Agent) -> str | None:
     )
 
 
-def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
+def _holdout(case: AuditCase) -> str | None:
     """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
+    agent, running = case.agent, case.running
     rule, score = running.agent, running.scoring
     if not (score.fresh and score.same_number) or rule is None or running.sample is not None:
         return None
@@ -143,11 +138,11 @@ def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
         return None
     if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
         return None
-    if not score.allows(agent.count) or market.horizon < len(market.agents) * rule.explore:
+    if not score.allows(agent.count) or case.horizon < case.agents * rule.explore:
         return None
     gap = smallest_gap(agent.support)
-    bound = _error_exponent(market, agent, running.arm.explore)
-    needed = math.log(running.arm.explore) + math.log(gap) - math.log(agent.count * market.horizon)
+    bound = _error_exponent(case.market, agent, running.arm.explore)
+    needed = math.log(running.arm.explore) + math.log(gap) - math.log(agent.count * case.horizon)
     if bound > needed - ROUNDING:
         return None
     return (
@@ -156,16 +151,18 @@ def _holdout(market: Market, running: Mechanism, agent: Agent) -> str | None:
     )
 
 
-def _stages(market: Market, running: Mechanism) -> list[tuple[int, int]]:
-    """(rounds at most, exploration rounds per arm) of each stretch in which an agent's arms start afresh."""
+def _stages(case: AuditCase) -> list[tuple[int, int]]:
+    """(rounds at most, exploration rounds per arm) of each stage, at whose start the agent's arms are cleared."""
+    running, horizon = case.running, case.horizon
     if running.agent is None:
-        return epochs(running, market.horizon)
-    agents, trial, m = len(market.agents), running.agent.explore, running.arm.explore
-    if is_committing(running.agent) and market.horizon < agents * trial:
-        return [(min(market.horizon, trial), m)]
+        return epochs(running, horizon)
+    trial, m = running.agent.explore, running.arm.explore
+    award = horizon - case.agents * trial
+    if is_committing(running.agent) and award < 0:
+        return [(min(horizon, trial), m)]
     if is_committing(running.agent) and running.clearing.at_award:
-        return [(trial, m), (market.horizon - agents * trial, m)] if market.horizon > agents * trial else [(trial, m)]
-    return [(market.horizon, m)]
+        return [(trial, m), (award, m)] if award > 0 else [(trial, m)]
+    return [(horizon, m)]
 
 
 def _error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:

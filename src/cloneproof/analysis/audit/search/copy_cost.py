@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.estimate import Estimate
@@ -15,11 +16,11 @@ def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | N
     answer is the largest gain per extra arm.
     """
     best: tuple[Estimate, Witness] | None = None
-    for one in tried:
-        extra = sum(one.copies) - len(one.copies)
-        if extra <= 0 or one.gain.high <= 0 or one.gain.value <= 0:
+    for witness in tried:
+        extra, gain = sum(witness.copies) - len(witness.copies), witness.gain
+        if extra <= 0 or gain.high <= 0 or gain.value <= 0:
             continue
-        cost = Estimate(one.gain.value / extra, one.gain.error / extra, one.gain.kind, one.gain.method)
+        cost = replace(gain, value=gain.value / extra, error=gain.error / extra)
         if best is None or cost.value > best[0].value:
-            best = cost, one
+            best = cost, witness
     return best

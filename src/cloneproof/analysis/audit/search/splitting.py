@@ -12,15 +12,16 @@ from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
+from cloneproof.analysis.audit.cases import AgentCases
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
+from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
-from cloneproof.analysis.audit.question import Deadline, Question
-from cloneproof.analysis.audit.search.exact_search import HorizonPayoffs
+from cloneproof.analysis.audit.search.results import ExactResult, HorizonPayoffs
 from cloneproof.analysis.audit.verdict import Witness
-from cloneproof.analysis.evaluate import EngineName, evaluate_horizons
-from cloneproof.engines.estimate import Estimate
+from cloneproof.analysis.exact_evaluations import ExactEngine, exact_evaluations
 from cloneproof.errors import EngineError
 from cloneproof.market.agents import Agent
+from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Point, Prior
 
@@ -42,7 +43,7 @@ class Split(NamedTuple):
 def splits(kinds: OriginalKinds) -> Iterator[Split]:
     """Every split in which both accounts register something, up to exchanges of originals and of the accounts.
 
-    >>> [split.owners for split in splits(Kinds((0, 0)))]
+    >>> [split.owners for split in splits(OriginalKinds((0, 0)))]
     [(2, 1), (3, 2), (3, 3)]
     """
     swapped = {FIRST: SECOND, SECOND: FIRST, BOTH: BOTH}
@@ -57,27 +58,33 @@ def splits(kinds: OriginalKinds) -> Iterator[Split]:
     yield from (Split(owners) for owners in sorted(seen))
 
 
-def best_split(
-    question: Question, agent: str, honest: HorizonPayoffs, engine: EngineName, clock: Deadline
-) -> tuple[Witness | None, list[str]]:
-    """The most profitable split, and what could not be evaluated."""
-    found, notes = [], []
-    for split in splits(question.kinds(agent)):
+def best_split(result: ExactResult, clock: Deadline) -> tuple[Witness | None, list[str]]:
+    """The most profitable split of the agent of a result, and what could not be evaluated."""
+    witnesses, notes = [], []
+    for split in splits(result.cases[0].kinds):
         if clock.spent:
             notes.append("splitting: the budget was spent before every split was tried")
             break
         try:
-            paid = _payoffs(question, agent, split, engine)
+            payoffs = _payoffs(result.cases, split, result.engine)
         except EngineError as refusal:
-            notes.append(f"splitting {agent} as {split.owners} was not evaluated: {refusal}")
+            notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
             continue
-        for horizon, both in paid.items():
-            market = split_market(question.markets[horizon], agent, split)
-            copies = tuple(2 if owner == BOTH else 1 for owner in split.owners)
-            registered = {each.name: (1,) * each.count for each in market.agents}
-            before = honest[horizon]
-            found.append(Witness(agent, copies, before, both, both - before, market, registered))
-    return (best_of(found) if found else None), notes
+        copies = tuple(2 if owner == BOTH else 1 for owner in split.owners)
+        for case in result.cases:
+            market = split_market(case.market, case.name, split)
+            honest, both = result.honest[case.horizon], payoffs[case.horizon]
+            witnesses.append(Witness(case.name, copies, honest, both, both - honest, market, _honest_copies(market)))
+    return (best_of(witnesses) if witnesses else None), notes
+
+
+def account_names(agent: str) -> tuple[str, str]:
+    """The two names of an agent that splits."""
+    return agent, agent + SECOND_NAME
+
+
+def _honest_copies(market: Market) -> FullCopies:
+    return {each.name: (1,) * each.count for each in market.agents}
 
 
 def split_market(market: Market, agent: str, split: Split, means: tuple[float, ...] | None = None) -> Market:
@@ -87,42 +94,45 @@ def split_market(market: Market, agent: str, split: Split, means: tuple[float, .
         if each.name != agent:
             agents.append(each)
             continue
-        for account, name in ((FIRST, agent), (SECOND, agent + SECOND_NAME)):
-            own: list[Prior] = [each.priors[k] if means is None else Point(means[k]) for k in split.of(account)]
-            agents.append(Agent(name, prior=own))
+        for account, name in zip((FIRST, SECOND), account_names(agent), strict=True):
+            priors: list[Prior] = [each.priors[k] if means is None else Point(means[k]) for k in split.of(account)]
+            agents.append(Agent(name, prior=priors))
     return Market(agents, market.horizon, market.share, market.rewards)
 
 
-def _payoffs(question: Question, agent: str, split: Split, engine: EngineName) -> HorizonPayoffs:
+def _payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
     """What both accounts earn together at every horizon."""
-    worlds: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
+    realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
     if BOTH in split.owners:
-        atoms = [prior.atoms for prior in question.agent(agent).priors]
-        listed = [own for own in atoms if own is not None]
-        if len(listed) < len(atoms) or math.prod(map(len, listed)) > MOST_REALISATIONS:
-            raise EngineError(
-                f"a split that shares originals expects at most {MOST_REALISATIONS} realisations of discrete priors"
-            )
-        worlds = [
-            (math.prod(weight for _, weight in world), tuple(value for value, _ in world)) for world in product(*listed)
-        ]
+        realisations = [*_realised_means(cases[0].agent)]
+    name = cases[0].name
     total: HorizonPayoffs = {}
-    for weight, means in worlds:
-        market = split_market(question.market, agent, split, means)
-        found = evaluate_horizons(
-            market, lambda own: question.mechanisms[own.horizon], question.horizons, engine=engine
-        )
-        for horizon, one in found.items():
-            first, second = one.payoff[agent], one.payoff[agent + SECOND_NAME]
-            part = Estimate(
-                weight * (first.value + second.value),
-                weight * (first.error + second.error) + 4e-16 * weight * (first.value + second.value),
-                "estimated" if first.kind == "proven" else first.kind,
-                first.method,
+    for weight, means in realisations:
+        markets = [split_market(case.market, name, split, means) for case in cases]
+        worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
+        evaluations, _ = exact_evaluations(worlds, _honest_copies(markets[0]), engine)
+        for horizon, evaluation in evaluations.items():
+            first, second = (evaluation.payoff[account] for account in account_names(name))
+            part = replace(
+                first,
+                value=weight * (first.value + second.value),
+                error=weight * (first.error + second.error) + 4e-16 * weight * (first.value + second.value),
+                kind="estimated" if first.kind == "proven" else first.kind,
             )
-            old = total.get(horizon, Estimate(0.0, 0.0, part.kind, part.method))
-            total[horizon] = replace(part, value=old.value + part.value, error=old.error + part.error)
+            before = total.get(horizon, replace(part, value=0.0, error=0.0))
+            total[horizon] = replace(part, value=before.value + part.value, error=before.error + part.error)
     return total
+
+
+def _realised_means(agent: Agent) -> Iterator[tuple[float, tuple[float, ...]]]:
+    """Every realisation of the agent's means, with its probability."""
+    atoms = [prior.atoms for prior in agent.priors if prior.atoms is not None]
+    if len(atoms) < agent.count or math.prod(map(len, atoms)) > MOST_REALISATIONS:
+        raise EngineError(
+            f"a split that shares originals expects at most {MOST_REALISATIONS} realisations of discrete priors"
+        )
+    for drawn in product(*atoms):
+        yield math.prod(weight for _, weight in drawn), tuple(value for value, _ in drawn)
 
 
 def _sorted(kinds: OriginalKinds, owners: tuple[int, ...]) -> tuple[int, ...]:
@@ -130,5 +140,5 @@ def _sorted(kinds: OriginalKinds, owners: tuple[int, ...]) -> tuple[int, ...]:
     places: dict[int, list[int]] = {}
     for label, owner in zip(kinds.labels, owners, strict=True):
         places.setdefault(label, []).append(owner)
-    ordered = {label: iter(sorted(own, reverse=True)) for label, own in places.items()}
+    ordered = {label: iter(sorted(of_label, reverse=True)) for label, of_label in places.items()}
     return tuple(next(ordered[label]) for label in kinds.labels)

@@ -6,10 +6,10 @@ import numpy as np
 
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Number
 from cloneproof.engines.closed_form.laws.tie_breaking import products_without_each, tie_nodes
-from cloneproof.engines.closed_form.phases.trial_score import Score
+from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw
 
 
-def awards(scores: list[Score], arithmetic: Arithmetic) -> tuple[list[Number], int]:
+def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number], int]:
     """The expected reward of each agent from the award, and the roundings."""
     grid = np.unique(np.concatenate([score.scores for score in scores]))
     at, before, prizes = {}, {}, {}

@@ -24,7 +24,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreLaw:
     """The possible scores in increasing order (-inf: none), their chances, and E[award's reward; that score]."""
 
     scores: Array
@@ -55,7 +55,9 @@ class Phases:
 ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (None: no score), what an award then pays
 
 
-def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic) -> Score:
+def agent_score(
+    originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
+) -> ScoreLaw:
     """The score of an agent, averaged over its realised means."""
     scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
@@ -76,14 +78,14 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
     return _combine(parts, roundings + count + 8, arithmetic)
 
 
-def _combine(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> Score:
+def _combine(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> ScoreLaw:
     scores = np.unique(np.concatenate([part[0] for part in parts]))
     chances, awards = arithmetic.zeros(len(scores)), arithmetic.zeros(len(scores))
     for possible, law, share, award in parts:
         at = np.searchsorted(scores, possible)
         chances[at] += law * share
         awards[at] += law * award
-    return Score(scores, chances, awards, roundings)
+    return ScoreLaw(scores, chances, awards, roundings)
 
 
 def _pieces(

@@ -14,7 +14,6 @@ from cloneproof.engines.monte_carlo.ucb.chunk_runs import run_all
 from cloneproof.engines.monte_carlo.ucb.groups.group_memory import new_memory
 from cloneproof.engines.monte_carlo.ucb.ucb_plan import registered, table
 from cloneproof.engines.monte_carlo.ucb.work_arrays import new_work
-from cloneproof.market.copies import full_copies
 from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules import slow_ucb, ucb
@@ -32,7 +31,7 @@ def ucb_applies(job: Job) -> bool:
         return False
     if family.quantile not in (bernoulli.quantile, deterministic.quantile):
         return False
-    arms = sum(map(sum, full_copies(job.market.agents, job.copies).values()))
+    arms = sum(map(sum, job.copies.values()))
     return job.market.horizon <= LONGEST and arms <= MOST_ARMS
 
 

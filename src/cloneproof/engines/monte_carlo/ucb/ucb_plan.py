@@ -8,7 +8,6 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.ucb.tables.round_tables import bonus, reciprocals
-from cloneproof.market.copies import full_copies
 from cloneproof.mechanisms.rule import Rule
 
 CLOSE = 2.0**-42
@@ -53,7 +52,7 @@ def table(rule: Rule, horizon: int) -> UcbTable:
 
 def registered(job: Job) -> RegisteredArms:
     """The arms of a job, one level for all of them or one for each agent."""
-    copies = full_copies(job.market.agents, job.copies)
+    copies = job.copies
     flat = job.mechanism.agent is None
     original, copy, key, counts, agent_of, place_of = [], [], [], [], [], []
     for i, agent in enumerate(job.market.agents):

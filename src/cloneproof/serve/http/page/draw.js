@@ -1,4 +1,4 @@
-// Small figures as SVG, in the house's colours; widths are those of the place, so that text is never scaled.
+// Small figures as SVG, in the colours of the reports; widths are those of the place, so that text is never scaled.
 
 export const BLUE = "#0072b2", ORANGE = "#b3400f", GREY = "#8a92a1", RULE = "#e3e6ec";
 const NAMESPACE = "http://www.w3.org/2000/svg";

@@ -1,0 +1,130 @@
+"""Results that are tables: as columns, as a data frame, and as text that can be pasted into a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cloneproof._checks import whole
+from cloneproof.errors import CloneproofError, brief, did_you_mean
+
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+class Tabular:
+    """A result with columns of equal length, each with a name."""
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as columns by name."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:  # noqa: ANN401 (pandas is no dependency, so its types are unknown here)
+        """The table as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each row of `to_columns`.
+
+        Raises
+        ------
+        CloneproofError
+            Where pandas is not installed; it is no dependency of cloneproof.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise CloneproofError(
+                "expected pandas to make a data frame, got no such package; `pip install pandas`, or use to_columns()"
+            ) from None
+        return pd.DataFrame(self.to_columns())
+
+    def to_markdown(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
+        """The table as Markdown.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Which columns, in this order; all of them if left out.
+        digits : int, default 6
+            Significant digits of a number.
+
+        Returns
+        -------
+        str
+            Lines with `|` between cells; columns of numbers are aligned to the right.
+        """
+        chosen = self._chosen(columns, digits)
+        bars = ["---:" if _numeric(values) else "---" for values in chosen.values()]
+        cells = [[_markdown(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
+        lines = [[_markdown(name) for name in chosen], bars, *cells]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+    def to_latex(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
+        r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Which columns, in this order; all of them if left out.
+        digits : int, default 6
+            Significant digits of a number.
+
+        Returns
+        -------
+        str
+            From `\begin{tabular}` to `\end{tabular}`; what LaTeX reads as commands is escaped.
+        """
+        chosen = self._chosen(columns, digits)
+        sides = "".join("r" if _numeric(values) else "l" for values in chosen.values())
+        cells = [[_latex(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
+        head = " & ".join(_latex(name) for name in chosen) + r" \\"
+        body = [" & ".join(row) + r" \\" for row in cells]
+        lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+        return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+    def _chosen(self, columns: Sequence[str] | None, digits: object) -> dict[str, list[Any]]:
+        number = whole(digits)
+        if number is None or not 1 <= number <= 17:
+            raise CloneproofError(f"expected digits to be a whole number from 1 to 17, got {brief(digits)}; use e.g. 4")
+        table = self.to_columns()
+        if columns is None:
+            return table
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
+            raise CloneproofError(f"expected columns as a list of names, got {brief(columns)}; give e.g. ['value']")
+        for name in columns:
+            if name not in table:
+                known = ", ".join(table)
+                raise CloneproofError(f"unknown column {name!r}; {did_you_mean(str(name), table)}known are {known}")
+        return {name: table[name] for name in columns}
+
+
+def _numeric(values: list[Any]) -> bool:
+    return any(_is_number(value) for value in values) and all(value is None or _is_number(value) for value in values)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: object, digits: int) -> str:
+    """A cell: numbers to some digits, lists with commas, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value)
+    return str(value)
+
+
+def _markdown(text: str) -> str:
+    return " ".join(text.replace("|", r"\|").split())
+
+
+def _latex(text: str) -> str:
+    return " ".join("".join(LATEX.get(letter, letter) for letter in text).split())

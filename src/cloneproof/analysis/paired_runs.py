@@ -1,0 +1,142 @@
+"""Pairs of runs, honest and copied, on the same means, tapes and ties: only what the copies change adds noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.black_box_runs import black_box_runs
+from cloneproof.engines.black_box.box_job import BlackBoxJob
+from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.monte_carlo.driver import Inline, Reason, RunPlan, Status, drive
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.sampler import (
+    ChunkOutcomes,
+    J,
+    compiled,
+    expected_count,
+    identity,
+    is_precise,
+    limit_of,
+)
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
+from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
+from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
+from cloneproof.errors import EngineError
+from cloneproof.market.copies import FullCopies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
+
+DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
+
+
+@dataclass(frozen=True)
+class PairedSampling:
+    """When to stop drawing pairs, and with what means; the fields are the options of `cloneproof.gain`."""
+
+    runs: int | None = None
+    precision: float | None = None
+    confidence: float = 0.99
+    seed: int = 0
+    stratify: bool = True
+    stop_when_decided: bool = True
+    budget_seconds: float | None = None
+    threads: int | None = None
+    progress: Callable[[Status], None] | None = None
+    resume: RunTotals | None = None
+    outcomes: ChunkOutcomes[Job] | None = None
+    chunk: int | None = None
+
+    @property
+    def alpha(self) -> float:
+        """The chance that an interval misses."""
+        return 1 - self.confidence
+
+    def is_precise(self, totals: RunTotals) -> bool:
+        """Whether the gain is known to the precision asked for."""
+        return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE)
+
+    def is_enough(self, totals: RunTotals) -> bool:
+        """Whether the sign or the precision is reached."""
+        width = float(totals.half_widths(self.alpha)[0])
+        if self.precision is not None and width <= self.precision:
+            return True
+        mean = float(totals.means[0])
+        return self.stop_when_decided and (mean - width > 0 or mean + width <= 0)
+
+
+def draw_pairs(
+    market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
+) -> tuple[RunTotals, Reason]:
+    """The totals of as many pairs as it takes, and why it stopped; the columns are gain, honest and copied payoff."""
+    strata = strata_of(market) if sampling.stratify else Strata()
+    originals = {each.name: each.count for each in market.agents}
+    honest = {**copies, agent: (1,) * originals[agent]}
+    position = list(originals).index(agent)
+
+    def drive_jobs(
+        before: J, after: J, outcomes: ChunkOutcomes[J], executor: Callable[[int], Executor]
+    ) -> tuple[RunTotals, Reason]:
+        bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
+        target = Target(bounds, strata.weights, identity(after, agent))
+        start = RunTotals.empty(target) if sampling.resume is None else sampling.resume.of_the_same(target)
+        plan = _run_plan(sampling, len(strata.weights), executor)
+        return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
+
+    if isinstance(mechanism, BlackBox):
+        if sampling.outcomes is not None:
+            raise EngineError("expected a mechanism for outcomes of kernels, got a black box; leave outcomes out")
+        boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+        with black_box_runs(sampling.threads) as outcomes:
+            return drive_jobs(boxes[0], boxes[1], outcomes, Inline)
+    jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or compiled, ThreadPoolExecutor)
+
+
+def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor]) -> RunPlan:
+    precision = sampling.precision
+    aim = None
+    if precision is not None:
+        aim = partial(expected_count, precision=precision, alpha=sampling.alpha, columns=DIFFERENCE)
+    return RunPlan(
+        limit=limit_of(sampling.runs, precision, sampling.budget_seconds, strata),
+        enough=sampling.is_enough,
+        aim=aim,
+        budget_seconds=sampling.budget_seconds,
+        threads=sampling.threads,
+        chunk=sampling.chunk,
+        report=sampling.progress,
+        executor=executor,
+    )
+
+
+def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
+    """One row a run: what the copies changed, and the payoff without and with them."""
+    before = outcomes(honest, first, count).payoff[:, agent]
+    after = outcomes(copied, first, count).payoff[:, agent]
+    return np.column_stack([after - before, before, after])
+
+
+def variance_reduction(totals: RunTotals) -> tuple[float | None, float | None]:
+    """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
+    if totals.count < 2:
+        return None, None
+    weights = np.array(totals.target.weights)[:, None]
+    means, squares = totals.sums / totals.count, totals.squares / totals.count
+    inside = squares - means**2
+    inside = np.where(inside > 1e-12 * squares, inside, 0.0) * totals.count / (totals.count - 1)  # rounding is no noise
+    over_all = (weights * inside).sum(axis=0) + (weights * (means - (weights * means).sum(axis=0)) ** 2).sum(axis=0)
+    paired = float(len(weights) * (weights**2 * inside).sum(axis=0)[0])
+    independent = float(over_all[1] + over_all[2])
+    return _ratio(independent, paired), _ratio(independent, float(over_all[0]))
+
+
+def _ratio(above: float, below: float) -> float | None:
+    if below > 0:
+        return above / below
+    return float("inf") if above > 0 else None

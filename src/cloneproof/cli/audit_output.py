@@ -1,0 +1,61 @@
+"""An audit on the command line: as a table, as JSON, and the file that `verify` checks."""
+
+from __future__ import annotations
+
+import textwrap
+
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.cli.output import new_table, note, print_table
+
+MOST_ROWS = 12
+
+
+def write_evidence(audit: Audit, path: str) -> bool:
+    """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
+    if audit.samples and audit.worst.gain.kind != "proven":
+        from cloneproof.analysis.replay_record import write_replay
+
+        write_replay(audit, path)
+        note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
+    elif audit.verdict == "undecided":
+        note(f"{path} is not written: 'undecided' claims nothing that could be certified")
+        return False
+    else:
+        from cloneproof.analysis.certificate import write_certificate
+
+        write_certificate(audit, path)
+    return True
+
+
+def show_audit(audit: Audit, title: str) -> None:
+    """Print the witness, the best other deviations, and the scope."""
+    worst = audit.worst
+    table = new_table(
+        f"{title}: {audit.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"
+    )
+    best = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
+    rows = list(dict.fromkeys(_row(witness) for witness in [worst, *best]))
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*row)
+    for name, witness in audit.apart.items():
+        table.add_section()
+        table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
+    print_table(table)
+    further = len(rows) - MOST_ROWS
+    print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
+    print(textwrap.fill(f"Scope: {audit.scope}", width=100))
+    for text in audit.notes:
+        note(text)
+
+
+def _row(witness: Witness) -> tuple[str, ...]:
+    return (
+        witness.agent,
+        ",".join(map(str, witness.copies)),
+        str(witness.horizon),
+        f"{witness.honest.value:.6g}",
+        f"{witness.copied.value:.6g}",
+        f"{witness.gain.value:+.6g}",
+        f"{witness.gain.error:.1e}",
+        f"{100 * witness.relative_gain:+.3g}",
+    )

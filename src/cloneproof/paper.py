@@ -1,0 +1,22 @@
+"""What the statements of the paper need beyond an audit.
+
+Instances and their random permutations (section 4), the regret averaged over permutations, the properties TRP and PI
+that its theorems rest on, one evaluation for each of many horizons, and whole runs of the reference simulator.
+
+>>> import cloneproof as cp
+>>> instance = cp.paper.Instance((1.0, 0.0), (2, 1))
+>>> cp.paper.rp_regret(cp.mechanism("ucb1"), instance, horizon=7).value
+1.5
+"""
+
+from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
+from cloneproof.analysis.properties.rp_regret import rp_regret
+from cloneproof.analysis.properties.trp import check_trp
+from cloneproof.engines.reference import simulate_runs, summarise
+from cloneproof.market.instance import Instance
+
+__all__ = [
+    "Instance", "check_permutation_invariance", "check_trp", "evaluate_horizons", "rp_regret", "simulate_runs",
+    "summarise",
+]  # fmt: skip

@@ -1,0 +1,161 @@
+"""Results as a notebook shows them: a small table each; for an audit the verdict, the attack and its figure.
+
+Imported by `cloneproof` itself, since results are made below this room and cannot ask for it; drawing is loaded when
+the first figure is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from html import escape
+from itertools import count
+
+from cloneproof._display import html
+from cloneproof._tables import Tabular
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.gain import Gain
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.report import formatting
+
+MOST_ROWS = 20
+LONGEST_CELL = 40
+NUMBERS = frozenset({"value", "payoff", "± error"})
+INK, MUTED = "#1d2433", "#5b6475"
+TINTS = {"exploitable": "#9b2d3c", "clone-proof": "#1c6b4a", "undecided": "#7a5a00"}
+_figure_numbers = count(1)  # several figures on one page need ids of their own
+
+
+@html.register
+def estimate_html(estimate: Estimate) -> str:
+    """The number, its error, and what that means."""
+    return _block(_table(("value", "± error", "kind"), [_cells(estimate)]), _methods(estimate))
+
+
+@html.register
+def evaluation_html(evaluation: Evaluation) -> str:
+    """The payoffs and the regret."""
+    payoffs = list(evaluation.payoff.items())
+    rows = [(formatting.printable(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
+    further = len(payoffs) - MOST_ROWS
+    remarks = [f"{further:,} further agents are not shown."] if further > 0 else []
+    remarks += ["A partial result."] if evaluation.partial else []
+    return _block(
+        _table(("agent", "payoff", "± error", "kind"), [*rows, ("regret", *_cells(evaluation.regret))]),
+        _methods(*evaluation.payoff.values(), evaluation.regret),
+        *map(_remark, [*remarks, *evaluation.notes]),
+    )
+
+
+@html.register
+def witness_html(witness: Witness) -> str:
+    """The payoffs without and with the copies."""
+    title = f"{formatting.printable(witness.agent)} registers {formatting.copies_sentence(witness.copies)}"
+    return _block(_heading(title), _payoffs(witness.honest, witness.copied, witness.gain, witness.copies))
+
+
+@html.register
+def gain_html(gain: Gain) -> str:
+    """Whether the copies pay, and the payoffs without and with them."""
+    copies = gain.copies[gain.agent]
+    title = f"{formatting.printable(gain.agent)} registers {formatting.copies_sentence(copies)}: {gain.decided}"
+    return _block(_heading(title), _payoffs(gain.honest, gain.copied, gain.estimate, copies))
+
+
+@html.register
+def audit_html(audit: Audit) -> str:
+    """The verdict, the deviation that it rests on, the figure, and the scope."""
+    from cloneproof.report.figures.audit_figures import gain_over_thresholds, payoff_against_copies
+
+    worst, tint = audit.worst, TINTS[audit.verdict]
+    figure = payoff_against_copies(audit) or gain_over_thresholds(audit)
+    drawing = []
+    if figure is not None:
+        drawing = [f'<div style="max-width:680px">{_own_ids(figure.svg["wide"])}</div>', _remark(figure.caption)]
+    return _block(
+        f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
+        f"{escape(formatting.printable(audit.mechanism.name))}: {audit.verdict}</div>",
+        f'<p style="max-width:680px;margin:4px 0">{escape(formatting.verdict_sentence(audit))}</p>',
+        _payoffs(worst.honest, worst.copied, worst.gain, worst.copies),
+        *drawing,
+        _remark(f"Scope: {audit.scope}"),
+        *map(_remark, audit.notes),
+    )
+
+
+@html.register
+def table_html(table: Tabular) -> str:
+    """The first rows of any other table; columns with one value in all rows are named once, below."""
+    columns = table.to_columns()
+    constant = {
+        name: values[0]
+        for name, values in columns.items()
+        if len(values) > 1 and values.count(values[0]) == len(values)
+    }
+    varying = {name: values for name, values in columns.items() if name not in constant}
+    rows = [[_cell(value) for value in row] for row in zip(*varying.values(), strict=True)]
+    remarks = [f"{len(rows) - MOST_ROWS:,} further rows are not shown."] if len(rows) > MOST_ROWS else []
+    same = [f"{name} {_cell(value)}" for name, value in constant.items() if value not in ("", None)]
+    remarks += [f"The same in all rows: {'; '.join(same)}."] if same else []
+    numeric = {name for name, values in varying.items() if any(isinstance(value, int | float) for value in values)}
+    return _block(_table(tuple(varying), rows[:MOST_ROWS], numeric), *map(_remark, remarks))
+
+
+def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequence[int]) -> str:
+    rows = [
+        ("honest", *_cells(honest)),
+        (f"copies {formatting.copies_words(copies)}", *_cells(copied)),
+        ("gain", *_cells(gain, sign=True)),
+    ]
+    return _table(("", "payoff", "± error", "kind"), rows) + _methods(honest, copied, gain)
+
+
+def _methods(*estimates: Estimate) -> str:
+    """How the numbers were obtained, each way once."""
+    return _remark(
+        "; ".join(dict.fromkeys(formatting.printable(estimate.method) for estimate in estimates if estimate.method))
+    )
+
+
+def _cells(estimate: Estimate, sign: bool = False) -> tuple[str, ...]:
+    return formatting.number(estimate, sign=sign), formatting.error_words(estimate), estimate.kind
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return formatting.number(value)
+    text = "" if value is None else formatting.printable(value)
+    return text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + "…"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Container[str] = NUMBERS) -> str:
+    sides = ["right" if name in numeric else "left" for name in head]
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        style = f"vertical-align:top;padding:2px 14px 2px 0;color:{INK};background:#fff"
+        shown = zip(cells, sides, strict=True)
+        return (
+            "<tr>"
+            + "".join(f'<{tag} style="text-align:{side};{style}">{escape(cell)}</{tag}>' for cell, side in shown)
+            + "</tr>"
+        )
+
+    body = "".join(line(row, "td") for row in rows)
+    return f'<table style="border-collapse:collapse"><thead>{line(head, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+def _block(*parts: str) -> str:
+    return f'<div style="font-family:sans-serif;color:{INK};background:#fff;padding:8px">{"".join(parts)}</div>'
+
+
+def _heading(text: str) -> str:
+    return f'<div style="font-weight:600">{escape(text)}</div>'
+
+
+def _remark(text: str) -> str:
+    return f'<p style="color:{MUTED};max-width:680px;margin:4px 0;font-size:0.9em">{escape(text)}</p>'
+
+
+def _own_ids(svg: str) -> str:
+    """The figure with ids that no other output of the page has."""
+    return re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>cloneproof-{next(_figure_numbers)}-", svg)

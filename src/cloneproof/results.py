@@ -1,0 +1,25 @@
+"""The types of what the functions of `cloneproof` return, and the record of a sampled audit.
+
+They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.simulate`, `cp.sweep`, `cp.check_mechanism` and `cp.verify`.
+Each has `to_dict()`, the form of the command line's `--json`, or is a plain named tuple; those that are tables have
+`to_frame()`, `to_markdown()` and `to_latex()`.
+
+>>> import cloneproof as cp
+>>> cp.results.Estimate(2.0, 0.5, "proven", "by hand").low
+1.5
+"""
+
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.certificate.verification import Verification
+from cloneproof.analysis.gain import Gain
+from cloneproof.analysis.properties.conformance import Conformance
+from cloneproof.analysis.replay_record import write_replay
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.reference import Record
+from cloneproof.mechanisms.online.session import Decision
+from cloneproof.sweeps.table import SweepTable
+
+__all__ = [
+    "Audit", "Conformance", "Decision", "Estimate", "Evaluation", "Gain", "Record", "SweepTable", "Verification",
+    "Witness", "write_replay",
+]  # fmt: skip

@@ -1,0 +1,285 @@
+PRAGMA application_id = 1668050798;
+PRAGMA user_version = 2;
+BEGIN TRANSACTION;
+CREATE TABLE api_keys (
+        id TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, hash BLOB NOT NULL, created INTEGER NOT NULL,
+        revoked INTEGER NOT NULL
+    ) WITHOUT ROWID;
+CREATE TABLE ledger (
+        place INTEGER PRIMARY KEY,     -- market * 2^40 + number of the first entry
+        count INTEGER NOT NULL,
+        hash_before BLOB NOT NULL,
+        hash_after BLOB NOT NULL,
+        lines TEXT NOT NULL            -- one JSON object a line
+    );
+INSERT INTO "ledger" VALUES(1099511627777,1,X'C259AF2DC7CE1896275D93B5DE349CF544B1ECAB311F039C6BEDB4A42094CD98',X'E9608F01E0D2A2D3E0C935FB2B0176F6CDCA85145F25D7D8BEE3FA6C4E1D6F68','{"kind":"opened","n":1,"at":1000000,"spec":{"market":"feed","mechanism":"h-etc-r","horizon":1000,"parameters":{"agent_rounds":6,"arm_rounds":2,"choice":"commit","order":"round-robin","agent_order":"round-robin"},"share":0.4,"seed":11}}');
+INSERT INTO "ledger" VALUES(1099511627778,1,X'E9608F01E0D2A2D3E0C935FB2B0176F6CDCA85145F25D7D8BEE3FA6C4E1D6F68',X'B9846085CFCCA5DCB6F2DEE09C295B73D746FBAFA84AFA3229A8257F481B8EEE','{"kind":"agent","n":2,"at":1000000,"agent":"ana","season":1}');
+INSERT INTO "ledger" VALUES(1099511627779,1,X'B9846085CFCCA5DCB6F2DEE09C295B73D746FBAFA84AFA3229A8257F481B8EEE',X'02F5D920ABEB16B1635F83DEBB12D43CF1902FA1D527CC54B11FC30B24EB3EFD','{"kind":"arm","n":3,"at":1000000,"agent":"ana","arm":"ana-0","season":1}');
+INSERT INTO "ledger" VALUES(1099511627780,1,X'02F5D920ABEB16B1635F83DEBB12D43CF1902FA1D527CC54B11FC30B24EB3EFD',X'39FC55A0C56DA65C2B655E9F0D3B994EEADCED88E38D9E191A7639ED337BA95F','{"kind":"arm","n":4,"at":1000000,"agent":"ana","arm":"ana-1","season":1}');
+INSERT INTO "ledger" VALUES(1099511627781,1,X'39FC55A0C56DA65C2B655E9F0D3B994EEADCED88E38D9E191A7639ED337BA95F',X'8CFA9A6AD73C02942637EA4DDA6E73DE95D9122293FFA3B4172097A23B05E993','{"kind":"agent","n":5,"at":1000000,"agent":"bo","season":1}');
+INSERT INTO "ledger" VALUES(1099511627782,1,X'8CFA9A6AD73C02942637EA4DDA6E73DE95D9122293FFA3B4172097A23B05E993',X'FC12B4264932F58B47F16D82795C3626185EFA2FD119A9013A63E28B77F50D38','{"kind":"arm","n":6,"at":1000000,"agent":"bo","arm":"bo-0","season":1}');
+INSERT INTO "ledger" VALUES(1099511627783,1,X'FC12B4264932F58B47F16D82795C3626185EFA2FD119A9013A63E28B77F50D38',X'43A375B20004D5D81D83BB30D24F1AC3AA6A00E194CAB908B2AA48B4CC80B083','{"kind":"started","n":7,"at":1000000,"season":1}');
+INSERT INTO "ledger" VALUES(1099511627784,3,X'43A375B20004D5D81D83BB30D24F1AC3AA6A00E194CAB908B2AA48B4CC80B083',X'DE41C11290510A39B9E17A796CD4E227CBEC0AE73F5C8F342DA44F06400A45AA','{"kind":"decision","n":8,"at":1001500,"id":1,"agent":"ana","arm":"ana-0","phase":"trial","probability":0.25,"request":"q-0"}
+{"kind":"decision","n":9,"at":1001500,"id":2,"agent":"bo","arm":"bo-0","phase":"trial","probability":1.0,"request":"q-1"}
+{"kind":"decision","n":10,"at":1001500,"id":3,"agent":"ana","arm":"ana-1","phase":"trial","probability":0.5,"request":"q-2"}');
+INSERT INTO "ledger" VALUES(1099511627787,1,X'DE41C11290510A39B9E17A796CD4E227CBEC0AE73F5C8F342DA44F06400A45AA',X'53B0AB7E23F6C2C763A152EA2C70C464DA67135EBD04C346134B396A04CD7DE2','{"kind":"reward","n":11,"at":1001500,"id":1,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-1"}');
+INSERT INTO "ledger" VALUES(1099511627788,1,X'53B0AB7E23F6C2C763A152EA2C70C464DA67135EBD04C346134B396A04CD7DE2',X'52A865FEC48CD8970B656FE2CD5BB333269E082F6EA29BF30B88BDC787D8721F','{"kind":"reward","n":12,"at":1001500,"id":3,"agent":"ana","arm":"ana-1","value":1.0,"paid":400000,"event":"e-3"}');
+INSERT INTO "ledger" VALUES(1099511627789,3,X'52A865FEC48CD8970B656FE2CD5BB333269E082F6EA29BF30B88BDC787D8721F',X'9C445930C54E72A43D55FF041294A8DAB6320A5DB9CBF452D748B13804442BDD','{"kind":"decision","n":13,"at":1003000,"id":4,"agent":"bo","arm":"bo-0","phase":"trial","probability":1.0,"request":"q-3"}
+{"kind":"decision","n":14,"at":1003000,"id":5,"agent":"ana","arm":"ana-0","phase":"trial","probability":0.5,"request":"q-4"}
+{"kind":"decision","n":15,"at":1003000,"id":6,"agent":"ana","arm":"ana-1","phase":"trial","probability":1.0,"request":"q-5"}');
+INSERT INTO "ledger" VALUES(1099511627792,1,X'9C445930C54E72A43D55FF041294A8DAB6320A5DB9CBF452D748B13804442BDD',X'F03445C5F9B076477B44C5EABCE1BF3F0E2B224421872E0933C9FA13911B0B75','{"kind":"reward","n":16,"at":1003000,"id":4,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-4"}');
+INSERT INTO "ledger" VALUES(1099511627793,1,X'F03445C5F9B076477B44C5EABCE1BF3F0E2B224421872E0933C9FA13911B0B75',X'0B9BDAE757AF9161846694882BFFD0E3E553A2E50BF5559E75FFE879FFD3D0B6','{"kind":"reward","n":17,"at":1003000,"id":5,"agent":"ana","arm":"ana-0","value":1.0,"paid":400000,"event":"e-5"}');
+INSERT INTO "ledger" VALUES(1099511627794,3,X'0B9BDAE757AF9161846694882BFFD0E3E553A2E50BF5559E75FFE879FFD3D0B6',X'CCFF0C6BCF7D7B611148BDCA88E92A9695463F992DD0824156EECCAF8C2599CC','{"kind":"decision","n":18,"at":1004500,"id":7,"agent":"ana","arm":"ana-0","phase":"waiting","probability":0.25,"request":"q-6"}
+{"kind":"decision","n":19,"at":1004500,"id":8,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-7"}
+{"kind":"decision","n":20,"at":1004500,"id":9,"agent":"bo","arm":"bo-0","phase":"waiting","probability":0.5,"request":"q-8"}');
+INSERT INTO "ledger" VALUES(1099511627797,1,X'CCFF0C6BCF7D7B611148BDCA88E92A9695463F992DD0824156EECCAF8C2599CC',X'1ADF48B2D0971978C190A4800891D102F584737D71B88095AA8539814B07CF05','{"kind":"reward","n":21,"at":1004500,"id":6,"agent":"ana","arm":"ana-1","value":1.0,"paid":400000,"event":"e-6"}');
+INSERT INTO "ledger" VALUES(1099511627798,1,X'1ADF48B2D0971978C190A4800891D102F584737D71B88095AA8539814B07CF05',X'A617D789132795D73D71ACC2F092CBD938D151F80A4C3E8E3B26306F84E674F2','{"kind":"reward","n":22,"at":1004500,"id":7,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-7"}');
+INSERT INTO "ledger" VALUES(1099511627799,3,X'A617D789132795D73D71ACC2F092CBD938D151F80A4C3E8E3B26306F84E674F2',X'433E970D77BC64C1FFFA4B0F46A897DD7A3143C9339FA315C69511F5A3616EAB','{"kind":"decision","n":23,"at":1006000,"id":10,"agent":"ana","arm":"ana-1","phase":"trial","probability":1.0,"request":"q-9"}
+{"kind":"decision","n":24,"at":1006000,"id":11,"agent":"ana","arm":"ana-1","phase":"trial","probability":1.0,"request":"q-10"}
+{"kind":"decision","n":25,"at":1006000,"id":12,"agent":"ana","arm":"ana-1","phase":"waiting","probability":1.0,"request":"q-11"}');
+INSERT INTO "ledger" VALUES(1099511627802,1,X'433E970D77BC64C1FFFA4B0F46A897DD7A3143C9339FA315C69511F5A3616EAB',X'048C96EAFAF24D83F2FC3B1D3FFD979CD74366487B6E28A079B13B6DB4FAEE39','{"kind":"reward","n":26,"at":1006000,"id":9,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-9"}');
+INSERT INTO "ledger" VALUES(1099511627803,3,X'048C96EAFAF24D83F2FC3B1D3FFD979CD74366487B6E28A079B13B6DB4FAEE39',X'3673EC20546B75615A53E386ED246943500E6AF2318D4B6C37B316DE97187BDD','{"kind":"decision","n":27,"at":1007500,"id":13,"agent":"ana","arm":"ana-0","phase":"waiting","probability":0.25,"request":"q-12"}
+{"kind":"decision","n":28,"at":1007500,"id":14,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-13"}
+{"kind":"decision","n":29,"at":1007500,"id":15,"agent":"ana","arm":"ana-1","phase":"waiting","probability":0.5,"request":"q-14"}');
+INSERT INTO "ledger" VALUES(1099511627806,1,X'3673EC20546B75615A53E386ED246943500E6AF2318D4B6C37B316DE97187BDD',X'B045CC14B7E3460D26F4CE7769FCDA220992534BC566FAD9DA8AA423227856AF','{"kind":"reward","n":30,"at":1007500,"id":10,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-10"}');
+INSERT INTO "ledger" VALUES(1099511627807,1,X'B045CC14B7E3460D26F4CE7769FCDA220992534BC566FAD9DA8AA423227856AF',X'B95B8BB6EDDFFF2B013F6FA71D1A120DCA523E0E98055E4710886806C321EFBF','{"kind":"reward","n":31,"at":1007500,"id":8,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-8"}');
+INSERT INTO "ledger" VALUES(1099511627808,1,X'B95B8BB6EDDFFF2B013F6FA71D1A120DCA523E0E98055E4710886806C321EFBF',X'011DE43EA4743E8D9CE67F58B3E40095791B311F8F0BE800959EA3687DEF081B','{"kind":"reward","n":32,"at":1007500,"id":15,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-15"}');
+INSERT INTO "ledger" VALUES(1099511627809,3,X'011DE43EA4743E8D9CE67F58B3E40095791B311F8F0BE800959EA3687DEF081B',X'EC9B6C57383FEB65BB45B4F204162A202119527E72ABD6BDBDAE226E5851CA73','{"kind":"decision","n":33,"at":1009000,"id":16,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-15"}
+{"kind":"decision","n":34,"at":1009000,"id":17,"agent":"bo","arm":"bo-0","phase":"waiting","probability":0.5,"request":"q-16"}
+{"kind":"decision","n":35,"at":1009000,"id":18,"agent":"ana","arm":"ana-1","phase":"waiting","probability":0.5,"request":"q-17"}');
+INSERT INTO "ledger" VALUES(1099511627812,1,X'EC9B6C57383FEB65BB45B4F204162A202119527E72ABD6BDBDAE226E5851CA73',X'1FE4CBE7782C2CF06D30EEEDF1DBB11C3EC4C06BA791F620DFB9025D1CD0C03C','{"kind":"reward","n":36,"at":1009000,"id":11,"agent":"ana","arm":"ana-1","value":1.0,"paid":400000,"event":"e-11"}');
+INSERT INTO "ledger" VALUES(1099511627813,1,X'1FE4CBE7782C2CF06D30EEEDF1DBB11C3EC4C06BA791F620DFB9025D1CD0C03C',X'346BB1EC2D67C95BDEE41CA4C397DC8B14C48338ABFA411F8043C076268B296C','{"kind":"reward","n":37,"at":1009000,"id":13,"agent":"ana","arm":"ana-0","value":1.0,"paid":400000,"event":"e-13"}');
+INSERT INTO "ledger" VALUES(1099511627814,1,X'346BB1EC2D67C95BDEE41CA4C397DC8B14C48338ABFA411F8043C076268B296C',X'073AEC78E7B724EEFB35CFC8CA627A74ACC779A2B8395B339785E782BFEA7AB6','{"kind":"reward","n":38,"at":1009000,"id":14,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-14"}');
+INSERT INTO "ledger" VALUES(1099511627815,3,X'073AEC78E7B724EEFB35CFC8CA627A74ACC779A2B8395B339785E782BFEA7AB6',X'AA4A87887ACE7660BE9B8E8EA68304FBBEC33BC44CE8F09DECF3FC64C2DCA4CE','{"kind":"decision","n":39,"at":1010500,"id":19,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-18"}
+{"kind":"decision","n":40,"at":1010500,"id":20,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-19"}
+{"kind":"decision","n":41,"at":1010500,"id":21,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-20"}');
+INSERT INTO "ledger" VALUES(1099511627818,1,X'AA4A87887ACE7660BE9B8E8EA68304FBBEC33BC44CE8F09DECF3FC64C2DCA4CE',X'A7972045C19223CACA07004952BA56F832E1143955E321E42688DE1F6405DA51','{"kind":"reward","n":42,"at":1010500,"id":20,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-20"}');
+INSERT INTO "ledger" VALUES(1099511627819,1,X'A7972045C19223CACA07004952BA56F832E1143955E321E42688DE1F6405DA51',X'1594079B13120FB5B298D488CFAA073E30156641AB3BE5DB47B63B034BA8A3F4','{"kind":"reward","n":43,"at":1010500,"id":19,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-19"}');
+INSERT INTO "ledger" VALUES(1099511627820,3,X'1594079B13120FB5B298D488CFAA073E30156641AB3BE5DB47B63B034BA8A3F4',X'0F75CDECF34BE8F0A1552C8EB33DAF1B00F45676E4DA9B57838E9D413BB556B1','{"kind":"decision","n":44,"at":1012000,"id":22,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-21"}
+{"kind":"decision","n":45,"at":1012000,"id":23,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-22"}
+{"kind":"decision","n":46,"at":1012000,"id":24,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-23"}');
+INSERT INTO "ledger" VALUES(1099511627823,1,X'0F75CDECF34BE8F0A1552C8EB33DAF1B00F45676E4DA9B57838E9D413BB556B1',X'D69680195633FA4D761EE11C521D5E44CD13256BF125BD3CEC08581BF4F6178D','{"kind":"reward","n":47,"at":1012000,"id":21,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-21"}');
+INSERT INTO "ledger" VALUES(1099511627824,3,X'D69680195633FA4D761EE11C521D5E44CD13256BF125BD3CEC08581BF4F6178D',X'B463184E6F268A6AEBF32FB7D9F6BD1DA8B927DFAD35048F30ABE2F5C7578F8F','{"kind":"decision","n":48,"at":1013500,"id":25,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-24"}
+{"kind":"decision","n":49,"at":1013500,"id":26,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-25"}
+{"kind":"decision","n":50,"at":1013500,"id":27,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-26"}');
+INSERT INTO "ledger" VALUES(1099511627827,1,X'B463184E6F268A6AEBF32FB7D9F6BD1DA8B927DFAD35048F30ABE2F5C7578F8F',X'1E1A235DAFA9EB8E3CECFC8A26D37FE4D6FAF96403A5F83E0A87E20C9A1C4826','{"kind":"reward","n":51,"at":1013500,"id":12,"agent":"ana","arm":"ana-1","value":1.0,"paid":400000,"event":"e-12"}');
+INSERT INTO "ledger" VALUES(1099511627828,3,X'1E1A235DAFA9EB8E3CECFC8A26D37FE4D6FAF96403A5F83E0A87E20C9A1C4826',X'B933FFC2A0941523BBE44871A4E5DD4B059BAFD29F2707809B179D70CE3C6A08','{"kind":"decision","n":52,"at":1015000,"id":28,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-27"}
+{"kind":"decision","n":53,"at":1015000,"id":29,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-28"}
+{"kind":"decision","n":54,"at":1015000,"id":30,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-29"}');
+INSERT INTO "ledger" VALUES(1099511627831,1,X'B933FFC2A0941523BBE44871A4E5DD4B059BAFD29F2707809B179D70CE3C6A08',X'8EB28B8BC59A211291FB407EF457E0E8D14E916F5BA1D6CE2162CFF191F53D3C','{"kind":"reward","n":55,"at":1015000,"id":23,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-23"}');
+INSERT INTO "ledger" VALUES(1099511627832,3,X'8EB28B8BC59A211291FB407EF457E0E8D14E916F5BA1D6CE2162CFF191F53D3C',X'B4A2C7DB92A66874CD2288424D46B2501AA217BDFFDBFE328C8BA57D8472F5D2','{"kind":"decision","n":56,"at":1016500,"id":31,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-30"}
+{"kind":"decision","n":57,"at":1016500,"id":32,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-31"}
+{"kind":"decision","n":58,"at":1016500,"id":33,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-32"}');
+INSERT INTO "ledger" VALUES(1099511627835,1,X'B4A2C7DB92A66874CD2288424D46B2501AA217BDFFDBFE328C8BA57D8472F5D2',X'9F9653224E203560A5D27FA7732F04F969BC019BD31762A7C257A2A3FD130110','{"kind":"reward","n":59,"at":1016500,"id":28,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-28"}');
+INSERT INTO "ledger" VALUES(1099511627836,1,X'9F9653224E203560A5D27FA7732F04F969BC019BD31762A7C257A2A3FD130110',X'3A727FDFA11C5FADAE52FE8777366F338DB71FD1E7AEC18A4AAF72B02FC251F1','{"kind":"reward","n":60,"at":1016500,"id":24,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-24"}');
+INSERT INTO "ledger" VALUES(1099511627837,3,X'3A727FDFA11C5FADAE52FE8777366F338DB71FD1E7AEC18A4AAF72B02FC251F1',X'72153A5A6398E3BE64E30DAF3AC6BC5C81DF075F1F8FB4346FD53035E72915C9','{"kind":"decision","n":61,"at":1018000,"id":34,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-33"}
+{"kind":"decision","n":62,"at":1018000,"id":35,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-34"}
+{"kind":"decision","n":63,"at":1018000,"id":36,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-35"}');
+INSERT INTO "ledger" VALUES(1099511627840,1,X'72153A5A6398E3BE64E30DAF3AC6BC5C81DF075F1F8FB4346FD53035E72915C9',X'C0D9A3086EB7456B8EC8B16610EDAF16EC559C027BD14EBA2C3A97BC32883575','{"kind":"reward","n":64,"at":1018000,"id":33,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-33"}');
+INSERT INTO "ledger" VALUES(1099511627841,3,X'C0D9A3086EB7456B8EC8B16610EDAF16EC559C027BD14EBA2C3A97BC32883575',X'77CCAB5A33CB18A64BC559ACAC70A55272C7B6AC4118CA2B7C56DD17C98A51E0','{"kind":"decision","n":65,"at":1019500,"id":37,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-36"}
+{"kind":"decision","n":66,"at":1019500,"id":38,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-37"}
+{"kind":"decision","n":67,"at":1019500,"id":39,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-38"}');
+INSERT INTO "ledger" VALUES(1099511627844,1,X'77CCAB5A33CB18A64BC559ACAC70A55272C7B6AC4118CA2B7C56DD17C98A51E0',X'793DA104F35B3C5BD3B5EB53C910ED00520AF9FAFD54E7C226942F7CACDAF7D0','{"kind":"reward","n":68,"at":1019500,"id":34,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-34"}');
+INSERT INTO "ledger" VALUES(1099511627845,1,X'793DA104F35B3C5BD3B5EB53C910ED00520AF9FAFD54E7C226942F7CACDAF7D0',X'585936DB3FEA295364D58D8C4397ED625E8D986AE56C84CDE0C81FC9E353E6A3','{"kind":"reward","n":69,"at":1019500,"id":37,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-37"}');
+INSERT INTO "ledger" VALUES(1099511627846,3,X'585936DB3FEA295364D58D8C4397ED625E8D986AE56C84CDE0C81FC9E353E6A3',X'5FC6648BA524D49261C92F7AA4975575A245334E1D8F158CCA4AAF4D13579EE8','{"kind":"decision","n":70,"at":1021000,"id":40,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-39"}
+{"kind":"decision","n":71,"at":1021000,"id":41,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-40"}
+{"kind":"decision","n":72,"at":1021000,"id":42,"agent":"bo","arm":"bo-0","phase":"waiting","probability":1.0,"request":"q-41"}');
+INSERT INTO "ledger" VALUES(1099511627849,1,X'5FC6648BA524D49261C92F7AA4975575A245334E1D8F158CCA4AAF4D13579EE8',X'7052FF4D3A175E724F868AAFE23DD82480D3AACC32A6CAA10BC4211090DD4C78','{"kind":"reward","n":73,"at":1021000,"id":32,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-32"}');
+INSERT INTO "ledger" VALUES(1099511627850,1,X'7052FF4D3A175E724F868AAFE23DD82480D3AACC32A6CAA10BC4211090DD4C78',X'0D7FA73C3A6A4FB6B9BFC981269D1E04B7998EDF827A486F09993065E46E0A30','{"kind":"reward","n":74,"at":1021000,"id":40,"agent":"bo","arm":"bo-0","value":1.0,"paid":400000,"event":"e-40"}');
+INSERT INTO "ledger" VALUES(1099511627851,1,X'0D7FA73C3A6A4FB6B9BFC981269D1E04B7998EDF827A486F09993065E46E0A30',X'66B9D9D58A470707796CEF9425E51F89793ACF37642BED922AAC5BD775C4FA25','{"kind":"reward","n":75,"at":1021000,"id":18,"agent":"ana","arm":"ana-1","value":1.0,"paid":400000,"event":"e-18"}');
+INSERT INTO "ledger" VALUES(1099511627852,1,X'66B9D9D58A470707796CEF9425E51F89793ACF37642BED922AAC5BD775C4FA25',X'99AB41C1D9AD4377CC8FA9E440594EC9D1FF43780D7AA71DEF4FBF8A510097B4','{"kind":"reward","n":76,"at":1021000,"id":36,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-36"}');
+INSERT INTO "ledger" VALUES(2199023255553,1,X'C259AF2DC7CE1896275D93B5DE349CF544B1ECAB311F039C6BEDB4A42094CD98',X'20FB900C3B1334E3C89CBE69B9361A297877012C4E183031E193BF1BE39C0D9A','{"kind":"opened","n":1,"at":1000000,"spec":{"market":"shop","mechanism":"thompson","horizon":1000,"wait_seconds":9.0,"default_reward":0.25,"seed":11}}');
+INSERT INTO "ledger" VALUES(2199023255554,1,X'20FB900C3B1334E3C89CBE69B9361A297877012C4E183031E193BF1BE39C0D9A',X'B393596DD1415F2E4ECCA53CEFEB4105253A40709D99AA1A98B07FCA943509AF','{"kind":"agent","n":2,"at":1000000,"agent":"ana","season":1}');
+INSERT INTO "ledger" VALUES(2199023255555,1,X'B393596DD1415F2E4ECCA53CEFEB4105253A40709D99AA1A98B07FCA943509AF',X'A82DF51511FEF30424D8A320528D2EC4AA4515BFA4698BE9CEE0038F6F069E29','{"kind":"arm","n":3,"at":1000000,"agent":"ana","arm":"ana-0","season":1}');
+INSERT INTO "ledger" VALUES(2199023255556,1,X'A82DF51511FEF30424D8A320528D2EC4AA4515BFA4698BE9CEE0038F6F069E29',X'9BAE311EA0312FDA959E6958E8C9A3A63541320096511B5A5D38419D5917E7F7','{"kind":"arm","n":4,"at":1000000,"agent":"ana","arm":"ana-1","season":1}');
+INSERT INTO "ledger" VALUES(2199023255557,1,X'9BAE311EA0312FDA959E6958E8C9A3A63541320096511B5A5D38419D5917E7F7',X'9458DC92C2C8ED69726A40E392B2C885843BA85AED6819403E8F970F88253BA6','{"kind":"agent","n":5,"at":1000000,"agent":"bo","season":1}');
+INSERT INTO "ledger" VALUES(2199023255558,1,X'9458DC92C2C8ED69726A40E392B2C885843BA85AED6819403E8F970F88253BA6',X'7550C71C11BA95726752E00F111C25A69F441A9B75D32EC0BB751EAC184612BA','{"kind":"arm","n":6,"at":1000000,"agent":"bo","arm":"bo-0","season":1}');
+INSERT INTO "ledger" VALUES(2199023255559,1,X'7550C71C11BA95726752E00F111C25A69F441A9B75D32EC0BB751EAC184612BA',X'8875FB7BE685C57BA2385CB72BD81690D0F9EB1C03B09D18A7D7C36EB136CF55','{"kind":"started","n":7,"at":1000000,"season":1}');
+INSERT INTO "ledger" VALUES(2199023255560,3,X'8875FB7BE685C57BA2385CB72BD81690D0F9EB1C03B09D18A7D7C36EB136CF55',X'BB05848CFB8B008351BD74D309D93E0F18901ACCE4690B2546CC05CD42A3B12B','{"kind":"decision","n":8,"at":1001500,"id":1,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-0"}
+{"kind":"decision","n":9,"at":1001500,"id":2,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-1"}
+{"kind":"decision","n":10,"at":1001500,"id":3,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-2"}');
+INSERT INTO "ledger" VALUES(2199023255563,1,X'BB05848CFB8B008351BD74D309D93E0F18901ACCE4690B2546CC05CD42A3B12B',X'80C6601B704C1DFD720B8DA3058178CA1E616D505F5ADD0A8A4F349F56907BE2','{"kind":"reward","n":11,"at":1001500,"id":1,"agent":"bo","arm":"bo-0","value":1.0,"paid":1000000,"event":"e-1"}');
+INSERT INTO "ledger" VALUES(2199023255564,1,X'80C6601B704C1DFD720B8DA3058178CA1E616D505F5ADD0A8A4F349F56907BE2',X'8BA0B86C835002958171C704FB412A9679302A144F8DD122A4D1353FACA1EE86','{"kind":"reward","n":12,"at":1001500,"id":3,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-3"}');
+INSERT INTO "ledger" VALUES(2199023255565,3,X'8BA0B86C835002958171C704FB412A9679302A144F8DD122A4D1353FACA1EE86',X'410575D77F8840CC67A7349A3EE3046D2264138528877312840610D7D8D0E0E6','{"kind":"decision","n":13,"at":1003000,"id":4,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-3"}
+{"kind":"decision","n":14,"at":1003000,"id":5,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-4"}
+{"kind":"decision","n":15,"at":1003000,"id":6,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-5"}');
+INSERT INTO "ledger" VALUES(2199023255568,1,X'410575D77F8840CC67A7349A3EE3046D2264138528877312840610D7D8D0E0E6',X'28896FB7676EEC5DECAF8DD7843004D272A5C55DFED287DB6BE4258D66FE18BB','{"kind":"reward","n":16,"at":1003000,"id":2,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-2"}');
+INSERT INTO "ledger" VALUES(2199023255569,1,X'28896FB7676EEC5DECAF8DD7843004D272A5C55DFED287DB6BE4258D66FE18BB',X'CC6332A082FC10455DCC6FBC2AAF437542D4A6555B86444C36F98AC29869A777','{"kind":"reward","n":17,"at":1003000,"id":5,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-5"}');
+INSERT INTO "ledger" VALUES(2199023255570,3,X'CC6332A082FC10455DCC6FBC2AAF437542D4A6555B86444C36F98AC29869A777',X'199DD98C3C78C4A0B3B37E60D0345A48BCEE48F041D2F627ACD41E27DE5BD1FF','{"kind":"decision","n":18,"at":1004500,"id":7,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-6"}
+{"kind":"decision","n":19,"at":1004500,"id":8,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-7"}
+{"kind":"decision","n":20,"at":1004500,"id":9,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-8"}');
+INSERT INTO "ledger" VALUES(2199023255573,1,X'199DD98C3C78C4A0B3B37E60D0345A48BCEE48F041D2F627ACD41E27DE5BD1FF',X'9C045F157AB1A7CDCAB1DA7D5D264AD4462B89D2292263DEAA6B2103F27AA747','{"kind":"reward","n":21,"at":1004500,"id":6,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-6"}');
+INSERT INTO "ledger" VALUES(2199023255574,1,X'9C045F157AB1A7CDCAB1DA7D5D264AD4462B89D2292263DEAA6B2103F27AA747',X'F80C77E7901972C5A3C6D65DA6D110BECAA6D72F24662EC151DAF203EDF87FAF','{"kind":"reward","n":22,"at":1004500,"id":9,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-9"}');
+INSERT INTO "ledger" VALUES(2199023255575,3,X'F80C77E7901972C5A3C6D65DA6D110BECAA6D72F24662EC151DAF203EDF87FAF',X'30FBC272AC442D1CEDA9D3B121CBF2668BDDBB2FEEFFB157DCA94F68FBB4CB3D','{"kind":"decision","n":23,"at":1006000,"id":10,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-9"}
+{"kind":"decision","n":24,"at":1006000,"id":11,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-10"}
+{"kind":"decision","n":25,"at":1006000,"id":12,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-11"}');
+INSERT INTO "ledger" VALUES(2199023255578,1,X'30FBC272AC442D1CEDA9D3B121CBF2668BDDBB2FEEFFB157DCA94F68FBB4CB3D',X'037183AFBF28D54A9F001E80E97767AD8A261B2CFE7C92A43979DD67A1440EE1','{"kind":"reward","n":26,"at":1006000,"id":10,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-10"}');
+INSERT INTO "ledger" VALUES(2199023255579,1,X'037183AFBF28D54A9F001E80E97767AD8A261B2CFE7C92A43979DD67A1440EE1',X'927895F840ED0D6EC15B4B21D2AE68BFE322AD685C2C99D0CA3E9BC6D3BE2C5C','{"kind":"reward","n":27,"at":1006000,"id":4,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-4"}');
+INSERT INTO "ledger" VALUES(2199023255580,1,X'927895F840ED0D6EC15B4B21D2AE68BFE322AD685C2C99D0CA3E9BC6D3BE2C5C',X'352FDF9D0F083CBAF4E7ACC084C8616F4D78F84F9019F7C510A6E82C4A8B54F7','{"kind":"reward","n":28,"at":1006000,"id":7,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-7"}');
+INSERT INTO "ledger" VALUES(2199023255581,3,X'352FDF9D0F083CBAF4E7ACC084C8616F4D78F84F9019F7C510A6E82C4A8B54F7',X'84E635357BD506A087F1549F62968B02E002AA6717953D8C4801DFA042D3989F','{"kind":"decision","n":29,"at":1007500,"id":13,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-12"}
+{"kind":"decision","n":30,"at":1007500,"id":14,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-13"}
+{"kind":"decision","n":31,"at":1007500,"id":15,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-14"}');
+INSERT INTO "ledger" VALUES(2199023255584,1,X'84E635357BD506A087F1549F62968B02E002AA6717953D8C4801DFA042D3989F',X'1DADDB8BD0E889D744F42B76C05958D8E9C4F83368D0144C93D31F9D15948699','{"kind":"reward","n":32,"at":1007500,"id":8,"agent":"bo","arm":"bo-0","value":0.0,"paid":0,"event":"e-8"}');
+INSERT INTO "ledger" VALUES(2199023255585,3,X'1DADDB8BD0E889D744F42B76C05958D8E9C4F83368D0144C93D31F9D15948699',X'8AB6A66605D55E027E82433E7B129E4F675E07A5E0D40B7A4297A11E2FD2E457','{"kind":"decision","n":33,"at":1009000,"id":16,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-15"}
+{"kind":"decision","n":34,"at":1009000,"id":17,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-16"}
+{"kind":"decision","n":35,"at":1009000,"id":18,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-17"}');
+INSERT INTO "ledger" VALUES(2199023255588,1,X'8AB6A66605D55E027E82433E7B129E4F675E07A5E0D40B7A4297A11E2FD2E457',X'728E465AA7B623C99A56DE920DCA913C23F42FACEAE2C081FB8111AB29F72A1E','{"kind":"reward","n":36,"at":1009000,"id":15,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-15"}');
+INSERT INTO "ledger" VALUES(2199023255589,3,X'728E465AA7B623C99A56DE920DCA913C23F42FACEAE2C081FB8111AB29F72A1E',X'D2244DB78AF2AB236EA7033A37B6EBAD58A8B6C03AEE11174B50F6D0AE61A18F','{"kind":"decision","n":37,"at":1010500,"id":19,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-18"}
+{"kind":"decision","n":38,"at":1010500,"id":20,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-19"}
+{"kind":"decision","n":39,"at":1010500,"id":21,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-20"}');
+INSERT INTO "ledger" VALUES(2199023255592,1,X'D2244DB78AF2AB236EA7033A37B6EBAD58A8B6C03AEE11174B50F6D0AE61A18F',X'B9925423F54F437393D1E1BC391A2C0A587C3374EF05324599BA4E37302D2322','{"kind":"reward","n":40,"at":1010500,"id":19,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-19"}');
+INSERT INTO "ledger" VALUES(2199023255593,1,X'B9925423F54F437393D1E1BC391A2C0A587C3374EF05324599BA4E37302D2322',X'E6755A6E7620F34D23DDD1423056AEE4420043E15810EBBA562DF3D9D5B776D2','{"kind":"reward","n":41,"at":1010500,"id":16,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-16"}');
+INSERT INTO "ledger" VALUES(2199023255594,3,X'E6755A6E7620F34D23DDD1423056AEE4420043E15810EBBA562DF3D9D5B776D2',X'47EC90DFB4657ED40D3D68BD3732091E5A590395C34914F978C7CE7F0DE304CE','{"kind":"decision","n":42,"at":1012000,"id":22,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-21"}
+{"kind":"decision","n":43,"at":1012000,"id":23,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-22"}
+{"kind":"decision","n":44,"at":1012000,"id":24,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-23"}');
+INSERT INTO "ledger" VALUES(2199023255597,1,X'47EC90DFB4657ED40D3D68BD3732091E5A590395C34914F978C7CE7F0DE304CE',X'11332BF370271F6A03A92115EA05C1C59A07044D3EE069A78B7E32EED682DB41','{"kind":"reward","n":45,"at":1012000,"id":22,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-22"}');
+INSERT INTO "ledger" VALUES(2199023255598,1,X'11332BF370271F6A03A92115EA05C1C59A07044D3EE069A78B7E32EED682DB41',X'EE11E93F85DC51E2EE5CB1AFBB70E3F2E5AA0DAC8533704599AB4FCF5FAAF1DD','{"kind":"reward","n":46,"at":1012000,"id":17,"agent":"bo","arm":"bo-0","value":1.0,"paid":1000000,"event":"e-17"}');
+INSERT INTO "ledger" VALUES(2199023255599,1,X'EE11E93F85DC51E2EE5CB1AFBB70E3F2E5AA0DAC8533704599AB4FCF5FAAF1DD',X'2B00002E719EDC6C225CAAC252EE4ADBB0985D621CE09317F46590531FC4C797','{"kind":"reward","n":47,"at":1012000,"id":21,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-21"}');
+INSERT INTO "ledger" VALUES(2199023255600,3,X'2B00002E719EDC6C225CAAC252EE4ADBB0985D621CE09317F46590531FC4C797',X'F668402753343C91B5BD843AEFF5C112052FB529273EE62ADBEFEDEC2D881DCF','{"kind":"decision","n":48,"at":1013500,"id":25,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-24"}
+{"kind":"decision","n":49,"at":1013500,"id":26,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-25"}
+{"kind":"decision","n":50,"at":1013500,"id":27,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-26"}');
+INSERT INTO "ledger" VALUES(2199023255603,1,X'F668402753343C91B5BD843AEFF5C112052FB529273EE62ADBEFEDEC2D881DCF',X'11C5B7D53908483E5D9A53FB170179CF0411109B2E627A8875BEAB94C0A640F4','{"kind":"reward","n":51,"at":1013500,"id":13,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-13"}');
+INSERT INTO "ledger" VALUES(2199023255604,1,X'11C5B7D53908483E5D9A53FB170179CF0411109B2E627A8875BEAB94C0A640F4',X'F8389771D183834A3472287A22858A58290EF6863762C27EAE59158B96CDE097','{"kind":"reward","n":52,"at":1013500,"id":24,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-24"}');
+INSERT INTO "ledger" VALUES(2199023255605,1,X'F8389771D183834A3472287A22858A58290EF6863762C27EAE59158B96CDE097',X'33EA867709AB1077FD0242935B0320CAC26236D4CCD22BFEDE081F49C7E0FB0D','{"kind":"reward","n":53,"at":1013500,"id":14,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-14"}');
+INSERT INTO "ledger" VALUES(2199023255606,9,X'33EA867709AB1077FD0242935B0320CAC26236D4CCD22BFEDE081F49C7E0FB0D',X'DEA3756CEA3B6C48642EADD9FCB9C6FDD658B629F6D38E94053A66D00677762A','{"kind":"default","n":54,"at":1013500,"id":11,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":55,"at":1013500,"id":12,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":56,"at":1013500,"id":18,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":57,"at":1013500,"id":20,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":58,"at":1013500,"id":23,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":59,"at":1013500,"id":25,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":60,"at":1013500,"id":26,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"default","n":61,"at":1013500,"id":27,"agent":"ana","arm":"ana-0","value":0.25,"paid":250000,"because":"settlement"}
+{"kind":"settled","n":62,"at":1013500,"season":1}');
+INSERT INTO "ledger" VALUES(2199023255615,1,X'DEA3756CEA3B6C48642EADD9FCB9C6FDD658B629F6D38E94053A66D00677762A',X'B79CA3FA8009B4DE283065BCB7572BC4437438E0B44DD5386EA98E7086E2D18C','{"kind":"season","n":63,"at":1013500,"season":2}');
+INSERT INTO "ledger" VALUES(2199023255616,1,X'B79CA3FA8009B4DE283065BCB7572BC4437438E0B44DD5386EA98E7086E2D18C',X'E5D3A387FD97DDB524C48D0AECCDB00621F79324AB1670624E01337830AA11FF','{"kind":"started","n":64,"at":1013500,"season":2}');
+INSERT INTO "ledger" VALUES(2199023255617,3,X'E5D3A387FD97DDB524C48D0AECCDB00621F79324AB1670624E01337830AA11FF',X'422AF3328879718A9607A1711E6EAF969BF7A111C9CF9C0A9CF890B1A4B3CEDB','{"kind":"decision","n":65,"at":1015000,"id":28,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-27"}
+{"kind":"decision","n":66,"at":1015000,"id":29,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-28"}
+{"kind":"decision","n":67,"at":1015000,"id":30,"agent":"bo","arm":"bo-0","phase":"play","probability":null,"request":"q-29"}');
+INSERT INTO "ledger" VALUES(2199023255620,1,X'422AF3328879718A9607A1711E6EAF969BF7A111C9CF9C0A9CF890B1A4B3CEDB',X'376173F365402B0A1F106C6D6AFF2EE7631B9B98C8042159E9D7A37218377DD5','{"kind":"late","n":68,"at":1015000,"id":18,"value":0.0,"event":"e-18","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255621,1,X'376173F365402B0A1F106C6D6AFF2EE7631B9B98C8042159E9D7A37218377DD5',X'10D1B16C97308EF65E583DE293D8CBF72B962971BC12131FFBCF99DD70F943E2','{"kind":"late","n":69,"at":1015000,"id":27,"value":1.0,"event":"e-27","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255622,1,X'10D1B16C97308EF65E583DE293D8CBF72B962971BC12131FFBCF99DD70F943E2',X'D8953D7CC85A39730248AB222518550A00B7F5FE1FBC0F92D58B2504BBB38242','{"kind":"late","n":70,"at":1015000,"id":25,"value":1.0,"event":"e-25","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255623,3,X'D8953D7CC85A39730248AB222518550A00B7F5FE1FBC0F92D58B2504BBB38242',X'6A0EBF4408F38A2F41403121907CC70F3FE7DF7D11783E9EEF4365B9922416BE','{"kind":"decision","n":71,"at":1016500,"id":31,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-30"}
+{"kind":"decision","n":72,"at":1016500,"id":32,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-31"}
+{"kind":"decision","n":73,"at":1016500,"id":33,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-32"}');
+INSERT INTO "ledger" VALUES(2199023255626,1,X'6A0EBF4408F38A2F41403121907CC70F3FE7DF7D11783E9EEF4365B9922416BE',X'6433E1F9A8457B88718FABE371403B277AD4FF0F234F0403BF90A447946D823E','{"kind":"reward","n":74,"at":1016500,"id":28,"agent":"ana","arm":"ana-0","value":1.0,"paid":1000000,"event":"e-28"}');
+INSERT INTO "ledger" VALUES(2199023255627,1,X'6433E1F9A8457B88718FABE371403B277AD4FF0F234F0403BF90A447946D823E',X'D7C8E3625947BA2D468DB670DD3404218F117B50F51ABFBD5CEF0854844F3934','{"kind":"late","n":75,"at":1016500,"id":20,"value":0.0,"event":"e-20","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255628,3,X'D7C8E3625947BA2D468DB670DD3404218F117B50F51ABFBD5CEF0854844F3934',X'38830165B28C9A454539940E9CED1D4A07907D54F229E907986E984145E74672','{"kind":"decision","n":76,"at":1018000,"id":34,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-33"}
+{"kind":"decision","n":77,"at":1018000,"id":35,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-34"}
+{"kind":"decision","n":78,"at":1018000,"id":36,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-35"}');
+INSERT INTO "ledger" VALUES(2199023255631,1,X'38830165B28C9A454539940E9CED1D4A07907D54F229E907986E984145E74672',X'E22D5204E9FD3C247E5D65746D6049C3DE315FE4BCE3867DFEDFA8DA0D4E260D','{"kind":"late","n":79,"at":1018000,"id":11,"value":1.0,"event":"e-11","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255632,1,X'E22D5204E9FD3C247E5D65746D6049C3DE315FE4BCE3867DFEDFA8DA0D4E260D',X'B128DE20E09D9EAAD0BE7B48D728B0B7A27951703783CBF7F9F1E4755639C88B','{"kind":"late","n":80,"at":1018000,"id":12,"value":0.0,"event":"e-12","agent":"ana","arm":"ana-0"}');
+INSERT INTO "ledger" VALUES(2199023255633,1,X'B128DE20E09D9EAAD0BE7B48D728B0B7A27951703783CBF7F9F1E4755639C88B',X'CC4AA5361D9902E7ED3779E99277B84788DF0E6F61B07105B3B8BC40DBBE404E','{"kind":"reward","n":81,"at":1018000,"id":36,"agent":"ana","arm":"ana-0","value":0.0,"paid":0,"event":"e-36"}');
+INSERT INTO "ledger" VALUES(2199023255634,3,X'CC4AA5361D9902E7ED3779E99277B84788DF0E6F61B07105B3B8BC40DBBE404E',X'595D16A39286FDAF45B4D605B5254712182A9519D36476DFA53167986CCB1D2D','{"kind":"decision","n":82,"at":1019500,"id":37,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-36"}
+{"kind":"decision","n":83,"at":1019500,"id":38,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-37"}
+{"kind":"decision","n":84,"at":1019500,"id":39,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-38"}');
+INSERT INTO "ledger" VALUES(2199023255637,1,X'595D16A39286FDAF45B4D605B5254712182A9519D36476DFA53167986CCB1D2D',X'6E711024E5F4C827C8102063ABE7803FAD11F87BC7231F1F5E595E3F369C4953','{"kind":"reward","n":85,"at":1019500,"id":37,"agent":"ana","arm":"ana-1","value":1.0,"paid":1000000,"event":"e-37"}');
+INSERT INTO "ledger" VALUES(2199023255638,1,X'6E711024E5F4C827C8102063ABE7803FAD11F87BC7231F1F5E595E3F369C4953',X'189A8054FD58112A518F4F1AE12943A8061BF915D744884BB7DD37988509557D','{"kind":"reward","n":86,"at":1019500,"id":38,"agent":"ana","arm":"ana-1","value":0.0,"paid":0,"event":"e-38"}');
+INSERT INTO "ledger" VALUES(2199023255639,3,X'189A8054FD58112A518F4F1AE12943A8061BF915D744884BB7DD37988509557D',X'CEAF2B551A63B5A04B7A7632845F0EA2936D70973B9DB353BA65202E716F3D66','{"kind":"decision","n":87,"at":1021000,"id":40,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-39"}
+{"kind":"decision","n":88,"at":1021000,"id":41,"agent":"ana","arm":"ana-0","phase":"play","probability":null,"request":"q-40"}
+{"kind":"decision","n":89,"at":1021000,"id":42,"agent":"ana","arm":"ana-1","phase":"play","probability":null,"request":"q-41"}');
+CREATE TABLE markets (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+INSERT INTO "markets" VALUES(1,'feed');
+INSERT INTO "markets" VALUES(2,'shop');
+CREATE TABLE seen (                -- derived: ids of entries before the last checkpoint
+        chunk INTEGER PRIMARY KEY,     -- generation * 256 + first byte of the hashes
+        hashes BLOB NOT NULL,
+        places BLOB NOT NULL
+    );
+INSERT INTO "seen" VALUES(11,X'7BA3DE6F292C120B',X'1400000000020000');
+INSERT INTO "seen" VALUES(16,X'DA94198BC0C5A110',X'0800000000010000');
+INSERT INTO "seen" VALUES(18,X'6E6291CD6E186012',X'1500000000010000');
+INSERT INTO "seen" VALUES(39,X'0EE5304A0288BC2767C74D09AE98CE27',X'16000000000100001800000000020000');
+INSERT INTO "seen" VALUES(42,X'78971E8CF4ACA12A',X'0B00000000020000');
+INSERT INTO "seen" VALUES(48,X'C4CE83D3AADB9A30',X'0F00000000010000');
+INSERT INTO "seen" VALUES(72,X'19C7CB560B2EF448',X'1200000000010000');
+INSERT INTO "seen" VALUES(73,X'7BB1FABE32B0ED49',X'1300000000010000');
+INSERT INTO "seen" VALUES(74,X'8623039036CC1D4A',X'1100000000020000');
+INSERT INTO "seen" VALUES(77,X'2C9FFADB2F87B94D',X'0E00000000020000');
+INSERT INTO "seen" VALUES(84,X'D66CF61774F0C254',X'1300000000020000');
+INSERT INTO "seen" VALUES(104,X'2D4C2F1ADDBBF768',X'1200000000020000');
+INSERT INTO "seen" VALUES(109,X'DAA50C1373EFDD6D',X'0C00000000010000');
+INSERT INTO "seen" VALUES(111,X'817A88592B5E716F',X'0F00000000020000');
+INSERT INTO "seen" VALUES(112,X'A1A7E76F359FDA70',X'1800000000010000');
+INSERT INTO "seen" VALUES(114,X'7B6934CF7C8E7472',X'1500000000020000');
+INSERT INTO "seen" VALUES(115,X'E75B3DAEF6D97173',X'1700000000010000');
+INSERT INTO "seen" VALUES(116,X'3CB20151BE9A4174',X'0800000000020000');
+INSERT INTO "seen" VALUES(117,X'45A9F5FB23EA8375',X'1400000000010000');
+INSERT INTO "seen" VALUES(122,X'AEBC35067E4E817A',X'1000000000020000');
+INSERT INTO "seen" VALUES(123,X'D7DF54CFF89BA67B',X'1900000000010000');
+INSERT INTO "seen" VALUES(126,X'D2D9BB0A3FC1667E',X'1B00000000020000');
+INSERT INTO "seen" VALUES(127,X'C3B6EB745A998D7F',X'0A00000000020000');
+INSERT INTO "seen" VALUES(135,X'2283BE270BB32A87',X'1700000000020000');
+INSERT INTO "seen" VALUES(140,X'0E640F6365A0458CFD3BAB49086DC98C',X'1C000000000100000D00000000020000');
+INSERT INTO "seen" VALUES(143,X'7AB73FD70A51A98F',X'1E00000000020000');
+INSERT INTO "seen" VALUES(145,X'117919AB4E160791',X'0B00000000010000');
+INSERT INTO "seen" VALUES(147,X'3D6E81975F2C3493',X'1000000000010000');
+INSERT INTO "seen" VALUES(152,X'FB59F88057596498',X'1A00000000020000');
+INSERT INTO "seen" VALUES(153,X'8859DEABA4C4CC99',X'1900000000020000');
+INSERT INTO "seen" VALUES(163,X'7E0EF0D548628AA3',X'0900000000010000');
+INSERT INTO "seen" VALUES(164,X'F3F49C72EAD0CFA4',X'1D00000000010000');
+INSERT INTO "seen" VALUES(168,X'7C838DE041C8A4A86AE4B9C0C466D0A84F5F2490B473E5A8',X'1B000000000100000C000000000200001600000000020000');
+INSERT INTO "seen" VALUES(172,X'CB4CE2DBED9C9BAC',X'1C00000000020000');
+INSERT INTO "seen" VALUES(179,X'EF192534844013B3',X'1F00000000020000');
+INSERT INTO "seen" VALUES(186,X'5E8816E6978B0DBA',X'0D00000000010000');
+INSERT INTO "seen" VALUES(189,X'CD0815C658C0AFBD',X'1A00000000010000');
+INSERT INTO "seen" VALUES(193,X'EA7C61A255F71FC1',X'0900000000020000');
+INSERT INTO "seen" VALUES(207,X'DDB76B69D02D78CF',X'1D00000000020000');
+INSERT INTO "seen" VALUES(239,X'CDDB9C0E259FF6EF',X'0E00000000010000');
+INSERT INTO "seen" VALUES(249,X'2A0D545232EAE5F9',X'1100000000010000');
+INSERT INTO "seen" VALUES(252,X'90A39F3957DF0CFC',X'0A00000000010000');
+INSERT INTO "seen" VALUES(264,X'6F33EB2A5ADA1808',X'2E00000000020000');
+INSERT INTO "seen" VALUES(272,X'5DFBCBC8E2166910',X'3500000000020000');
+INSERT INTO "seen" VALUES(277,X'A45A65A6BFA15D15',X'2600000000010000');
+INSERT INTO "seen" VALUES(281,X'17272CF00314BE19',X'3500000000010000');
+INSERT INTO "seen" VALUES(282,X'EE8442A764382C1A',X'2F00000000020000');
+INSERT INTO "seen" VALUES(289,X'3949D8BB9F5D6C21',X'2100000000010000');
+INSERT INTO "seen" VALUES(290,X'5CC01D650C3CD322',X'2D00000000020000');
+INSERT INTO "seen" VALUES(298,X'C51510D5EAC3CE2A',X'2200000000010000');
+INSERT INTO "seen" VALUES(300,X'29230F01406FF22C',X'2700000000010000');
+INSERT INTO "seen" VALUES(303,X'6F31E6316959182F37EE5B29EF42742F',X'3C000000000200003100000000020000');
+INSERT INTO "seen" VALUES(304,X'592D708BA571B030',X'2400000000010000');
+INSERT INTO "seen" VALUES(307,X'87733436EA0B7633',X'2100000000020000');
+INSERT INTO "seen" VALUES(313,X'EE4C8B9BA5D23839',X'2700000000020000');
+INSERT INTO "seen" VALUES(315,X'7632BA1FA664033B',X'3300000000020000');
+INSERT INTO "seen" VALUES(317,X'0B42392B79EA093D',X'3D00000000020000');
+INSERT INTO "seen" VALUES(321,X'AD9F71CF7F458641',X'2E00000000010000');
+INSERT INTO "seen" VALUES(324,X'03E4F50FE820F444',X'2B00000000010000');
+INSERT INTO "seen" VALUES(325,X'1585ED589B991345',X'2900000000020000');
+INSERT INTO "seen" VALUES(327,X'1A3C11D108BED747',X'2000000000020000');
+INSERT INTO "seen" VALUES(341,X'F9A9045ECD5EA055',X'3400000000020000');
+INSERT INTO "seen" VALUES(348,X'52E96DF3F2626A5C',X'2A00000000010000');
+INSERT INTO "seen" VALUES(349,X'139EF5BCFDCAE35D',X'3400000000010000');
+INSERT INTO "seen" VALUES(351,X'C670689D4A1DEB5F',X'2A00000000020000');
+INSERT INTO "seen" VALUES(356,X'FDE9E8E719E42E64',X'3000000000020000');
+INSERT INTO "seen" VALUES(360,X'1E37689999DA9668',X'1E00000000010000');
+INSERT INTO "seen" VALUES(363,X'B62ECE1256F71C6B',X'2000000000010000');
+INSERT INTO "seen" VALUES(376,X'339E54FED2EDA578',X'3600000000020000');
+INSERT INTO "seen" VALUES(381,X'BE3A9A3700350E7D3E0D4AA1EAF9E87D',X'33000000000100002600000000020000');
+INSERT INTO "seen" VALUES(383,X'4C982D51AF86117F',X'3700000000020000');
+INSERT INTO "seen" VALUES(387,X'38278C42638C0A83',X'2200000000020000');
+INSERT INTO "seen" VALUES(391,X'1AFC5A2E16556287',X'3000000000010000');
+INSERT INTO "seen" VALUES(396,X'0896AE3A1624688C',X'2300000000020000');
+INSERT INTO "seen" VALUES(399,X'E353FEFDFE33A88F',X'3800000000020000');
+INSERT INTO "seen" VALUES(408,X'55F58D391D0D3C98',X'3200000000010000');
+INSERT INTO "seen" VALUES(411,X'A63A0F5AA748519BAB718FBEA038B09B591500AD287FB99B',X'2F0000000001000028000000000200003200000000020000');
+INSERT INTO "seen" VALUES(412,X'A3229E7C8F07669C',X'3A00000000020000');
+INSERT INTO "seen" VALUES(415,X'1C981B2CC77A039F',X'2300000000010000');
+INSERT INTO "seen" VALUES(420,X'4AE3B8F22531E8A4',X'3600000000010000');
+INSERT INTO "seen" VALUES(424,X'8DE96F14229B54A8',X'2D00000000010000');
+INSERT INTO "seen" VALUES(439,X'87189C8A8DBEEEB7',X'3900000000020000');
+INSERT INTO "seen" VALUES(460,X'E083515E5F0309CC',X'2500000000020000');
+INSERT INTO "seen" VALUES(462,X'6EC2157C63567CCE',X'2400000000020000');
+INSERT INTO "seen" VALUES(470,X'816AF0EACA9D06D6',X'2900000000010000');
+INSERT INTO "seen" VALUES(478,X'89E9B790E87249DE',X'2B00000000020000');
+INSERT INTO "seen" VALUES(480,X'B9F3FEE9AB3A3EE0',X'4300000000020000');
+INSERT INTO "seen" VALUES(481,X'08F4F899A75A05E123C669A1A55FD4E1',X'28000000000100004100000000020000');
+INSERT INTO "seen" VALUES(484,X'19A03D49C6E775E4B2FB65C1BDE6D2E4',X'3B000000000200003100000000010000');
+INSERT INTO "seen" VALUES(485,X'B057CEF81F17ACE5',X'2C00000000010000');
+INSERT INTO "seen" VALUES(497,X'1EE6CDC91B115DF1',X'1F00000000010000');
+INSERT INTO "seen" VALUES(498,X'753E6F2613DC4DF2',X'2500000000010000');
+INSERT INTO "seen" VALUES(502,X'585D852CFBC9ADF6',X'2C00000000020000');
+INSERT INTO "seen" VALUES(505,X'4FE0C0159E9A9CF9',X'4200000000020000');
+CREATE TABLE snapshots (market INTEGER PRIMARY KEY, entry INTEGER NOT NULL, body BLOB NOT NULL);
+INSERT INTO "snapshots" VALUES(1,54,X'7B2276657273696F6E223A322C226E223A35342C2268617368223A2262393333666663326130393431353233626265343438373161346535646434623035396261666432396632373037383039623137396437306365336336613038222C2273706563223A7B226D61726B6574223A2266656564222C226D656368616E69736D223A22682D6574632D72222C22686F72697A6F6E223A313030302C22706172616D6574657273223A7B226167656E745F726F756E6473223A362C2261726D5F726F756E6473223A322C2263686F696365223A22636F6D6D6974222C226F72646572223A22726F756E642D726F62696E222C226167656E745F6F72646572223A22726F756E642D726F62696E227D2C227368617265223A302E342C2273656564223A31317D2C22736561736F6E223A312C227374617465223A2272756E6E696E67222C226174223A313031353030302C226265666F7265223A302C22656E6473223A5B5D2C227761697473223A5B5B313038373930302C33305D5D2C226F6C64657374223A312C227265676973747279223A7B226167656E7473223A5B5B22616E61222C312C2232343030303030222C5B5B22616E612D30222C312C342C342C2232333035383433303039323133363933393532225D2C5B22616E612D31222C312C372C362C2234363131363836303138343237333837393034225D5D5D2C5B22626F222C312C2231363030303030222C5B5B22626F2D30222C312C31392C372C2234363131363836303138343237333837393034225D5D5D5D2C22706C6179696E67223A5B22616E61222C22626F225D7D2C2273657373696F6E223A227B5C22666F726D61745C223A205C22636C6F6E6570726F6F662073657373696F6E5C222C205C2276657273696F6E5C223A20322C205C226469676573745C223A205C22366437613464356565653431353362323235383561353161656439656337346532666266306465366134383330346166626539656634323561623035666461625C222C205C22626F64795C223A205C227B5C5C5C226D656368616E69736D5C5C5C223A7B5C5C5C226E616D655C5C5C223A5C5C5C22682D6574632D725C5C5C222C5C5C5C226167656E745C5C5C223A7B5C5C5C2272756C655C5C5C223A5C5C5C226574635C5C5C222C5C5C5C22726F756E64735C5C5C223A362C5C5C5C2263686F6963655C5C5C223A5C5C5C22636F6D6D69745C5C5C222C5C5C5C226F726465725C5C5C223A5C5C5C22726F756E642D726F62696E5C5C5C227D2C5C5C5C2261726D5C5C5C223A7B5C5C5C2272756C655C5C5C223A5C5C5C226574635C5C5C222C5C5C5C22726F756E64735C5C5C223A322C5C5C5C2263686F6963655C5C5C223A5C5C5C22636F6D6D69745C5C5C222C5C5C5C226F726465725C5C5C223A5C5C5C22726F756E642D726F62696E5C5C5C227D2C5C5C5C22706172616D65746572735C5C5C223A7B5C5C5C226167656E745F726F756E64735C5C5C223A362C5C5C5C2261726D5F726F756E64735C5C5C223A322C5C5C5C2263686F6963655C5C5C223A5C5C5C22636F6D6D69745C5C5C222C5C5C5C226F726465725C5C5C223A5C5C5C22726F756E642D726F62696E5C5C5C222C5C5C5C226167656E745F6F726465725C5C5C223A5C5C5C22726F756E642D726F62696E5C5C5C227D2C5C5C5C22726573746172745C5C5C223A5C5C5C2261776172645C5C5C227D2C5C5C5C22726567697374726174696F6E5C5C5C223A7B5C5C5C226E616D65735C5C5C223A5B5C5C5C22616E615C5C5C222C5C5C5C22626F5C5C5C225D2C5C5C5C2261726D735C5C5C223A5B322C315D2C5C5C5C226167656E745F6B6579735C5C5C223A5B302C315D2C5C5C5C2261726D5F6B6579735C5C5C223A5B5B302C315D2C5B305D5D7D2C5C5C5C22686F72697A6F6E5C5C5C223A313030302C5C5C5C22736565645C5C5C223A31312C5C5C5C2273686172655C5C5C223A302E342C5C5C5C22726577617264735C5C5C223A6E756C6C2C5C5C5C22726F756E645C5C5C223A33302C5C5C5C2273756D735C5C5C223A5B363931373532393032373634313038313835362C343631313638363031383432373338373930345D2C5C5C5C2270656E64696E675C5C5C223A5B5B302C312C5C5C5C2277616974696E675C5C5C222C66616C73652C66616C73652C302C5B31385D5D2C5B312C302C5C5C5C22747269616C5C5C5C222C747275652C747275652C302C5B325D5D2C5B312C302C5C5C5C2277616974696E675C5C5C222C66616C73652C66616C73652C302C5B31362C312C352C312C312C312C312C312C312C312C315D5D5D2C5C5C5C226167656E745F6F665C5C5C223A5B5D2C5C5C5C2261726D5F6F665C5C5C223A5B5D2C5C5C5C22686973746F72795C5C5C223A66616C73652C5C5C5C2276616C75655F6F665C5C5C223A5B5D2C5C5C5C226D616368696E655C5C5C223A7B5C5C5C2276657273696F6E5C5C5C223A302C5C5C5C226167656E74735C5C5C223A7B5C5C5C22646563696465645C5C5C223A5B362C325D2C5C5C5C226A75646765645C5C5C223A5B362C325D2C5C5C5C22617272697665645C5C5C223A5B362C315D2C5C5C5C22746F74616C5C5C5C223A5B343631313638363031383432373338373930342C313135323932313530343630363834363937365D2C5C5C5C2277616974735C5C5C223A5B352C31375D2C5C5C5C22726F756E64735C5C5C223A382C5C5C5C226D697373696E675C5C5C223A312C5C5C5C2263686F6963655C5C5C223A6E756C6C7D2C5C5C5C22696E6E65725C5C5C223A5B7B5C5C5C22646563696465645C5C5C223A5B322C345D2C5C5C5C226A75646765645C5C5C223A5B322C325D2C5C5C5C22617272697665645C5C5C223A5B322C325D2C5C5C5C22746F74616C5C5C5C223A5B313135323932313530343630363834363937362C323330353834333030393231333639333935325D2C5C5C5C2277616974735C5C5C223A5B322C335D2C5C5C5C22726F756E64735C5C5C223A362C5C5C5C226D697373696E675C5C5C223A302C5C5C5C2263686F6963655C5C5C223A317D2C7B5C5C5C22646563696465645C5C5C223A5B325D2C5C5C5C226A75646765645C5C5C223A5B325D2C5C5C5C22617272697665645C5C5C223A5B315D2C5C5C5C22746F74616C5C5C5C223A5B313135323932313530343630363834363937365D2C5C5C5C2277616974735C5C5C223A5B31375D2C5C5C5C22726F756E64735C5C5C223A322C5C5C5C226D697373696E675C5C5C223A312C5C5C5C2263686F6963655C5C5C223A6E756C6C7D5D7D7D5C227D227D');
+INSERT INTO "snapshots" VALUES(2,67,X'7B2276657273696F6E223A322C226E223A36372C2268617368223A2234323261663333323838373937313861393630376131373131653665616639363962663761313131633963663963306139636638393062316134623363656462222C2273706563223A7B226D61726B6574223A2273686F70222C226D656368616E69736D223A2274686F6D70736F6E222C22686F72697A6F6E223A313030302C22776169745F7365636F6E6473223A392E302C2264656661756C745F726577617264223A302E32352C2273656564223A31317D2C22736561736F6E223A322C227374617465223A2272756E6E696E67222C226174223A313031353030302C226265666F7265223A32372C22656E6473223A5B32375D2C227761697473223A5B5B313031353030392C335D5D2C226F6C64657374223A312C227265676973747279223A7B226167656E7473223A5B5B22616E61222C312C2238303030303030222C5B5B22616E612D30222C312C312C302C2230225D2C5B22616E612D31222C312C302C302C2230225D5D5D2C5B22626F222C312C2232303030303030222C5B5B22626F2D30222C312C322C302C2230225D5D5D5D2C22706C6179696E67223A5B22616E61222C22626F225D7D2C2273657373696F6E223A227B5C22666F726D61745C223A205C22636C6F6E6570726F6F662073657373696F6E5C222C205C2276657273696F6E5C223A20322C205C226469676573745C223A205C22323636333662363061366232383430626334376630333338626465383233616362363033336432303962393239373464613261623437313862616162623134365C222C205C22626F64795C223A205C227B5C5C5C226D656368616E69736D5C5C5C223A7B5C5C5C226E616D655C5C5C223A5C5C5C2274686F6D70736F6E5C5C5C222C5C5C5C226167656E745C5C5C223A6E756C6C2C5C5C5C2261726D5C5C5C223A7B5C5C5C2272756C655C5C5C223A5C5C5C2274686F6D70736F6E5C5C5C227D2C5C5C5C22706172616D65746572735C5C5C223A7B7D7D2C5C5C5C22726567697374726174696F6E5C5C5C223A7B5C5C5C226E616D65735C5C5C223A5B5C5C5C22616E615C5C5C222C5C5C5C22626F5C5C5C225D2C5C5C5C2261726D735C5C5C223A5B322C315D2C5C5C5C226167656E745F6B6579735C5C5C223A5B302C315D2C5C5C5C2261726D5F6B6579735C5C5C223A5B5B302C315D2C5B305D5D7D2C5C5C5C22686F72697A6F6E5C5C5C223A313030302C5C5C5C22736565645C5C5C223A353838343930313839353730313336373039342C5C5C5C2273686172655C5C5C223A312E302C5C5C5C22726577617264735C5C5C223A6E756C6C2C5C5C5C22726F756E645C5C5C223A332C5C5C5C2273756D735C5C5C223A5B302C305D2C5C5C5C2270656E64696E675C5C5C223A5B5B302C302C5C5C5C22706C61795C5C5C222C66616C73652C747275652C302C5B315D5D2C5B312C302C5C5C5C22706C61795C5C5C222C66616C73652C747275652C302C5B322C315D5D5D2C5C5C5C226167656E745F6F665C5C5C223A5B5D2C5C5C5C2261726D5F6F665C5C5C223A5B5D2C5C5C5C22686973746F72795C5C5C223A66616C73652C5C5C5C2276616C75655F6F665C5C5C223A5B5D2C5C5C5C226D616368696E655C5C5C223A7B5C5C5C2276657273696F6E5C5C5C223A302C5C5C5C226C6576656C5C5C5C223A7B5C5C5C22646563696465645C5C5C223A5B312C302C325D2C5C5C5C226A75646765645C5C5C223A5B312C302C325D2C5C5C5C22617272697665645C5C5C223A5B302C302C305D2C5C5C5C22746F74616C5C5C5C223A5B302C302C305D2C5C5C5C2277616974735C5C5C223A5B302C302C305D2C5C5C5C22726F756E64735C5C5C223A332C5C5C5C226D697373696E675C5C5C223A332C5C5C5C2263686F6963655C5C5C223A6E756C6C7D7D7D5C227D227D');
+COMMIT;

@@ -1,0 +1,64 @@
+"""A file that an earlier cloneproof wrote still opens, replays and goes on: same hashes, same decisions, same balances.
+
+`file_of_schema_2.sql` is the dump of a file that was not closed: two markets (h-etc-r; thompson in its second season),
+snapshots and stored ids from the middle, entries after them, with defaults and late rewards. The numbers below are what
+the code that wrote it made of it.
+"""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cloneproof.serve.offline.reading import replay_all
+from support.service import Desk, sqlite
+
+DUMP = Path(__file__).with_name("file_of_schema_2.sql")
+HEADS = {
+    "feed": "99ab41c1d9ad4377cc8fa9e440594ec9d1ff43780d7aa71def4fbf8a510097b4",
+    "shop": "6e1acbf1f4d008fe7265764548123f6f0934d4bfc18180d819c77783ec186e8d",
+}
+BALANCES = {"feed": {"ana": 2_800_000, "bo": 4_000_000}, "shop": {"ana": 12_250_000, "bo": 2_500_000}}
+NEXT = {
+    "feed": ["bo-0", "bo-0", "bo-0", "bo-0", "bo-0", "bo-0"],
+    "shop": ["ana-1", "ana-0", "ana-0", "ana-1", "ana-1", "ana-0"],
+}
+LAST_HEADS = {
+    "feed": "01d5966033dfb6fb04aad9727dea73d328df4baff090b9c30ac070328c8bd09c",
+    "shop": "394ccc0989cc66632bd8487e095561a4e712a1dbd2d5b89f362f0be531fac356",
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.executescript(DUMP.read_text(encoding="utf-8"))
+    connection.close()
+    return tmp_path / "a.db"
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_it_goes_on_as_the_code_that_wrote_it(path, snapshots):
+    if not snapshots:
+        with sqlite3.connect(path) as connection:
+            connection.executescript("DELETE FROM snapshots; DELETE FROM seen;")
+    with Desk(sqlite(path, 60)) as desk:
+        desk.clock.now = 1_040_000
+        for name, arms in NEXT.items():
+            market = f"/v1/markets/{name}"
+            progress = desk.call("GET", f"{market}/progress").json()
+            assert progress["head"] == HEADS[name]
+            assert {agent["agent"]: agent["balance"] for agent in progress["agents"]} == BALANCES[name]
+            replies = [desk.call("POST", f"{market}/decisions", {"request_id": f"n-{k}"}).json() for k in range(6)]
+            assert [reply["arm"] for reply in replies] == arms
+            again = desk.call("POST", f"{market}/decisions", {"request_id": "q-2"}).json()
+            assert (again["decision"], again["duplicate"]) == (3, True)
+            assert desk.call("GET", f"{market}/progress").json()["head"] == LAST_HEADS[name]
+    assert {result.market: result.head for result in replay_all(str(path))} == LAST_HEADS
+
+
+def test_it_replays(path):
+    assert [(result.market, result.fits, result.entries) for result in replay_all(str(path))] == [
+        ("feed", True, 76),
+        ("shop", True, 89),
+    ]

@@ -1,0 +1,82 @@
+"""The rooms: no import circle, also not through late imports, and no folder that nobody can take in at a glance."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[1] / "src"
+MOST_MODULES = 14
+TO_BE_MENDED = {  # imports that close a circle
+    ("cloneproof.cli.audit_season", "cloneproof.cli.audit"),
+}
+
+
+def modules(sources):
+    """Every module by its dotted name."""
+    files = {file: ".".join(file.relative_to(sources).with_suffix("").parts) for file in sources.rglob("*.py")}
+    return {name.removesuffix(".__init__"): file for file, name in files.items()}
+
+
+def imports(file: Path, known: set[str]) -> Iterator[str]:
+    """The modules that a file imports anywhere in it; `from package import name` counts as the module if it is one."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                yield inside if inside in known else node.module
+
+
+def import_graph(sources):
+    """The modules that each module imports, but for itself."""
+    known = modules(sources)
+    return {name: set(imports(file, set(known))) - {name} for name, file in known.items()}
+
+
+def circle(graph, without=frozenset()):
+    """Some circle of imports, as the modules on it; [] where there is none."""
+    kept = {name: {other for other in others if (name, other) not in without} for name, others in graph.items()}
+    try:
+        TopologicalSorter(kept).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_import_circle_also_through_late_imports():
+    graph = import_graph(SOURCES)
+    assert circle(graph, TO_BE_MENDED) == []
+    for name, other in TO_BE_MENDED:
+        assert other in graph[name], f"{name} no longer imports {other}: take it out of TO_BE_MENDED"
+
+
+def test_a_circle_through_a_late_import_is_noticed(tmp_path):
+    package = tmp_path / "rooms"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text("from rooms import second\n")
+    (package / "second.py").write_text("def ask():\n    from rooms.first import second\n    return second\n")
+    assert set(circle(import_graph(tmp_path))) == {"rooms.first", "rooms.second"}
+    (package / "second.py").write_text("import ast\n")
+    assert circle(import_graph(tmp_path)) == []
+
+
+def test_imports_are_absolute():
+    """As `imports` above expects them."""
+    relative = [
+        f"{file.relative_to(SOURCES)}:{node.lineno}"
+        for file in SOURCES.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+def test_no_folder_has_more_modules_than_a_dozen_or_so():
+    count = Counter(
+        file.parent.relative_to(SOURCES).as_posix() for file in SOURCES.rglob("*.py") if file.name != "__init__.py"
+    )
+    assert {folder: number for folder, number in count.items() if number > MOST_MODULES} == {}
