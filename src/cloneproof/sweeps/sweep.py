@@ -103,9 +103,9 @@ def sweep(
     try:
         _complete(index, needs, parts, cluster, workers, sizes or Sizes(), state, report)
         table = _table(points, needs, index)
-    except DamagedChunk as found:
+    except DamagedChunk as damage:
         raise SweepError(
-            f"{found} (it went bad while the sweep ran: {shelf.path(found.chunk)} is computed again then)"
+            f"{damage} (it went bad while the sweep ran: {shelf.path(damage.chunk)} is computed again then)"
         ) from None
     except KeyboardInterrupt as stopped:
         words = str(stopped) or f"interrupted: what is stored in {shelf.folder} is kept; the same command goes on"
