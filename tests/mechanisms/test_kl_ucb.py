@@ -1,6 +1,7 @@
 """KL-UCB: the bound against balls, its order at close calls, and the same bits in compiled code."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, ctx
@@ -44,7 +45,7 @@ def test_close_calls_are_ordered_as_balls_order_them():
     """Neighbours (n, s), (n', s') whose bounds are nearest to each other among thousands."""
     listed = sorted((kl_upper_bound(s / n, float(n), 9.0), n, s) for n in range(1, 120) for s in range(n + 1))
     with ctx.workprec(200):
-        for (low, n, s), (high, other_n, other_s) in zip(listed, listed[1:], strict=False):
+        for (low, n, s), (high, other_n, other_s) in pairwise(listed):
             if high == low or high >= 1.0 or high - low > 1e-9:
                 continue
             middle = (arb(low) + arb(high)) / 2
@@ -55,7 +56,7 @@ def test_close_calls_are_ordered_as_balls_order_them():
 def test_more_successes_never_lower_the_bound():
     for pulls in (1, 7, 100, 12345):
         bounds = [kl_upper_bound(s / pulls, float(pulls), 5.0) for s in range(0, pulls + 1, max(1, pulls // 200))]
-        assert all(a < b or a == b == 1.0 for a, b in zip(bounds, bounds[1:], strict=False))
+        assert all(a < b or a == b == 1.0 for a, b in pairwise(bounds))
 
 
 def test_compiled_runs_are_those_of_the_session():
