@@ -209,7 +209,7 @@ def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():
     """Arms are explored once more after the award, and those rounds do not count: in the kernel and the tree too."""
     market = MARKET.with_horizon(14)
     greedy = cp.rule("etc", rounds=4, choice="greedy")
-    mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.HoldOut(14, 3))
+    mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.parts.HoldOut(14, 3))
     job = job_of(mechanism, market, {})
     assert step_outcomes(job, 0, 100).payoff.tolist() == reference_outcomes(job, 0, 100).payoff.tolist()
     by_tree = cp.evaluate(market, mechanism, engine="tree").payoff

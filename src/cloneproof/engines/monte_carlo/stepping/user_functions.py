@@ -80,7 +80,7 @@ def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]
 def _callable_by_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
     try:
         return nb.cfunc(signature)(function)
-    except NumbaError:
+    except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
         return None
 
 
