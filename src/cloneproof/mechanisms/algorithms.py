@@ -91,8 +91,12 @@ def h_etc_r(
 ) -> Mechanism:
     """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5)."""
     claims = (
-        Claim("clone-proof", "Theorem 4", "refuted; see docs/reading.md#h-etc-r"),
-        Claim("regret O(n L^3 sqrt(T ln T) / gap^3)", "Theorem 5"),
+        Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
+        Claim(
+            "regret O(n L^3 sqrt(T ln T) / gap^3)",
+            "Theorem 5",
+            "refuted as stated; holds with a gap between agents, see docs/errata.md",
+        ),
     )
     return Mechanism(
         agent=etc_rule(agent_rounds, choice, agent_order),
