@@ -30,7 +30,8 @@ class Mechanism:
     restart     "award": arm statistics are cleared when the agents' exploration is over; `Doubling()`: everything
                 starts afresh in doubling epochs (flat mechanisms); `HoldOutEpochs(..)`: a hold-out mechanism in each
                 epoch, with rounds of its own (the rules then only say in which order is explored); None: never
-    score       "all": every reward of an agent counts; `HoldOut(..)`: only fresh rewards of the arm committed to
+    score       "all": every reward of an agent counts; `HoldOut(..)`: only fresh rewards of the arm committed to;
+                `Capped(..)`: every reward, of agents with few enough arms
     sample      arms kept from the start; None: all
     fallback    the mechanism to run instead where the horizon is too short for the agents' exploration
 
