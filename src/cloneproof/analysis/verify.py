@@ -11,7 +11,7 @@ from cloneproof.analysis.certificate.description import first_difference
 from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
-from cloneproof.errors import CertificateError, brief
+from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -77,6 +77,8 @@ def verify(
     began = time.monotonic()
     try:
         difference = first_difference(document, market, _running(document, market, mechanism))
+    except CloneproofError:
+        raise
     except (AttributeError, KeyError, TypeError, ValueError):  # no description of either: the checker says why
         difference = None
     return check(document) if difference is None else Verification(False, difference, time.monotonic() - began)

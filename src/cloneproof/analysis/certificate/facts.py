@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-Facts = tuple[tuple[str, str], ...]  # what, and how it is in the certificate
+CertificateFacts = tuple[tuple[str, str], ...]  # what, and how it is in the certificate
 
 
-def facts(data: dict[str, Any]) -> Facts:
+def facts(data: dict[str, Any]) -> CertificateFacts:
     """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
     market, mechanism, witness = data["market"], data["mechanism"], data.get("witness")
     score = mechanism.get("score") or {}

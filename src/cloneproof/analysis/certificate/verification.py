@@ -10,7 +10,7 @@ from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
 from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
-from cloneproof.analysis.certificate.facts import Facts, facts
+from cloneproof.analysis.certificate.facts import CertificateFacts, facts
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -31,7 +31,7 @@ class Verification:
     seconds: float
     kind: Literal["certificate", "replay record"] = "certificate"
     replayed: bool = False
-    about: Facts = ()
+    about: CertificateFacts = ()
 
     @property
     def holds(self) -> bool:
