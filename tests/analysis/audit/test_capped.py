@@ -193,3 +193,23 @@ def test_scopes_say_of_which_opponents_they_speak():
     market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**4)
     argument = theorem(audit_case(market, cp.mechanism("holdout-h-etc", market=market), "ana"))
     assert "exchangeable given everything about the others" in argument
+
+
+def test_the_sweep_is_about_others_who_do_not_know_how_good_the_originals_are():
+    """A rival that depends on the agent's values, and not on which original has which, makes a copy pay all the same.
+
+    The theorems allow such a rival (means are exchangeable given it), a sweep over thresholds does not: it takes one
+    threshold for all realised means. Rival 0 where the originals are 0 and .6, else 1; m = 1 is outside the theorem.
+    """
+    values, weights, mechanism = (0.0, 0.6, 1.0), (0.5, 0.25, 0.25), capped(None, 1, 4, 3)
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete(values, weights)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=50)
+    assert theorem(audit_case(market, mechanism, "ana")) is None
+    assert cp.audit(market, mechanism, agent="ana", opponents="any").verdict == "clone-proof"
+    gain = 0.0
+    for drawn in itertools.product(range(3), repeat=2):
+        means = [values[i] for i in drawn]
+        rival = cp.Agent("bo", 1, cp.Point(0.0 if set(drawn) == {0, 1} else 1.0))
+        realised = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means]), rival], horizon=50)
+        copied, honest = (cp.evaluate(realised, mechanism, {"ana": own}).payoff["ana"] for own in ((2, 1), (1, 1)))
+        gain += weights[drawn[0]] * weights[drawn[1]] * (copied - honest).value
+    assert gain == pytest.approx(0.056912, abs=1e-9)
