@@ -6,7 +6,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
+from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
 from cloneproof.errors import MechanismError
 from cloneproof.market import full_copies
@@ -33,7 +33,7 @@ def test_engines_agree(most, order):
             assert abs(estimate.value - closed.payoff[agent].value) <= estimate.error + closed.payoff[agent].error
         job = Job(MARKET, mechanism, full_copies(MARKET.agents, copies), seed=3)
         assert stepping_applies(job)
-        assert step_outcomes(job, 0, 20).payoff.tolist() == plain_outcomes(job, 0, 20).payoff.tolist()
+        assert step_outcomes(job, 0, 20).payoff.tolist() == reference_outcomes(job, 0, 20).payoff.tolist()
         assert blocks_apply(job)
         payoff = block_outcomes(job, 0, 5000).payoff
         widths = 10 * payoff.std(axis=0) / np.sqrt(len(payoff))
