@@ -98,8 +98,12 @@ def h_etc_r(
     agent_rounds / arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T): the capped theorem, whose proof is ours.
     """
     claims = (
-        Claim("clone-proof", "Theorem 4", "refuted; see docs/reading.md#h-etc-r"),
-        Claim("regret O(n L^3 sqrt(T ln T) / gap^3)", "Theorem 5"),
+        Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
+        Claim(
+            "regret O(n L^3 sqrt(T ln T) / gap^3)",
+            "Theorem 5",
+            "refuted as stated; holds with a gap between agents, see docs/errata.md",
+        ),
     )
     agent, arm = etc_rule(agent_rounds, choice, agent_order), etc_rule(arm_rounds, choice, order)
     if max_arms is None:

@@ -1,7 +1,7 @@
 """Parameters and claims of the hold-out mechanism, from a market or from a platform's own bounds.
 
 horizon, agents     T and n; horizon="unknown" runs it in doubling epochs, which need neither
-max_originals       L: a rule of the house rather than knowledge, since more arms than K >= L have no score
+max_originals       L: the platform sets it and need not know it, since more arms than K >= L have no score
 gap                 the smallest distance of an agent's means; unknown: m = (ln T)^3, and the claim says which gaps that
                     covers
 agent_gap           the smallest distance of different best means of agents; unknown: the T^(2/3) schedule for W
