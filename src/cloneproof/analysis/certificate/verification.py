@@ -10,6 +10,7 @@ from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
 from cloneproof.analysis.certificate.document import RejectedError, number, require
+from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
 
 PRECISION = 160  # bits
 
@@ -48,7 +49,10 @@ def check(data: dict[str, Any]) -> Verification:
         with ctx.workprec(PRECISION):
             tolerance = number(data["tolerance"])
             require(data["verdict"] in ("exploitable", "clone-proof"), "only exploitable and clone-proof are certified")
-            statement = (attack if data["verdict"] == "exploitable" else honesty)(data, tolerance)
+            if is_scan_argument(data):
+                statement = scan_honesty(data)
+            else:
+                statement = (attack if data["verdict"] == "exploitable" else honesty)(data, tolerance)
         return Verification(True, statement, time.monotonic() - began)
     except RejectedError as problem:
         reason = str(problem)

@@ -13,7 +13,9 @@ from fractions import Fraction
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.proof.scan_conditions import violated_odds
 from cloneproof.analysis.audit.proof.theorems import same_prior
+from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
 
 SCANS = ("first-pass", "best-of-draws")
@@ -34,7 +36,7 @@ def scan_theorem(case: AuditCase) -> str | None:
     'the scan theorem'
     """
     family, agent = case.market.family, case.agent
-    if not is_scan(case.running, case.agents) or not (family.low >= 0 and family.high <= 1) or not same_prior(agent):
+    if not is_scan(case.running) or not (family.low >= 0 and family.high <= 1) or not same_prior(agent):
         return None
     support = agent.support
     if support is not None and violated_odds(sorted(Fraction(value) for value in support)) is not None:
@@ -49,13 +51,21 @@ def scan_theorem(case: AuditCase) -> str | None:
     )
 
 
-def is_scan(running: Mechanism, agents: int) -> bool:
-    """Whether it is a scan over draws that the theorem covers: by one of our rules, alone, flat or with a contest."""
+def is_scan(running: Mechanism) -> bool:
+    """Whether it is a scan over draws that the theorem covers: by one of our rules, flat or with a contest."""
     arm, agent, score = running.arm, running.agent, running.scoring
-    if arm.name not in SCANS or arm.to_dict() is None or running.sample is not None or running.restart is not None:
+    if not _is_one_of(arm, SCANS) or running.sample is not None or running.restart is not None:
         return False
     if agent is None:
         return True
-    if not isinstance(score, Champions) or agent.name not in CONTESTS or agent.to_dict() is None:
+    if not isinstance(score, Champions) or not _is_one_of(agent, CONTESTS):
         return False
     return score.after >= arm.draws * arm.explore and agent.explore > score.after
+
+
+def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
+    """Whether it is our rule of that name, and not somebody's own that is only called so."""
+    try:
+        return rule.name in names and rule.to_dict() is not None
+    except MechanismError:  # its options are not those of our rule
+        return False

@@ -80,7 +80,7 @@ def violated_condition(
             return f"event {number} does not take the highest scores of slot {event.slot} that are left"
         left[event.slot] = low
         taken = [sum(law[low:high]) for law in laws]
-        violated = _violated_order(laws, low) or _violated_hazard(number, taken, [sum(law[:high]) for law in laws])
+        violated = _violated_order(laws, low) or _violated_hazard(number, taken, [sum(law[:low]) for law in laws])
         if violated is not None:
             return violated
         if not _is_zero(sum(taken)):
@@ -98,10 +98,13 @@ def _violated_order(laws: Sequence[ScoreTable], low: int) -> str | None:
     return f"(1) stochastic order: scores below {low} are likelier for a better original"
 
 
-def _violated_hazard(number: int, taken: Sequence[ScanNumber], reached: Sequence[ScanNumber]) -> str | None:
-    """Ratios are asked only of originals that can reach the event; the others have no weight."""
-    possible = [(p, g) for p, g in zip(taken, reached, strict=True) if not _is_zero(g)]
-    if all(p * other_g <= other_p * g for (p, g), (other_p, other_g) in pairwise(possible)):
+def _violated_hazard(number: int, taken: Sequence[ScanNumber], below: Sequence[ScanNumber]) -> str | None:
+    """Compare p / (G - p), in which nothing has to cancel; it does not fall if and only if p / G does not.
+
+    Ratios are asked only of originals that can reach the event; the others have no weight.
+    """
+    possible = [(p, rest) for p, rest in zip(taken, below, strict=True) if not (_is_zero(p) and _is_zero(rest))]
+    if all(p * other_rest <= other_p * rest for (p, rest), (other_p, other_rest) in pairwise(possible)):
         return None
     return f"(2) hazard ratios: event {number}, given that it is reached, is less likely for a better original"
 
