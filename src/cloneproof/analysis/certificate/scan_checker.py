@@ -85,6 +85,7 @@ def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
         return draws, pulls
     require(isinstance(agent, dict) and agent.get("rule") in CONTEST_RULES, "the contest is neither steady (KL-)UCB")
     _only(agent, CONTEST_KEYS, f"the rule {agent['rule']!r}")
+    score = score if isinstance(score, dict) else {}
     _only(score, {"kind", "after"}, "the score")
     fresh = score["kind"] == "champions" and draws * pulls <= whole(score["after"]) < whole(agent["rounds"])
     whole(agent["horizon"])
@@ -132,7 +133,7 @@ def _check_order(worse: list[Fraction], better: list[Fraction]) -> None:
         reached, other_reached = low + worse[level], other_low + better[level]
         hazard = worse[level] * other_reached <= better[level] * reached or not reached or not other_reached
         require(hazard, f"(2) is violated: score {level}, given no higher one, is less likely at the higher mean")
-    seen = [pair for pair in zip(worse, better, strict=True) if pair != (0, 0)]
+    seen = [pair for pair in zip(worse, better, strict=True) if any(pair)]
     ratios = all(p * next_q >= next_p * q for (p, q), (next_p, next_q) in pairwise(seen))
     require(ratios, "(3) may be violated: likelihood ratios are not monotone in the score")
 
