@@ -18,7 +18,7 @@ from cloneproof.engines.monte_carlo.ucb.hierarchy_loop import run_hierarchy
 from cloneproof.engines.monte_carlo.ucb.leader_choice import LARGEST_SCAN
 from cloneproof.engines.monte_carlo.ucb.tables.reward_tape import threshold
 from cloneproof.engines.monte_carlo.ucb.ucb1_loop import run_ucb1
-from cloneproof.engines.monte_carlo.ucb.uncounted_arrays import uncounted
+from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
 
 
 class UcbResults(NamedTuple):

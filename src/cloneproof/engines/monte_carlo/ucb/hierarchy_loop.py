@@ -34,7 +34,7 @@ from cloneproof.engines.monte_carlo.ucb.groups.group_pulls import explore_arms, 
 from cloneproof.engines.monte_carlo.ucb.leader_choice import LARGEST_SCAN, AgentLead, choose_agent, choose_arm
 from cloneproof.engines.monte_carlo.ucb.leader_scan import AHEAD, FIRST
 from cloneproof.engines.monte_carlo.ucb.tables.exact_index import TICK
-from cloneproof.engines.monte_carlo.ucb.uncounted_arrays import uncounted
+from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
 from cloneproof.mechanisms.online.streams import EXPLORE_STREAM, TIE_STREAM
 
 _NOT_YET, _AHEAD = np.int64(-1), np.int64(AHEAD)

@@ -20,7 +20,7 @@ import numpy as np
 from cloneproof.engines.monte_carlo.compiled_functions import compiled, inlined
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform
 from cloneproof.engines.monte_carlo.ucb.tables.exact_index import average, index
-from cloneproof.engines.monte_carlo.ucb.uncounted_arrays import uncounted
+from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
 
 AHEAD = 14
 """Rounds for which the bound holds: longer, and it is loose; shorter, and it is computed too often."""
