@@ -68,7 +68,8 @@ def audit(
         Every vector with up to so many copies of each original is tried, besides ladders of 2, 4, 8, .. copies.
     opponents : {"market", "any"}, default "market"
         "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
-        they register.
+        they register, as long as that does not depend on which of the agent's originals is better, nor on how good
+        they are.
     withhold : bool, default False
         Also leave originals out; reported in `Audit.apart`, without a change of the verdict. A verdict by the scan
         theorem covers them.

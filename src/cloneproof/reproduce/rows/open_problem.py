@@ -131,7 +131,7 @@ def _figure(searches: dict[int, list[tuple[IndexRule, bool]]]) -> Bars:
 
 
 ROW = Row(
-    12,
+    13,
     "The open problem: adaptive and TRP?",
     "Section 1.1: “It remains as a major open problem whether it is necessary for the algorithm to have non-adaptive "
     "structure in order to satisfy TRP.” No claim to confirm; a search.",
