@@ -11,6 +11,8 @@ from flint import ctx
 from cloneproof.analysis.certificate.checker import attack, honesty
 from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
 from cloneproof.analysis.certificate.facts import CertificateFacts, facts
+from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
+from cloneproof.analysis.certificate.scan_facts import scan_facts
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -56,14 +58,21 @@ def check(data: dict[str, Any]) -> Verification:
             exploitable = data["verdict"] == "exploitable"
             evidence = "witness" if exploitable else "argument"
             only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
-            statement = (attack if exploitable else honesty)(data, tolerance)
+            if is_scan_argument(data):
+                statement = scan_honesty(data)
+            else:
+                statement = (attack if exploitable else honesty)(data, tolerance)
         _check_built(data["mechanism"])
-        return Verification(True, statement, time.monotonic() - began, about=facts(data))
+        return Verification(True, statement, time.monotonic() - began, about=_about(data))
     except RejectedError as problem:
         reason = str(problem)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         reason = f"its data make no sense ({type(problem).__name__}: {problem})"
     return Verification(False, reason, time.monotonic() - began)
+
+
+def _about(data: dict[str, Any]) -> CertificateFacts:
+    return scan_facts(data) if is_scan_argument(data) else facts(data)
 
 
 def _check_built(data: dict[str, Any]) -> None:

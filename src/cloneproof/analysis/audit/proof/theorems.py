@@ -68,8 +68,8 @@ def is_uniform(rule: Rule) -> bool:
 
 
 def is_committing(rule: Rule) -> bool:
-    """Whether it explores and then commits to the highest average."""
-    return rule.priority is average and rule.commits and not rule.binarise
+    """Whether it explores and then commits to the highest average of an arm."""
+    return rule.priority is average and rule.commits and not rule.binarise and not rule.draws
 
 
 def same_prior(agent: Agent) -> bool:
@@ -107,6 +107,8 @@ def _unlearned(case: AuditCase) -> str | None:
     """Exploration lasts to the end however little is registered, so no reward is ever acted upon."""
     if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
         return None
+    if case.running.arm.draws:
+        return None  # slots are explored, whose number is not that of the arms
     if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in _stages(case)):
         return (
             "exploration does not end before the horizon, even with honest registration, and the originals are "
