@@ -10,7 +10,7 @@ from cloneproof._discovery import classes
 from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
-from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
+from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
 from cloneproof.errors import CertificateError, EngineError, MechanismError, SessionError
 from cloneproof.market import full_copies
@@ -122,7 +122,7 @@ def test_a_score_runs_in_the_stepping_kernel_as_in_a_session(mechanism, rewards)
     for copies in (COPIES, {"ana": (1, 1), "bo": (4,)}, {"ana": (1, 1)}):
         job = job_of(mechanism, market, copies)
         assert stepping_applies(job)
-        assert step_outcomes(job, 0, 30).payoff.tolist() == plain_outcomes(job, 0, 30).payoff.tolist()
+        assert step_outcomes(job, 0, 30).payoff.tolist() == reference_outcomes(job, 0, 30).payoff.tolist()
 
 
 @pytest.mark.parametrize("name", [*SCORES, *RESTARTS])
@@ -209,9 +209,9 @@ def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():
     """Arms are explored once more after the award, and those rounds do not count: in the kernel and the tree too."""
     market = MARKET.with_horizon(14)
     greedy = cp.rule("etc", rounds=4, choice="greedy")
-    mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.HoldOut(14, 3))
+    mechanism = cp.Mechanism(agent=greedy, arm=etc(1), restart="award", score=cp.parts.HoldOut(14, 3))
     job = job_of(mechanism, market, {})
-    assert step_outcomes(job, 0, 100).payoff.tolist() == plain_outcomes(job, 0, 100).payoff.tolist()
+    assert step_outcomes(job, 0, 100).payoff.tolist() == reference_outcomes(job, 0, 100).payoff.tolist()
     by_tree = cp.evaluate(market, mechanism, engine="tree").payoff
     sampled = cp.evaluate(market, mechanism, engine="monte-carlo", runs=20_000).payoff
     for agent, estimate in by_tree.items():
@@ -244,16 +244,16 @@ def test_flat_epochs_run_in_every_kernel():
     job = job_of(RESTARTS["flat epochs"])
     assert blocks_apply(job)
     assert stepping_applies(job)
-    assert step_outcomes(job, 0, 30).payoff.tolist() == plain_outcomes(job, 0, 30).payoff.tolist()
+    assert step_outcomes(job, 0, 30).payoff.tolist() == reference_outcomes(job, 0, 30).payoff.tolist()
 
 
 def test_planned_epochs_that_no_kernel_takes_are_left_to_the_reference_and_it_says_so():
     assert kernel_for(job_of(RESTARTS["planned epochs"]))[0] == "blocks"
     indices = cp.Mechanism(agent=etc(1), arm=cp.rule("ucb"), restart=GrowingTrials())
-    assert kernel_for(job_of(indices))[0] == "plain"
+    assert kernel_for(job_of(indices))[0] == "reference"
     found = cp.evaluate(MARKET, indices, COPIES, engine="monte-carlo", runs=5)
     assert any("epochs with mechanisms of their own" in note for note in found.notes)
-    payoff = plain_outcomes(Job(MARKET, indices, full_copies(MARKET.agents, COPIES), 0), 0, 5).payoff
+    payoff = reference_outcomes(Job(MARKET, indices, full_copies(MARKET.agents, COPIES), 0), 0, 5).payoff
     assert [own.value for own in found.payoff.values()] == pytest.approx(payoff.mean(axis=0).tolist())
 
 

@@ -8,7 +8,7 @@ uniformly random.
 Given the means, slots are independent, so everything is a sum of products of expectations over one agent each:
 
 1. An agent's realised means enter by the law of a draw: its chance to pass q, its mean, what a pass is worth.
-2. A test is reached if no earlier slot passed: (1 - q)^j for an agent before it in the timetable, (1 - q)^(j - 1) after.
+2. A test is reached if no earlier slot passed: (1 - q)^j for an agent before it in the timetable, else (1 - q)^(j - 1).
 3. If no slot passes, level y of slot j wins if every earlier slot is below y, and no later one is above it.
 4. An average over the orders of the other agents is a Bernstein polynomial in "how many come first".
 """
@@ -92,7 +92,7 @@ class ReservoirMarket:
         for agent in self.agents:
             for atoms in agent:
                 total = sum(weight for _, weight in atoms)
-                below *= [sum(weight for value, weight in atoms if value <= top) / total for top in self.values]
+                below *= [float(sum(weight for value, weight in atoms if value <= top) / total) for top in self.values]
         return float(self.values @ np.diff(below, prepend=0.0))
 
     def regret(self, numbers: ReservoirNumbers) -> float:
@@ -151,7 +151,7 @@ class ReservoirMarket:
         return np.clip(begin, 0, numbers.rounds), np.maximum(0, begin - numbers.rounds)
 
     def _reached(self, alive: list[FloatArray], draw: int) -> list[FloatArray]:
-        """For each kind and place: the chance that such an agent has that place and no earlier slot of others passes."""
+        """For each kind and place: the chance that such an agent has it and no earlier slot of others passes."""
         count = len(self.agents)
         factors = [(kind.agents, a[draw - 1], a[draw]) for kind, a in zip(self.kinds, alive, strict=True)]
         reached = []
@@ -242,15 +242,15 @@ def _multisets(agent: Sequence[Atoms], values: FloatArray) -> tuple[FloatArray, 
             for value, weight in atoms:
                 k = place[float(value)]
                 key = (*counts[:k], counts[k] + 1, *counts[k + 1 :])
-                longer[key] = longer.get(key, 0.0) + chance * weight / total
+                longer[key] = longer.get(key, 0.0) + chance * float(weight / total)
         chances = longer
         if len(chances) > MOST_TYPES:
             raise MechanismError(
                 f"expected at most {MOST_TYPES} multisets of an agent's means, got more; give the numbers of the "
                 "reservoir yourself (any are clone-proof), or tune them for a prior of fewer values"
             )
-    counts = np.array(list(chances), float)
-    return np.array(list(chances.values())), counts / counts.sum(axis=1, keepdims=True)
+    numbers = np.array(list(chances), float)
+    return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
 
 
 def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:

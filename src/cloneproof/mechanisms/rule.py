@@ -38,25 +38,58 @@ Chance = Callable[..., list[float]]
 
 @dataclass(frozen=True)
 class Rule:
-    """How one level picks; see the module for the contract of `priority`.
+    """How one level picks among its candidates.
 
-    explore     rounds that every candidate gets before priorities count
-    order       of exploration: least-pulled first with ties at random, one candidate after the other in a random order,
-                or one after the other as registered
-    commits     whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds
-    clock       whether `clock` counts the current round (t) or only the completed ones (t - 1)
-    randomised  whether the priority looks at `coin` or `draw`
-    binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
-    chance      how likely each candidate is to be picked, given everything before and before the dice of this round:
-                `chance(clock, pulls, means, outstanding, *parameters)` -> list; only a randomised rule needs it, and
-                one without it leaves the probability of its picks unknown
-    spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
-                is to be uniform whatever is late says no
-    draws       slots of each agent that are the candidates of an arm level: uniform draws with replacement from its
-                arms, each with statistics of its own; 0: the candidates are the arms themselves
-    threshold   where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the
-                first to pass being committed to; None: all slots are tested
-    fallback    what is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw
+    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority, ties uniformly
+    at random.
+
+    Parameters
+    ----------
+    name : str
+        What messages and tables call it.
+    priority : callable
+        `priority(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters)` -> number, a pure function of
+        numbers: the level's round and its logarithm, the rewards known of the candidate and their average, two uniform
+        numbers (one for the level, one for the candidate), how many candidates there are, and the parameters.
+    parameters : tuple of float, optional
+        The numbers that `priority` gets at its end.
+    explore : int, default 0
+        Rounds that every candidate gets before priorities count.
+    order : {"round-robin", "block", "index"}, default "round-robin"
+        Of exploration: least-pulled first with ties at random, one candidate after the other in a random order, or one
+        after the other as registered.
+    commits : bool, default False
+        Whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds.
+    clock : {"current", "completed"}, default "current"
+        Whether `clock` counts the current round (t) or only the completed ones (t - 1).
+    randomised : bool, default False
+        Whether the priority looks at `coin` or `draw`.
+    binarise : bool, default False
+        Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
+    chance : callable, optional
+        How likely each candidate is to be picked, given everything before and before the dice of this round:
+        `chance(clock, pulls, means, outstanding, *parameters)` -> list. Only a randomised rule needs it, and one
+        without it leaves the probability of its picks unknown.
+    spreads : bool, default True
+        Whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that is to
+        be uniform whatever is late says no.
+    draws : int, default 0
+        Slots of each agent that are the candidates of an arm level: uniform draws with replacement from its arms, each
+        with statistics of its own. 0: the candidates are the arms themselves.
+    threshold : float, optional
+        Where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to
+        pass being committed to. None: all slots are tested.
+    fallback : {"best", "draw"}, default "best"
+        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
+    options : mapping of str to Any, optional
+        The options that a rule by name was made with.
+
+    Examples
+    --------
+    >>> from cloneproof import Mechanism
+    >>> greedy = Rule("greedy", lambda clock, log_clock, pulls, mean, coin, draw, candidates: mean, explore=1)
+    >>> str(Mechanism(arm=greedy))
+    'greedy'
     """
 
     name: str
@@ -74,6 +107,29 @@ class Rule:
     threshold: float | None = None
     fallback: Fallback = "best"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise MechanismError(f"expected the name of a rule as text, got {brief(self.name)}; name it")
+        if not callable(self.priority):
+            raise MechanismError(
+                f"expected the priority of rule {self.name!r} as a function of numbers, got {brief(self.priority)}; "
+                "give a function"
+            )
+        if not isinstance(self.parameters, tuple):
+            raise MechanismError(
+                f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "
+                "write e.g. (2.0,)"
+            )
+        explore = whole(self.explore)
+        if explore is None or not 0 <= explore <= MOST_ROUNDS:
+            raise MechanismError(
+                f"expected rule {self.name!r} to explore for a whole number of rounds from 0, "
+                f"got {brief(self.explore)}; use e.g. 1"
+            )
+        object.__setattr__(self, "explore", explore)
+        checked_order(self.order)
+        checked_clock(self.clock)
 
     @property
     def permutation_invariant(self) -> bool:
@@ -94,6 +150,26 @@ def rule_names() -> list[str]:
 def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
     """A rule by name.
 
+    Parameters
+    ----------
+    name : str
+        One of "ucb", "etc", "uniform", "slow-ucb", "steady-ucb", "epsilon-greedy", "thompson".
+    **options
+        The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
+
+    Returns
+    -------
+    Rule
+        For a level of `cp.Mechanism`.
+
+    Raises
+    ------
+    MechanismError
+        For an unknown name or an unknown, impossible or missing option.
+
+    Examples
+    --------
+    >>> from cloneproof import rule
     >>> rule("ucb", constant=1.0).explore
     1
     """
@@ -105,6 +181,18 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
 def rule_from_dict(data: Mapping[str, Any]) -> Rule:
     """The inverse of `Rule.to_dict`."""
     return rule(data["rule"], **{key: value for key, value in data.items() if key != "rule"})
+
+
+def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:
+    """The error for a rule that returned this, or raised it, where a priority is a number."""
+    if isinstance(got, Exception):
+        outcome = f"but it raised {type(got).__name__}: {got}"
+    else:
+        outcome = "got NaN" if isinstance(got, float) and got != got else f"got {brief(got)}"
+    return MechanismError(
+        f"expected rule {rule.name!r} to return a number, {outcome} at clock {clock} with {pulls} pulls and "
+        f"mean {mean}; mend its priority or bonus"
+    )
 
 
 def checked_order(order: object) -> Order:
@@ -125,7 +213,8 @@ def rounds_number(value: object, what: str) -> int:
     """A whole number from 1, or a clear error."""
     number = whole(value)
     if number is None or not 1 <= number <= MOST_ROUNDS:
-        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; round it up")
+        advice = "use e.g. 40" if real(value) is None or number is not None else "round it up"
+        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; {advice}")
     return number
 
 

@@ -19,10 +19,10 @@ def cases(number):
     draw = random.Random(16)
     for _ in range(number):
         agents = draw.choice([1, 1, 2, 2, 3])
-        originals = [draw.choice([1, 2] if agents > 1 else [1, 2, 3]) for _ in range(agents)]
+        originals = [draw.choice([1, 2]) if agents < 3 else 1 for _ in range(agents)]
         copies = [tuple(draw.choice([0, 1, 1, 2, 3]) for _ in range(count)) for count in originals]
         copies = [own if any(own) else (1,) * len(own) for own in copies]
-        draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 2 else 3)
+        draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 1 else 3)
         kind = draw.choice(["first-pass", "fresh", "best"])
         if kind == "best":
             rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)

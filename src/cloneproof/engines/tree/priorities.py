@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import Ints
-from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rule import Rule, broken_rule
 from cloneproof.mechanisms.rules.epsilon_greedy import priority as epsilon_greedy
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
@@ -123,12 +122,12 @@ def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Fl
     for k, (t, n, m) in enumerate(zip(wide.flat[where], pulls.flat[where], mean.flat[where], strict=True)):
         time = int(t)
         log = ln(time) if time > 0 else -math.inf
-        value = float(rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters))
-        if value != value:
-            raise MechanismError(
-                f"expected rule {rule.name!r} to return a number, got NaN at clock {time} with {int(n)} pulls and "
-                f"mean {float(m)}; mend its priority or bonus"
-            )
+        try:
+            value = rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters)
+        except Exception as problem:
+            raise broken_rule(rule, time, int(n), float(m), problem) from problem
+        if not isinstance(value, int | float | np.number) or value != value:
+            raise broken_rule(rule, time, int(n), float(m), value)
         values[k] = value
     return np.asarray(values[back.reshape(pulls.shape)])
 

@@ -11,7 +11,7 @@ from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM, WAITING_STREAM
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rule import Rule, broken_rule
 
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
 ONE: Final = 1 << TICK_BITS
@@ -197,21 +197,25 @@ class Level:
             coin = uniform(self._streams[COIN_STREAM], self.rounds)
         best, ties = -math.inf, []
         priority, parameters, count = rule.priority, rule.parameters, len(self.keys)
-        for k in range(count):
-            pulls = self.arrived[k]
-            mean = self.total[k] / (pulls << TICK_BITS) if pulls else 0.0
-            if rule.randomised:
-                draw = uniform(self._draws[k], self.rounds)
-            value = priority(clock, log_clock, pulls, mean, coin, draw, count, *parameters)
-            if value > best:
-                best, ties = value, [k]
-            elif value == best:
-                ties.append(k)
-            elif value != value:
-                raise MechanismError(
-                    f"expected rule {rule.name!r} to return a number, got NaN at clock {clock} with {pulls} pulls and "
-                    f"mean {mean}; mend its priority or bonus"
-                )
+        pulls, mean = 0, 0.0
+        value: Any = None
+        try:
+            for k in range(count):
+                pulls = self.arrived[k]
+                mean = self.total[k] / (pulls << TICK_BITS) if pulls else 0.0
+                if rule.randomised:
+                    draw = uniform(self._draws[k], self.rounds)
+                value = priority(clock, log_clock, pulls, mean, coin, draw, count, *parameters)
+                if value > best:
+                    best, ties = value, [k]
+                elif value == best:
+                    ties.append(k)
+                elif value != value:
+                    raise TypeError  # NaN is not a number either
+        except Exception as problem:  # the rule's own, or one of comparing what it returned
+            inside = problem.__traceback__ is not None and problem.__traceback__.tb_next is not None
+            compared = isinstance(problem, TypeError | ValueError) and not inside
+            raise broken_rule(rule, clock, pulls, mean, value if compared else problem) from problem
         if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
@@ -229,7 +233,13 @@ class Level:
             judged - arrived if self.rule.spreads else 0
             for judged, arrived in zip(self.judged, self.arrived, strict=True)
         ]
-        return self.rule.chance(clock, self.arrived, means, outstanding, *self.rule.parameters)[picked]
+        try:
+            return self.rule.chance(clock, self.arrived, means, outstanding, *self.rule.parameters)[picked]
+        except Exception as problem:
+            raise MechanismError(
+                f"expected the chances of rule {self.rule.name!r} at clock {clock}, but it raised "
+                f"{type(problem).__name__}: {problem}; mend its `chance`, or leave it out"
+            ) from problem
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
         """One of them uniformly at random, in an order that travels with the keys."""

@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import sub
 from typing import Any, Final
 
-from cloneproof.errors import CloneproofError, MechanismError, SessionError
+from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
@@ -50,6 +50,10 @@ def opened(text: str) -> dict[str, Any]:
 def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
     """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
     if given is not None:
+        if not isinstance(given, Mechanism):
+            raise SessionError(
+                f"expected the mechanism of the session, got {brief(given)}; give the one that it was opened with"
+            )
         if given.to_dict() != saved:
             raise SessionError(
                 f"the session was run by {saved['name']!r} with other parameters, got {given}; give the same one"

@@ -79,10 +79,8 @@ class SlotLevel:
             if self.decided[test] < self.explore:
                 return test
             verdict = self._verdict(test)
-            if verdict is None:
-                return WAIT
-            if verdict:
-                return -2 - test
+            if verdict is not False:
+                return WAIT if verdict is None else -2 - test
             test += 1
         if self.rule.fallback == "draw":
             return -2 - self.tested

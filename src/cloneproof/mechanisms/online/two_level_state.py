@@ -68,7 +68,7 @@ class TwoLevelState:
         ]
 
     def _inner_slots(self) -> list[Level | SlotLevel]:
-        """Levels whose candidates are draws from an agent's arms; a rule that does not commit picks among them as usual."""
+        """Levels whose candidates are draws from an agent's arms; a rule that does not commit picks among them."""
         rule, registration = self.mechanism.arm, self.registration
         levels: list[Level | SlotLevel] = []
         for i, keys in enumerate(registration.arm_keys):

@@ -7,7 +7,7 @@ from cloneproof.mechanisms.rules.etc import average
 
 
 def best_of_draws(draws: int, rounds: int) -> Rule:
-    """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier draw.
+    """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
 
     Rewards in [0, 1] become coins that show 1 with their probability, so that counts are binomial and have monotone
     likelihood ratios, which the scan theorem asks for (docs/textbook/reservoir.md).

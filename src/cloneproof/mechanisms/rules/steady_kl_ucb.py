@@ -1,4 +1,4 @@
-"""KL-UCB whose bonus does not watch the clock: an index of a candidate's own rewards, whatever happens to the others."""
+"""KL-UCB whose bonus does not watch the clock: an index of a candidate's own rewards alone."""
 
 from __future__ import annotations
 

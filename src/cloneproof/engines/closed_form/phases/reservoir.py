@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Number
-from cloneproof.engines.closed_form.laws.integer_law import judged_binomial
+from cloneproof.engines.closed_form.laws.integer_law import binomial_with_cdf
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, count_realisations, realisations
 from cloneproof.errors import EngineError
@@ -81,8 +81,8 @@ def _draw_laws(
     n = rule.explore
     top = n if rule.threshold is None else min(n, int(rule.threshold) - 1)  # the highest level that does not pass
     values = sorted({value for kind in kinds for original in kind for value, _ in original.atoms})
-    counts_of = {value: judged_binomial(n, value, arithmetic) for value in values}
-    low = min(min(law.low for law in counts_of.values()), top)
+    counts_of = {value: binomial_with_cdf(n, value, arithmetic) for value in values}
+    low = min([top, *(law.low for law in counts_of.values())])
     window = {value: law.on(low, top, arithmetic) for value, law in counts_of.items()}
     beyond = {value: law.on(top + 1, top + 1, arithmetic)[0][0] for value, law in counts_of.items()}  # P(count <= top)
     return [
@@ -205,6 +205,6 @@ def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
 def _roundings(laws: list[DrawLaws], rule: Rule, agents: int) -> int:
     """All sums are of positive products: powers multiply roundings, products and sums add them."""
     realised = max(len(law.chances) for law in laws)
-    levels = laws[0].at.shape[1]
+    levels = int(laws[0].at.shape[1])
     one_agent = (rule.draws + 1) * (levels + 8) + realised
     return agents * (one_agent + 4) + rule.draws * agents + levels + 32
