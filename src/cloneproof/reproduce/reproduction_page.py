@@ -18,6 +18,7 @@ from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTa
 
 ROLES: dict[CheckRole, str] = {
     "claim": "Claim",
+    "answer": "Answer",
     "detail": "Detail in the paper",
     "ours": "Our statement",
 }
@@ -26,6 +27,7 @@ CSS_CLASSES: dict[RowVerdict, str] = {
     "confirmed": "confirmed",
     "confirmed with corrections": "corrected",
     "refuted as stated": "refuted",
+    "answered": "confirmed",
     "undecided": "undecided",
 }
 SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide
