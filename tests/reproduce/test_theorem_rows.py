@@ -26,7 +26,7 @@ EXPECTED = {
     "theorem-5": "refuted as stated",
     "hold-out": "confirmed",
     "appendix-c": "refuted on our reading",
-    "open-problem": "undecided",
+    "open-problem": "answered",
 }
 
 
@@ -103,6 +103,16 @@ def never_done(asked, parameters):
     return cp.mechanism("etc", arm_rounds=10**9) if asked == "etc" else None
 
 
+def adaptive_and_gameable(asked, parameters):
+    """UCB1 where a reservoir was asked for."""
+    return cp.mechanism("ucb1") if asked == "reservoir" else None
+
+
+def not_adaptive(asked, parameters):
+    """A reservoir that takes its first draw for good: TRP, on a fixed schedule."""
+    return cp.mechanism("reservoir", rounds=1, draws=1, choose="best") if asked == "reservoir" else None
+
+
 @pytest.mark.parametrize(
     ("name", "swap", "verdict"),
     [
@@ -113,6 +123,8 @@ def never_done(asked, parameters):
         ("theorem-5", longer_trial, "confirmed"),
         ("hold-out", two_rounds, "refuted as stated"),
         ("appendix-c", never_done, "confirmed"),
+        ("open-problem", adaptive_and_gameable, "undecided"),
+        ("open-problem", not_adaptive, "undecided"),
     ],
 )
 def test_another_mechanism_changes_the_verdict(name, swap, verdict):

@@ -19,6 +19,7 @@ from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTa
 ROLES: dict[CheckRole, str] = {
     "claim": "Claim",
     "reading": "Remark, as we read it",
+    "answer": "Answer",
     "detail": "Detail in the paper",
     "ours": "Our statement",
 }
@@ -28,6 +29,7 @@ CSS_CLASSES: dict[RowVerdict, str] = {
     "confirmed with corrections": "corrected",
     "refuted on our reading": "reread",
     "refuted as stated": "refuted",
+    "answered": "confirmed",
     "undecided": "undecided",
 }
 SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide
