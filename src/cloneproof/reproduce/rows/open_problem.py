@@ -43,8 +43,9 @@ def run(setting: Setting) -> Findings:
             "sequences. Then all rules that explore or exploit on sure rewards without looking at the number of arms, "
             f"in fractions. Then all index rules on horizons up to {longest}: a rule ranks (pulls, successes) and "
             f"pulls the highest arm, ties uniformly. TRP is checked in whole numbers for all {len(PAIRS)} pairs of "
-            f"means in quarters, copies {', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed schedule followed by a single "
-            "arm. Then the rule that pulls at random until the first success and stays there, in exact fractions; and "
+            f"means in quarters, copies {', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed "
+            "schedule followed by a single arm. Then the rule that pulls at random until the first success and stays "
+            "there, in exact fractions; and "
             f"ETC that goes on with the best arm so far instead of committing (m = {m}, every horizon up to "
             f"{horizon}), by the state tree. That the reservoir is TRP for all means, copies and horizons is proved in "
             "the textbook (our proof, not yet reviewed by others)."
@@ -96,7 +97,7 @@ def _reservoir_checks(setting: Setting) -> tuple[Check, Check]:
         horizons = (n * s, n * s + 5, 200) if setting.scale == "quick" else (n, n * s - 1, n * s, n * s + 5, 200)
         for originals, parts in setting.pick(quick=((2, 4), (3, 2)), full=((2, 8), (3, 4))):
             margins += list(copy_margins(rule, means_on_a_grid(parts, originals), MOST_COPIES, horizons))
-    runs = [arms_pulled(rules[-1], 8, 12, lambda _, reward=reward: reward, setting.seed) for reward in (0.0, 1.0)]
+    runs = [arms_pulled(rules[-1], 8, 12, constant, setting.seed) for constant in (lambda _: 0.0, lambda _: 1.0)]
     adaptive = not on_a_schedule(runs)
     least = min(margins, key=lambda margin: margin.low)
     return (
