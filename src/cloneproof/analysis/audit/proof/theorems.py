@@ -153,8 +153,8 @@ def _capped(case: AuditCase) -> str | None:
     if not _covered_award(case):
         return None
     return (
-        "the capped theorem (docs/textbook/capped-h-etc-r.md; not a computation, and the proof is ours): agents with more "
-        f"than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
+        "the capped theorem (docs/textbook/capped-h-etc-r.md; not a computation, and the proof is ours): agents with "
+        f"more than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
         "(l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
         f"against {INDEPENDENT}"
     )
