@@ -205,17 +205,17 @@ def measured(
 ) -> tuple[str, float, float]:
     """Items a second, and the services' processor time for an item."""
     items = sum(body.count(b"_id") for body in bodies[:1]) * len(bodies)
-    cpu, begun = sum(one.cpu() for one in services), time.perf_counter()
-    uvloop.run(spread(services, bodies, lambda one, mine: load(one, mine, connections, "POST", path)))
+    cpu, begun = sum(service.cpu() for service in services), time.perf_counter()
+    uvloop.run(spread(services, bodies, lambda service, mine: load(service, mine, connections, "POST", path)))
     seconds = time.perf_counter() - begun
-    return what, items / seconds, (sum(one.cpu() for one in services) - cpu) / items * 1e6
+    return what, items / seconds, (sum(service.cpu() for service in services) - cpu) / items * 1e6
 
 
 async def spread(
     services: list[Service], bodies: list[bytes], send: Callable[[Service, list[bytes]], Awaitable[list[float]]]
 ) -> list[float]:
     """Each service gets its part of the calls, all at the same time."""
-    parts = [send(one, bodies[number :: len(services)]) for number, one in enumerate(services)]
+    parts = [send(service, bodies[number :: len(services)]) for number, service in enumerate(services)]
     return [seconds for part in await asyncio.gather(*parts) for seconds in part]
 
 
@@ -277,11 +277,13 @@ def short(services: list[Service], count: int, bars: Bars) -> None:
     later = rewards(first + many + count, count)
     for what, bodies, path in (("decisions", requests(count), "decisions"), ("rewards", later, "rewards")):
 
-        async def steady(one: Service, mine: list[bytes], path: str = path) -> list[float]:
-            return await paced(one, mine, pace / len(services), f"{market}/{path}", 200 // len(services))
+        async def steady(service: Service, mine: list[bytes], path: str = path) -> list[float]:
+            return await paced(service, mine, pace / len(services), f"{market}/{path}", 200 // len(services))
 
-        found = sorted(uvloop.run(spread(services, bodies, steady)))
-        table.add_row(what, *(f"{1e3 * found[int(len(found) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}")
+        latencies = sorted(uvloop.run(spread(services, bodies, steady)))
+        table.add_row(
+            what, *(f"{1e3 * latencies[int(len(latencies) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}"
+        )
     print_table(table)
 
 
@@ -298,7 +300,8 @@ def long(services: list[Service], decisions: int) -> None:
         starts = ["", ""]
         if done in (decisions // 2, decisions):
             starts = [
-                f"{max(_restarted(one, how) for one in services):.1f}" for how in (signal.SIGKILL, signal.SIGTERM)
+                f"{max(_restarted(process, how) for process in services):.1f}"
+                for how in (signal.SIGKILL, signal.SIGTERM)
             ]
         table.add_row(f"{done:,}", f"{megabytes:.0f}", f"{made:,.0f}", f"{paid:,.0f}", *starts)
     print_table(table)

@@ -109,9 +109,9 @@ def main() -> None:
         table.add_row("memory for that", f"{memory:.0f} MB", "", "1000 MB")
         wall, processor = overhead(folder / "overhead")
         table.add_row("sweep / plain loop, chunks of 5 s", f"{wall:.3f}", f"{processor:.3f}", "1.03")
-        one, busy_one = workers(folder, 1)
+        alone, busy_one = workers(folder, 1)
         two, busy_two = workers(folder, 2)
-        table.add_row("200 points: two workers, one", f"{one / two:.2f}", "", "1.8")
+        table.add_row("200 points: two workers, one", f"{alone / two:.2f}", "", "1.8")
         table.add_row("busy, one and two workers", f"{busy_one:.1%}", f"{busy_two:.1%}", "90 %")
         table.caption = f"load of the machine meanwhile: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         print_table(table)  # before the folder is removed: 100,000 files take a while

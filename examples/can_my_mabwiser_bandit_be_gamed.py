@@ -1,62 +1,46 @@
 """Can my MABWiser bandit be gamed? Ana uploads each of her two clips five times, under three of its policies.
 
-Both worlds, honest and copied, share their randomness run by run, so their difference is known better than either.
+`cp.gain` plays both worlds, honest and copied, on the same randomness run by run, and stops when the sign is decided.
 Needs MABWiser: pip install 'cloneproof[mabwiser]'.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof import adapters
-from cloneproof.cli.output import new_table, print_table, progress_bar
-from cloneproof.engines.black_box import BlackBox, PairedGain, black_box_gain
-from cloneproof.engines.black_box.optional import optional
+
+try:
+    from mabwiser.mab import LearningPolicy
+except ImportError:
+    sys.exit("expected the package mabwiser, which is not installed; run: pip install 'cloneproof[mabwiser]'")
 
 MARKET = cp.load_market(Path(__file__).with_name("creators.toml")).with_horizon(150)
 COPIES = (5, 5)
-RUNS = 30
+RUNS = 200  # pairs, at most
 
 
-def bandits() -> list[BlackBox]:
+def bandits() -> list[cp.BlackBox]:
     """The policies in question. Yours goes here."""
-    policies = optional("mabwiser.mab", extra="mabwiser").LearningPolicy
     return [
-        adapters.mabwiser(policies.UCB1(alpha=1)),
-        adapters.mabwiser(policies.EpsilonGreedy(epsilon=0.1)),
-        adapters.mabwiser(policies.ThompsonSampling()),
+        cp.adapters.mabwiser(LearningPolicy.UCB1(alpha=1)),
+        cp.adapters.mabwiser(LearningPolicy.EpsilonGreedy(epsilon=0.1)),
+        cp.adapters.mabwiser(LearningPolicy.ThompsonSampling()),
     ]
 
 
-def answer(found: PairedGain) -> str:
-    """Yes or no only where the gain is beyond three standard errors."""
-    gain = found.gain
-    if abs(gain.mean) <= 3 * gain.standard_error:
-        return "not decided by these runs"
-    return f"yes, by {gain.mean / found.honest.mean:.0%}" if gain.mean > 0 else "not in this way: it costs her"
-
-
 def main() -> None:
-    """Print the table and the answer."""
-    try:
-        boxes = bandits()
-    except cp.errors.EngineError as missing:
-        print(missing)
-        return
-    table = new_table(
-        f"Ana honest (1,1) against {COPIES}: {MARKET.horizon} views, {RUNS} paired runs",
-        "bandit", "honest", "copied", "gain", "can it be gamed?",
-    )  # fmt: skip
-    with progress_bar() as bar:
-        task = bar.add_task("playing", total=2 * RUNS * len(boxes))
-        for box in boxes:
-            found = black_box_gain(MARKET, box, "ana", COPIES, RUNS, tick=lambda: bar.advance(task))
-            numbers = (found.honest, found.copied, found.gain)
-            table.add_row(box.name, *(f"{n.mean:.1f} ± {n.standard_error:.1f}" for n in numbers), answer(found))
-    print_table(table)
-    print("± is one standard error. A yes says that this copying pays in this market at this horizon; a no would say")
-    print("nothing about other copies, other markets or longer horizons.")
+    """Print a line for each policy."""
+    print(f"Ana registers {COPIES} instead of (1, 1): {MARKET.horizon} views, up to {RUNS} pairs of runs")
+    for box in bandits():
+        gain = cp.gain(MARKET, box, "ana", COPIES, runs=RUNS, confidence=0.95)
+        print(
+            f"{box.name:26} {gain.decided:13} honest {gain.honest.value:5.1f}, "
+            f"gain {gain.estimate.value:+6.1f} ± {gain.estimate.error:4.1f} ({gain.runs} pairs)"
+        )
+    print("± is a confidence interval at 95 %. That copying pays is a statement about this market and this horizon;")
+    print("that it does not pay says nothing about other copies, other markets or longer horizons.")
 
 
 if __name__ == "__main__":

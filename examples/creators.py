@@ -14,17 +14,21 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table, progress_bar
-from cloneproof.mechanisms import CATALOGUE
 
 MARKET = Path(__file__).with_name("creators.toml")
 TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
-SIDE_BY_SIDE = (  # a process each: those of the UCB kernel, which takes longest to compile, and the rest
-    ("ucb1", "s-ucb", "h-ucb", "rh-ucb"),
-    tuple(name for name in CATALOGUE if name not in ("ucb1", "s-ucb", "h-ucb", "rh-ucb")),
-)
+MECHANISMS = (
+    "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r", "holdout-h-etc",
+    "epsilon-greedy", "thompson",
+)  # fmt: skip
+UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
 
 
 class Row(NamedTuple):
@@ -34,35 +38,25 @@ class Row(NamedTuple):
     remark: str
 
 
-def audited(name: str, budget: float) -> Row:
+def audit_mechanism(name: str, budget: float) -> Row:
     """One mechanism with its theorem's parameters: the audit of all agents, and the regret if all are honest."""
     start = time.perf_counter()
     market = cp.load_market(MARKET)
     mechanism = cp.mechanism(name, market=market)
     exact, regret = honest_regret(market, mechanism)
     try:
-        found = cp.audit(market, mechanism, tolerance=TOLERANCE, budget_seconds=None if exact else budget)
+        audit = cp.audit(market, mechanism, tolerance=TOLERANCE, budget_seconds=None if exact else budget)
     except cp.errors.EngineError as refusal:
         seconds = f"{time.perf_counter() - start:.1f} s"
         return Row((name, "not audited", "", "", regret, seconds), f"{name}: {refusal}")
-    worst = found.worst
-    cells = (
-        name,
-        found.verdict,
-        f"{100 * worst.relative_gain:+.1f}"
-        if found.verdict != "undecided"
-        else f"at most {100 * not_ruled_out(worst):+.0f}",
-        f"{worst.agent} {','.join(map(str, worst.copies))}",
-        regret,
-        f"{time.perf_counter() - start:.1f} s",
-    )
-    gain = f"{worst.gain.value:+.1f} ± {worst.gain.error:.0f}"
-    return Row(cells, "" if exact else f"{name}: {len(found.tried)} deviations sampled, this one's gain is {gain}")
-
-
-def not_ruled_out(worst: cp.results.Witness) -> float:
-    """The largest gain that the samples leave room for, as a part of the honest payoff."""
-    return worst.gain.high / worst.honest.value
+    worst = audit.worst
+    gain = f"{100 * worst.relative_gain:+.1f}"
+    if audit.verdict == "undecided":  # what the samples do not rule out
+        gain = f"at most {100 * worst.gain.high / worst.honest.value:+.0f}"
+    copies = f"{worst.agent} {','.join(map(str, worst.copies))}"
+    cells = (name, audit.verdict, gain, copies, regret, f"{time.perf_counter() - start:.1f} s")
+    sampled = f"{worst.gain.value:+.1f} ± {worst.gain.error:.0f}"
+    return Row(cells, "" if exact else f"{name}: {len(audit.tried)} deviations sampled, this one's gain is {sampled}")
 
 
 def honest_regret(market: cp.Market, mechanism: cp.Mechanism) -> tuple[bool, str]:
@@ -75,28 +69,34 @@ def honest_regret(market: cp.Market, mechanism: cp.Mechanism) -> tuple[bool, str
         return False, f"{regret.value:.0f} ± {regret.error:.0f}"
 
 
-def in_turn(names: tuple[str, ...], budget: float) -> dict[str, Row]:
+def audit_in_turn(names: tuple[str, ...], budget: float) -> dict[str, Row]:
     """One mechanism after the other, each kernel compiled once."""
-    return {name: audited(name, budget) for name in names}
+    return {name: audit_mechanism(name, budget) for name in names}
 
 
 def main(budget: float = 7.0) -> None:
     """Print the table."""
     start = time.perf_counter()
     rows: dict[str, Row] = {}
-    with ProcessPoolExecutor(len(SIDE_BY_SIDE)) as pool, progress_bar() as bar:
-        jobs = [pool.submit(in_turn, names, budget) for names in SIDE_BY_SIDE]
-        task = bar.add_task("auditing", total=len(CATALOGUE))
+    others = tuple(name for name in MECHANISMS if name not in UCB)
+    silent = not sys.stderr.isatty()
+    with ProcessPoolExecutor(2) as pool, Progress(console=Console(stderr=True), transient=True, disable=silent) as bar:
+        jobs = [pool.submit(audit_in_turn, names, budget) for names in (UCB, others)]
+        task = bar.add_task("auditing", total=len(MECHANISMS))
         for job in as_completed(jobs):
             rows |= job.result()
             bar.advance(task, len(job.result()))
-    columns = ("mechanism", "verdict", "gain, %", "with copies", "regret", "time")
-    table = new_table(f"{MARKET.name}: the best attack by copies on each mechanism", *columns, right=2)
-    for name in CATALOGUE:
+    title = f"{MARKET.name}: the best attack by copies on each mechanism"
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for column in ("mechanism", "verdict"):
+        table.add_column(column, no_wrap=True)
+    for column in ("gain, %", "with copies", "regret", "time"):
+        table.add_column(column, justify="right")
+    for name in MECHANISMS:
         table.add_row(*rows[name].cells)
-    print_table(table)
+    Console(width=None if sys.stdout.isatty() else 100, highlight=False).print(table)
     print(f"Gains of up to {TOLERANCE:.1%} count as none. Sampled mechanisms had {budget:g} s each:")
-    for name in CATALOGUE:
+    for name in MECHANISMS:
         if rows[name].remark:
             print("  " + rows[name].remark[:96])
     print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr)

@@ -60,12 +60,14 @@ def best_responses(
             )
         if agent.priors not in known:
             gains = (
-                _sampled(market, mechanism, agent, cap, pairs, seed) if pairs else _exact(market, mechanism, agent, cap)
+                _sample_gains(market, mechanism, agent, cap, pairs, seed)
+                if pairs
+                else _exact(market, mechanism, agent, cap)
             )
-            paying = [copies for copies, own in gains.items() if own.low > 0]
+            paying = [copies for copies, gain in gains.items() if gain.low > 0]
             known[agent.priors] = max(paying, key=lambda copies: gains[copies].value, default=None)
-    found = {agent.name: known[agent.priors] for agent in market.agents}
-    return {name: copies for name, copies in found.items() if copies is not None}
+    responses = {agent.name: known[agent.priors] for agent in market.agents}
+    return {name: copies for name, copies in responses.items() if copies is not None}
 
 
 def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict[CopyVector, Estimate]:
@@ -80,7 +82,7 @@ def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict
     return gains
 
 
-def _sampled(
+def _sample_gains(
     market: Market, mechanism: Mechanism, agent: Agent, cap: Cap, pairs: int, seed: int
 ) -> dict[CopyVector, Estimate]:
     return {

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof.cli.output import progress_bar
-from resumable_rows import resumed
+from resumable_rows import resume_rows
 
 SUPPORTS = {  # values and weights, by increasing difficulty: gaps 1, 1/2 and 1/5
     "0 1": ((0.0, 1.0), (0.5, 0.5)),
@@ -75,28 +75,28 @@ def certify(case: Case, folder: Path) -> Row:
     """Audit, write the certificate, have it checked."""
     began = time.perf_counter()
     prior = cp.Discrete(*SUPPORTS[case.support])
-    own = cp.Agent("agent", case.originals, prior)
+    agent = cp.Agent("agent", case.originals, prior)
     others = [cp.Agent(f"other {number}", case.most_originals, prior) for number in range(1, case.agents)]
-    market = cp.Market([own, *others], case.horizon, max_originals=case.most_originals)
+    market = cp.Market([agent, *others], case.horizon, max_originals=case.most_originals)
     mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=case.max_arms)
     if case.cut > 1:
         fewer = max(1, mechanism.parameters["arm_rounds"] // case.cut)
         mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=case.max_arms, arm_rounds=fewer)
-    found = cp.audit(market, mechanism, agent="agent", opponents="any")
+    audit = cp.audit(market, mechanism, agent="agent", opponents="any")
     accepted = False
-    if found.verdict != "undecided":
+    if audit.verdict != "undecided":
         path = folder / f"{case.name}.json"
-        cp.write_certificate(found, path)
+        cp.write_certificate(audit, path)
         accepted = cp.verify(path).accepted
-    gain = found.worst.gain
+    gain = audit.worst.gain
     return Row(
         *astuple(case),
         arm_rounds=mechanism.parameters["arm_rounds"],
         score_rounds=mechanism.parameters["score_rounds"],
         phase="fallback" if case.horizon < case.agents * mechanism.agent.explore else "award",
-        verdict=found.verdict,
-        copies=" ".join(map(str, found.worst.copies)),
-        gain=gain.low if found.verdict == "exploitable" else gain.high,
+        verdict=audit.verdict,
+        copies=" ".join(map(str, audit.worst.copies)),
+        gain=gain.low if audit.verdict == "exploitable" else gain.high,
         accepted=accepted,
         seconds=round(time.perf_counter() - began, 3),
     )
@@ -135,7 +135,7 @@ def summary(rows: Iterable[Row]) -> list[str]:
 def main(folder: Path, most: int | None = None) -> None:
     """The whole grid, or so many of its cases."""
     with progress_bar() as bar:
-        rows = resumed(
+        rows = resume_rows(
             Row,
             folder / "certificates.csv",
             list(cases())[:most],

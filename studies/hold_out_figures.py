@@ -42,8 +42,8 @@ def score_law(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> tuple[np.ndar
     trial = mechanism.agent.explore
     scored = trial if mechanism.score == "all" else mechanism.score.rounds
     phases = Phases(mechanism, trial, HORIZON - 2 * trial)
-    found = agent_score(originals, phases, Bernoulli(FLOATS), FLOATS)
-    return found.scores / scored, found.chances
+    score = agent_score(originals, phases, Bernoulli(FLOATS), FLOATS)
+    return score.scores / scored, score.chances
 
 
 def payoff(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> cp.results.Estimate:

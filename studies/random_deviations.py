@@ -31,7 +31,7 @@ from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.proof.theorems import elementary
 from cloneproof.cli.output import progress_bar
 from cloneproof.engines.closed_form.laws.arithmetic import BALLS
-from resumable_rows import resumed
+from resumable_rows import resume_rows
 
 DEVIATIONS = 4  # of each market
 SURELY = 16.0  # so many times the counted roundings below zero is below zero
@@ -145,13 +145,15 @@ def most_against_anybody(game: Game, copies: tuple[int, ...]) -> arb:
     profiler = ScoreProfiler(contest, BALLS)
     honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
     return max(
-        own.upper() for own in threshold_sweep(contest, honest, copied, threshold_grid([honest, copied]), BALLS).gains
+        gain.upper() for gain in threshold_sweep(contest, honest, copied, threshold_grid([honest, copied]), BALLS).gains
     )
 
 
 def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.results.Estimate:
-    own = {} if copies is None else {"ana": copies}
-    return cp.evaluate(game.market, game.mechanism, {**game.others, **own}, "closed-form", arithmetic).payoff["ana"]
+    deviation = {} if copies is None else {"ana": copies}
+    return cp.evaluate(game.market, game.mechanism, {**game.others, **deviation}, "closed-form", arithmetic).payoff[
+        "ana"
+    ]
 
 
 @dataclass(frozen=True)
@@ -171,21 +173,21 @@ class Block:
 
     def signs(self, phase: str) -> list[int]:
         """The counts of a phase."""
-        return [getattr(self, f"{phase}_{own}") for own in SIGNS]
+        return [getattr(self, f"{phase}_{outcome}") for outcome in SIGNS]
 
 
 def search(small: bool, number: int, seed: int = 0, games: int = GAMES) -> Block:
     """One block of games; a pair that speaks against the theorem is printed, so that it can be drawn again."""
-    found: Counter[tuple[str, Sign]] = Counter()
-    for own in range(number * games, (number + 1) * games):
-        game = draw(seed, own, small)
+    counts: Counter[tuple[str, Sign]] = Counter()
+    for game_number in range(number * games, (number + 1) * games):
+        game = draw(seed, game_number, small)
         honest = _payoff(game, None, "float")
         for copies in game.deviations:
             its_sign, gain = sign(game, copies, honest)
-            found[game.phase, its_sign] += 1
+            counts[game.phase, its_sign] += 1
             if not small and its_sign in ("positive", "undecided"):
-                print(f"AGAINST THE THEOREM? game {own} of seed {seed}, copies {copies}: {gain}", flush=True)
-    return Block(small, number, *(found[phase, own] for phase in PHASES for own in SIGNS))
+                print(f"AGAINST THE THEOREM? game {game_number} of seed {seed}, copies {copies}: {gain}", flush=True)
+    return Block(small, number, *(counts[phase, outcome] for phase in PHASES for outcome in SIGNS))
 
 
 def summary(blocks: Iterable[Block]) -> list[str]:
@@ -203,7 +205,7 @@ def main(folder: Path, theorem: int = 100, small: int = 4) -> None:
     """So many blocks of 1,000 pairs at the theorem's m and at m from 1 to 5, and a table of the signs."""
     cases = [(True, number) for number in range(small)] + [(False, number) for number in range(theorem)]
     with progress_bar() as bar:
-        blocks = resumed(
+        blocks = resume_rows(
             Block,
             folder / "random_deviations.csv",
             cases,

@@ -37,18 +37,18 @@ def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
         labels = [
-            (axes, _drawn(axes, panel, row == len(rows) - 1))
+            (axes, _draw_panel(axes, panel, row == len(rows) - 1))
             for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True))
             for panel, axes in zip(panels, axes_of_row, strict=True)
         ]
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # settled once; labels do not take part in it
-        for axes, own in labels:
-            place_labels(figure, axes, own)
+        for axes, texts in labels:
+            place_labels(figure, axes, texts)
     return figure
 
 
-def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
+def _draw_panel(axes: Axes, panel: Panel, last: bool) -> list[Label]:
     """One panel without its labels, which are placed when all is drawn."""
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -58,19 +58,24 @@ def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
         axes.plot(x, y, color=style.colour, linewidth=0.8, marker="v", markersize=4, alpha=0.8)
     for name, points in panel.curves.items():
         style = look(name)
-        x, values = [at for at, _ in points], [max(one.value, panel.lowest) for _, one in points]
-        low, high = [max(one.low, panel.lowest) for _, one in points], [one.high for _, one in points]
+        x, values = [at for at, _ in points], [max(estimate.value, panel.lowest) for _, estimate in points]
+        low, high = (
+            [max(estimate.low, panel.lowest) for _, estimate in points],
+            [estimate.high for _, estimate in points],
+        )
         axes.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
         if len(x) == 1:  # no band: a bar
             axes.vlines(x, low, high, color=style.colour, alpha=0.4, linewidth=1.5)
         axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3)
-    _framed(axes, panel, last)
-    lowest_first = sorted((own for own in panel.curves.items() if own[1]), key=lambda own: own[1][-1][1].value)
+    _frame(axes, panel, last)
+    lowest_first = sorted(
+        (curve for curve in panel.curves.items() if curve[1]), key=lambda curve: curve[1][-1][1].value
+    )
     ends = [Label(name, _places(points, panel), look(name).ink) for name, points in lowest_first]
     return [*ends, *_bound_labels(panel)]
 
 
-def _framed(axes: Axes, panel: Panel, last: bool) -> None:
+def _frame(axes: Axes, panel: Panel, last: bool) -> None:
     """Title, axes and ticks."""
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_ylabel(panel.ylabel)
@@ -78,9 +83,9 @@ def _framed(axes: Axes, panel: Panel, last: bool) -> None:
         axes.set_xlabel("horizon T (rounds)")
     axes.xaxis.set_major_locator(LogLocator(10, numticks=12))
     axes.minorticks_off()  # there are hundreds on these axes, and drawing them takes most of the time
-    tops = [one.value for points in panel.curves.values() for _, one in points]
+    tops = [estimate.value for points in panel.curves.values() for _, estimate in points]
     tops += [value for bound in panel.bounds.values() for _, value in bound]
-    bottom = min(max(one.value, panel.lowest) for points in panel.curves.values() for _, one in points)
+    bottom = min(max(estimate.value, panel.lowest) for points in panel.curves.values() for _, estimate in points)
     axes.set_ylim(bottom / 4, 2 * max(tops))
     first = min(at for points in panel.curves.values() for at, _ in points)
     axes.set_xlim(left=first / ROOM)
@@ -88,7 +93,7 @@ def _framed(axes: Axes, panel: Panel, last: bool) -> None:
 
 def _places(points: Points, panel: Panel) -> list[tuple[float, float]]:
     """A label stands at its curve's end, or at one of the points before it."""
-    return [(float(at), max(one.value, panel.lowest)) for at, one in reversed(points)]
+    return [(float(at), max(estimate.value, panel.lowest)) for at, estimate in reversed(points)]
 
 
 def _bound_labels(panel: Panel) -> list[Label]:

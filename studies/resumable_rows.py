@@ -42,7 +42,7 @@ def read_csv(kind: type[StudyRow], path: str | Path) -> list[StudyRow]:
     return rows
 
 
-def resumed(
+def resume_rows(
     kind: type[StudyRow],
     path: Path,
     cases: Sequence[StudyCase],
@@ -51,15 +51,15 @@ def resumed(
     track: Callable[[Sequence[StudyCase]], Iterable[StudyCase]] = iter,
 ) -> list[StudyRow]:
     """The rows of all cases in their order: those that the file has, and the others made, each written at once."""
-    found = {case_of(row): row for row in read_csv(kind, path)}
+    done = {case_of(row): row for row in read_csv(kind, path)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, as_csv(kind, found.values()))
+    write_whole(path, as_csv(kind, done.values()))
     with path.open("a", newline="", encoding="utf-8") as file:
-        for case in track([case for case in cases if case not in found]):
-            found[case] = make(case)
-            csv.writer(file, lineterminator="\n").writerow(astuple(found[case]))
+        for case in track([case for case in cases if case not in done]):
+            done[case] = make(case)
+            csv.writer(file, lineterminator="\n").writerow(astuple(done[case]))
             file.flush()
-    rows = [found[case] for case in cases]
+    rows = [done[case] for case in cases]
     write_whole(path, as_csv(kind, rows))
     return rows
 

@@ -22,14 +22,14 @@ def main(horizon: int = 100_000, runs: int = 100) -> None:
     table = new_table(f"Shin, Lee and Ok 2022: thousands, {runs} runs of {horizon} rounds", "figure", *NAMES)
     with progress_bar() as bar:
         task = bar.add_task("sampling", total=len(rows) * len(NAMES))
-        for one in rows:
+        for experiment in rows:
             cells = []
             for name in NAMES:
-                bar.update(task, description=f"figure {one.figure}, {name}")
-                shown = SampleMean.of(one.runs(name, runs, 0, cp.mechanism).tolist())
+                bar.update(task, description=f"figure {experiment.figure}, {name}")
+                shown = SampleMean.of(experiment.runs(name, runs, 0, cp.mechanism).tolist())
                 cells.append(f"{shown.mean / 1000:.2f} ± {shown.standard_error / 1000:.2f}")
                 bar.advance(task)
-            table.add_row(f"{one.figure}: {one.label}", *cells)
+            table.add_row(f"{experiment.figure}: {experiment.label}", *cells)
     print_table(table)
     print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr)
 

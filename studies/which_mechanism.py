@@ -25,7 +25,7 @@ from best_responses import best_responses, up_to
 from cloneproof.cli.output import new_table, print_table, progress_bar
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
-from resumable_rows import resumed
+from resumable_rows import resume_rows
 
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"
@@ -97,45 +97,45 @@ def points(
             yield name, mechanism, horizon
 
 
-def evaluated(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
+def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
     """One point."""
-    own = market(name, horizon)
-    machine = cp.mechanism(mechanism, market=own)
+    sized = market(name, horizon)
+    platform = cp.mechanism(mechanism, market=sized)
     runs = min(4000, max(20, (pulls or MORE.get(name, 1) * PULLS.get(mechanism, 10**7)) // horizon))
 
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:
         if mechanism in EXACT:
-            return cp.evaluate(own, machine, copies, engine="closed-form").regret
-        return cp.evaluate(own, machine, copies, engine="monte-carlo", runs=runs).regret
+            return cp.evaluate(sized, platform, copies, engine="closed-form").regret
+        return cp.evaluate(sized, platform, copies, engine="monte-carlo", runs=runs).regret
 
     cap, pairs = (EXACT_CAP, None) if mechanism in EXACT else (SAMPLED_CAP, max(PAIRS, runs // 5))
-    responses = best_responses(own, machine, cap, pairs)
+    responses = best_responses(sized, platform, cap, pairs)
     honest = regret({})
     together = regret(responses) if responses else honest
     said = sorted({" ".join(map(str, copies)) for copies in responses.values()})
     engine = "closed-form" if mechanism in EXACT else f"monte-carlo, {runs} runs"
     numbers = (honest.value, honest.error, " / ".join(said), together.value, together.error)
-    return Row(name, mechanism, horizon, engine, *numbers, bound(own, machine, mechanism))
+    return Row(name, mechanism, horizon, engine, *numbers, bound(sized, platform, mechanism))
 
 
-def bound(own: cp.Market, machine: cp.Mechanism, mechanism: str) -> float:
+def bound(sized: cp.Market, platform: cp.Mechanism, mechanism: str) -> float:
     """What a theorem allows honest regret to be, at the worst means that the priors can realise."""
-    n, most, horizon = len(own.agents), own.most_originals, own.horizon
-    values = sorted({value for agent in own.agents for value in agent.support})
+    n, most, horizon = len(sized.agents), sized.most_originals, sized.horizon
+    values = sorted({value for agent in sized.agents for value in agent.support})
     gaps = {high - low for low, high in combinations(values, 2)}
-    given, worse = machine.parameters, own.originals - 1
+    given, worse = platform.parameters, sized.originals - 1
     if mechanism == "etc":
         m = given["arm_rounds"]
-        left = max(0, horizon - own.originals * m)
+        left = max(0, horizon - sized.originals * m)
         each = max(gap * (m + left * cp.bounds.overtaken(gap, m)) for gap in gaps)
         return min(worse * each, horizon * max(gaps))
     if mechanism == "ucb1":
         return worse * max(cp.bounds.ucb1_regret([0, gap], horizon) for gap in gaps)
     if mechanism == "h-etc-r":
         rounds = given["arm_rounds"], given["agent_rounds"]
-        return cp.bounds.h_etc_r_regret(n, most, *rounds, horizon, own.gap, own.agent_gap)
+        return cp.bounds.h_etc_r_regret(n, most, *rounds, horizon, sized.gap, sized.agent_gap)
     if mechanism == "holdout-h-etc":
-        if horizon < n * machine.agent.explore:
+        if horizon < n * platform.agent.explore:
             return float(horizon)
         return cp.bounds.holdout_regret_simple(n, most, given["arm_rounds"], given["score_rounds"])
     return math.inf
@@ -147,13 +147,19 @@ def panels(rows: Iterable[Row]) -> list[list[Panel]]:
     names = list(dict.fromkeys(row.market for row in listed))
 
     def across(title: str, ylabel: str, what: str, bounded: Sequence[str] = (), lowest: float = 1.0) -> list[Panel]:
-        found = []
+        drawn_panels = []
         for name in names:
-            own = {m: [row for row in listed if (row.market, row.mechanism) == (name, m)] for m in CATALOGUE}
-            curves = {m: [(row.horizon, getattr(row, what)) for row in own[m]] for m in CATALOGUE if own[m]}
-            bounds = {m: [(row.horizon, row.bound) for row in own[m] if row.bound < row.horizon] for m in bounded}
-            found.append(Panel(f"{title}: {name}", ylabel, curves, {m: b for m, b in bounds.items() if b}, lowest))
-        return found
+            by_mechanism = {m: [row for row in listed if (row.market, row.mechanism) == (name, m)] for m in CATALOGUE}
+            curves = {
+                m: [(row.horizon, getattr(row, what)) for row in by_mechanism[m]] for m in CATALOGUE if by_mechanism[m]
+            }
+            bounds = {
+                m: [(row.horizon, row.bound) for row in by_mechanism[m] if row.bound < row.horizon] for m in bounded
+            }
+            drawn_panels.append(
+                Panel(f"{title}: {name}", ylabel, curves, {m: b for m, b in bounds.items() if b}, lowest)
+            )
+        return drawn_panels
 
     return [
         across("Honest", "regret (rewards)", "honest", ("h-etc-r", "holdout-h-etc")),
@@ -164,30 +170,30 @@ def panels(rows: Iterable[Row]) -> list[list[Panel]]:
 
 def growth(rows: Iterable[Row], mechanism: str, name: str, since: int) -> tuple[float, float, float]:
     """Least squares of honest regret on ln T from a horizon on: slope and R^2; and of its logarithm: the power of T."""
-    own = [row for row in rows if (row.mechanism, row.market) == (mechanism, name) and row.horizon >= since]
-    x, y = np.log([row.horizon for row in own]), np.array([row.regret for row in own])
+    selected = [row for row in rows if (row.mechanism, row.market) == (mechanism, name) and row.horizon >= since]
+    x, y = np.log([row.horizon for row in selected]), np.array([row.regret for row in selected])
     slope, start = np.polyfit(x, y, 1)
     explained = 1 - float(((y - start - slope * x) ** 2).sum() / ((y - y.mean()) ** 2).sum())
     return float(slope), explained, float(np.polyfit(x, np.log(y), 1)[0])
 
 
-def told(rows: Sequence[Row]) -> list[str]:
+def describe(rows: Sequence[Row]) -> list[str]:
     """What must hold, with the numbers: bounds everywhere, growth, and hold-out against H-ETC-R at the end."""
     bounded = [row for row in rows if math.isfinite(row.bound)]
     under = [row for row in bounded if row.honest.low <= row.bound]
     sure = [row for row in bounded if row.honest.high <= row.bound]
     lines = [f"{len(under)} of {len(bounded)} bounded points lie under their bound ({len(sure)} with their whole band)"]
     for name in dict.fromkeys(row.market for row in rows):
-        own = {(row.mechanism, row.horizon): row for row in rows if row.market == name}
-        last = max(row.horizon for row in own.values())
-        slope, explained, power = growth(own.values(), "holdout-h-etc", name, since=LOGARITHMIC_SINCE)
+        by_case = {(row.mechanism, row.horizon): row for row in rows if row.market == name}
+        last = max(row.horizon for row in by_case.values())
+        slope, explained, power = growth(by_case.values(), "holdout-h-etc", name, since=LOGARITHMIC_SINCE)
         lines.append(
             f"{name}: hold-out's honest regret grows by {slope * math.log(10):,.0f} a decade of T "
             f"(R^2 {explained:.4f} on ln T; a power law would be T^{power:.2f})"
         )
-        power = growth(own.values(), "h-etc-r", name, since=last // 100)[2]
+        power = growth(by_case.values(), "h-etc-r", name, since=last // 100)[2]
         lines.append(f"{name}: H-ETC-R's grows like T^{power:.2f} over the last two decades")
-        ratio = own["h-etc-r", last].regret / own["holdout-h-etc", last].regret
+        ratio = by_case["h-etc-r", last].regret / by_case["holdout-h-etc", last].regret
         lines.append(f"{name}: at T = {last:,} H-ETC-R's honest regret is {ratio:.1f} times hold-out's")
     return lines
 
@@ -196,15 +202,15 @@ def main(folder: str) -> None:
     """All points, the table of what was found, and the figure; or, quickly, a few points and no files."""
     if folder == "quick":
         some = [point for point in points([TWO], HORIZONS[:3]) if point[1] in (*EXACT, "ucb1")]
-        rows = [evaluated(*point, pulls=20_000) for point in some]
+        rows = [evaluate_case(*point, pulls=20_000) for point in some]
     else:
         with progress_bar() as bar:
-            rows = resumed(
+            rows = resume_rows(
                 Row,
                 Path(folder) / "which_mechanism.csv",
                 list(points()),
                 case_of=lambda row: (row.market, row.mechanism, row.horizon),
-                make=lambda point: evaluated(*point),
+                make=lambda point: evaluate_case(*point),
                 track=lambda left: bar.track(left, description="which mechanism"),
             )
         regret_figure(panels(rows)).savefig(Path(folder) / "which_mechanism.png", dpi=110)
@@ -213,7 +219,7 @@ def main(folder: str) -> None:
         cells = (f"{row.honest.value:,.0f} ± {row.error:,.0f}", f"{row.at_best.value:,.0f} ± {row.response_error:,.0f}")
         table.add_row(row.mechanism, f"{row.horizon:,}", *cells, row.responses or "honest")
     print_table(table)
-    print("\n".join(told(rows)))
+    print("\n".join(describe(rows)))
 
 
 if __name__ == "__main__":

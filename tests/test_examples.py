@@ -1,5 +1,7 @@
 """The examples run, and the tutorial's promises hold."""
 
+import ast
+import re
 import runpy
 import subprocess
 import sys
@@ -43,6 +45,30 @@ def test_the_figures_of_the_textbook_show_what_their_captions_say(capsys, tmp_pa
     assert weights[1] > 1.8 * weights[0]  # a copy moves weight over the threshold
     assert weights[2] == weights[3] == 0.75  # and with fresh rewards it does not
     assert "<svg" in (tmp_path / "hold-out-scores.svg").read_text()
+
+
+def imported_modules(path):
+    """Every module that a script names in an import, as it is written there."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module)
+    return modules
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_examples_use_the_public_interface_alone(path):
+    """A newcomer copies them: `import cloneproof as cp`, the standard library, and what the example is about."""
+    subjects = {"rich", *(name for name in ("river", "mabwiser") if name in path.name)}
+    outside = {
+        name
+        for name in imported_modules(path) - {"cloneproof"}
+        if name.partition(".")[0] not in sys.stdlib_module_names | subjects
+    }
+    assert outside == set()
+    assert "_" not in {name[0] for name in re.findall(r"\bcp\.(\w+)", path.read_text())}
 
 
 # this has a test of its own, at a smaller size

@@ -28,8 +28,8 @@ def market(chances: tuple[float, ...], horizon: int, values: tuple[float, float]
 
 def payoff(chances: tuple[float, ...], m: int, horizon: int, copies: tuple[int, ...], values=(0.0, 1.0)) -> float:
     """The exact payoff of the agent under ETC with m rounds per arm."""
-    found = cp.evaluate(market(chances, horizon, values), cp.mechanism("etc", arm_rounds=m), {"ana": copies})
-    return found.payoff["ana"].value
+    evaluation = cp.evaluate(market(chances, horizon, values), cp.mechanism("etc", arm_rounds=m), {"ana": copies})
+    return evaluation.payoff["ana"].value
 
 
 DEVIATIONS = ((2, 1), (3, 1), (5, 1), (10, 1), (30, 1), (MANY, 1), (1, 2), (2, 2), (1, MANY))
@@ -72,7 +72,7 @@ def against_floods(chances: tuple[float, ...], m: int, arms: int) -> int:
     return math.ceil(1.1 * m * spare + (len(chances) - arms) * m)
 
 
-def audited(
+def audit_priors(
     chances: tuple[float, float], values: tuple[float, float], arms: int, horizon: int, short: bool = False
 ) -> tuple[int, float, str]:
     """Dominance for n = 2: m of exp(-m gap^2) <= m cost / T, the best gain of at most K arms, and the verdict.
@@ -82,12 +82,12 @@ def audited(
     priors = [cp.Discrete(list(values), [1 - p, p]) for p in chances]
     gap, cost = values[1] - values[0], copy_cost(chances, values)
     m = smallest(lambda m: math.exp(-m * gap**2) <= m * cost / horizon)
-    own = cp.Market([cp.Agent(name, prior=priors) for name in ("ana", "bo")], horizon=horizon)
+    pair = cp.Market([cp.Agent(name, prior=priors) for name in ("ana", "bo")], horizon=horizon)
     score = 100 if short else max(100, against_floods(chances, m, arms))
     made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=score, max_arms=arms)
     most = math.ceil(never_pays_from(*chances)) + 1  # so many arms that the audit's bound covers the rest
-    found = cp.audit(own, made, agent="ana", opponents="any", max_copies=max(arms, most))
-    return m, max(one.gain.high for one in found.tried if sum(one.copies) <= arms), found.verdict
+    audit = cp.audit(pair, made, agent="ana", opponents="any", max_copies=max(arms, most))
+    return m, max(witness.gain.high for witness in audit.tried if sum(witness.copies) <= arms), audit.verdict
 
 
 def main(quick: bool, folder: str) -> dict[str, object]:
@@ -120,8 +120,8 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     cases = list(product([(0.8, 0.2), (0.7, 0.3)], [(0.25, 0.75)], (3,), (10**4, 10**6)))
     cases += product([(0.7, 0.4), (0.6, 0.5)], [(0.2, 0.8), (0.25, 0.75)], (3, 4), (10**4, 10**6))
     for chances, values, arms, long in cases[-1:] if quick else cases:
-        rounds, worst, verdict = audited(chances, values, arms, long)
-        cut = audited(chances, values, arms, long, short=True)[2]
+        rounds, worst, verdict = audit_priors(chances, values, arms, long)
+        cut = audit_priors(chances, values, arms, long, short=True)[2]
         rows.append(
             f"hold-out, n = 2, p = {chances}, values {values}, K = {arms}, T = {long}: m = {rounds}, best gain of at "
             f"most K arms {worst:.3f}; with floods of more arms: {verdict}, with W = 100: {cut}"

@@ -19,7 +19,7 @@ from exact_contests import Contest, elimination_rounds, rounds_of_first
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
 from cloneproof.engines.closed_form.laws.arithmetic import FLOATS
-from cloneproof.engines.closed_form.laws.integer_law import judged_binomial
+from cloneproof.engines.closed_form.laws.integer_law import binomial_with_cdf
 from cloneproof.engines.closed_form.phases.commitment import EqualArms, commitment
 
 Copies = tuple[int, ...]
@@ -59,9 +59,9 @@ def commitments(values: tuple[float, ...], m: int, copies: Copies) -> tuple[Floa
     orders, means = sorted(set(permutations(values))), sorted(set(values))
     chances, explored = np.zeros(len(means)), 0.0
     for order in orders:
-        number = [sum(c for c, mean in zip(copies, order, strict=True) if mean == own) for own in means]
-        groups = [EqualArms(((own, Fraction(1)),), 1, many) for own, many in zip(means, number, strict=True)]
-        chosen = commitment(groups, lambda mean: judged_binomial(m, mean, FLOATS), FLOATS)
+        number = [sum(c for c, mean in zip(copies, order, strict=True) if mean == value) for value in means]
+        groups = [EqualArms(((value, Fraction(1)),), 1, many) for value, many in zip(means, number, strict=True)]
+        chosen = commitment(groups, lambda mean: binomial_with_cdf(m, mean, FLOATS), FLOATS)
         chances += [float(row[0]) * many for row, many in zip(chosen.chances, number, strict=True)]
         explored += sum(c * mean for c, mean in zip(copies, order, strict=True)) / sum(copies)
     return chances / len(orders), explored / len(orders)
@@ -87,23 +87,23 @@ def worst_over_contests(game: Game, m: int, copies: Copies, monotone: bool = Fal
 def deviations(game: Game) -> list[Copies]:
     """Copies of at most K arms, the largest first."""
     originals = len(game.values)
-    found = (tuple(c + 1 for c in extra) for extra in np.ndindex(*(game.arms,) * originals))
-    return [v for v in found if originals < sum(v) <= game.arms and list(v) == sorted(v, reverse=True)]
+    vectors = (tuple(c + 1 for c in extra) for extra in np.ndindex(*(game.arms,) * originals))
+    return [v for v in vectors if originals < sum(v) <= game.arms and list(v) == sorted(v, reverse=True)]
 
 
 def worths(game: Game, m: int, contest: Contest | str, others: FloatArray, start: int = 1) -> list[FloatArray]:
     """V at each of the agent's means against each row of the others' means; everybody begins with one round."""
-    found = []
-    for own in game.means:
-        means = np.column_stack([np.full(len(others), own), others])
+    values = []
+    for mean in game.means:
+        means = np.column_stack([np.full(len(others), mean), others])
         if isinstance(contest, str):
             stages, total = game.contest_rounds // game.agents, game.contest_rounds
             rounds = elimination_rounds(means, total, stages, lambda stage: math.sqrt(2 * stage))
         else:
             left, begin = game.contest_rounds - game.agents, (start,) + (1,) * (game.agents - 1)
             rounds = 1 + rounds_of_first(contest, means, left, game.horizon(m), begin)
-        found.append(own * rounds)
-    return found
+        values.append(mean * rounds)
+    return values
 
 
 def gain(
@@ -115,9 +115,9 @@ def gain(
     more of them are known when the contest begins, and an index is less optimistic.
     """
     paid = []
-    for own in ((1,) * len(game.values), copies):
-        start = 1 + (game.arms - sum(own)) * m if from_commitment else 1
-        sure, chances = before_the_contest(game, m, own)
+    for vector in ((1,) * len(game.values), copies):
+        start = 1 + (game.arms - sum(vector)) * m if from_commitment else 1
+        sure, chances = before_the_contest(game, m, vector)
         worth = worths(game, m, contest, others, start)
         paid.append(sure + sum(chance * value for chance, value in zip(chances, worth, strict=True)))
     return np.asarray(paid[1] - paid[0])

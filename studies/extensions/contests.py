@@ -42,7 +42,7 @@ def games(quick: bool) -> list[Game]:
     ]
 
 
-def counted(quick: bool) -> list[str]:
+def count_checks(quick: bool) -> list[str]:
     """Exact checks over all contests: none pays under the condition, many do with a tenth of m."""
     tried = paying = small = small_monotone = 0
     closest = -math.inf
@@ -72,7 +72,9 @@ def falling(quick: bool) -> list[str]:
     tried, worst = 0, 0.0
     for stages in (2,) if quick else (2, 3, 4):
         for margins in np.ndindex(*(3,) * stages):
-            rule = elimination_rounds(mean_grid(values, 3), 3 * stages + 50, stages, lambda s, own=margins: own[s - 1])
+            rule = elimination_rounds(
+                mean_grid(values, 3), 3 * stages + 50, stages, lambda s, tolerances=margins: tolerances[s - 1]
+            )
             tried, worst = tried + 1, max(worst, steepest_fall(values, rule, 3)[0])
     return [
         *rows,
@@ -83,19 +85,19 @@ def falling(quick: bool) -> list[str]:
 def regrets(market: Like, horizons: list[int], runs: int) -> dict[str, list[tuple[int, float, float]]]:
     """(T, regret, error) of the plain hold-out mechanism (exact) and of two contests (sampled, at 99 %)."""
     n, originals, gap = market.agents, market.originals, market.gap
-    found: dict[str, list[tuple[int, float, float]]] = {"plain": [], "unknown": [], "elimination": [], "steady": []}
+    curves: dict[str, list[tuple[int, float, float]]] = {"plain": [], "unknown": [], "elimination": [], "steady": []}
     for horizon in horizons:
         m = holdout_arm_rounds(originals, gap, horizon)
         for name, known in (("plain", gap), ("unknown", None)):
             score = holdout_score_rounds(n, known, horizon)
             made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=score, max_arms=originals)
             if horizon > n * (originals * m + score):
-                one = cp.evaluate(market.market(horizon), made, engine="closed-form").regret
-                found[name].append((horizon, one.value, one.error))
-        found["steady"].append((horizon, *steady_regret(market, m, horizon, runs)))
+                estimate = cp.evaluate(market.market(horizon), made, engine="closed-form").regret
+                curves[name].append((horizon, estimate.value, estimate.error))
+        curves["steady"].append((horizon, *steady_regret(market, m, horizon, runs)))
         wide = any_contest_rounds(originals, gap, horizon)
-        found["elimination"].append((horizon, *elimination_regret(market, wide, horizon, runs)))
-    return found
+        curves["elimination"].append((horizon, *elimination_regret(market, wide, horizon, runs)))
+    return curves
 
 
 def any_contest_rounds(originals: int, gap: float, horizon: int) -> int:
@@ -105,12 +107,12 @@ def any_contest_rounds(originals: int, gap: float, horizon: int) -> int:
 
 def main(quick: bool, folder: str) -> dict[str, object]:
     """Draw the figure; give back the table."""
-    rows = counted(quick) + falling(quick)
+    rows = count_checks(quick) + falling(quick)
     horizons = [7000] if quick else [10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6]
     markets = [Like(5, 3, (0.2, 0.4, 0.6, 0.8)), Like(10, 2, (0.1, 0.3, 0.5, 0.7, 0.9)), Like(3, 2, (0.25, 0.75))]
-    found = [regrets(markets[0], horizons, 100 if quick else 400)]
-    found += [] if quick else [regrets(market, horizons[:3], 400) for market in markets[1:]]
-    for market, curves in zip(markets, found, strict=False):
+    curves_of = [regrets(markets[0], horizons, 100 if quick else 400)]
+    curves_of += [] if quick else [regrets(market, horizons[:3], 400) for market in markets[1:]]
+    for market, curves in zip(markets, curves_of, strict=False):
         for name, points in curves.items():
             shown = ", ".join(f"{value:.0f} ± {error:.0f}" for _, value, error in points)
             rows.append(f"regret, n = {market.agents}, L = {market.originals}, {market.values}: {name}: {shown}")
@@ -120,7 +122,7 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     rows.append(f"count from the commitment (m = {m}, T = {game.horizon(m)}): (2, 1) gains up to {broken.max():.3f}; "
                 f"count from round K m on: at most {sound.max():.3f}")  # fmt: skip
     with figure("contests", 2) as (made, (left, right)):
-        _draw_regret(left, found[0])
+        _draw_regret(left, curves_of[0])
         _draw_start(right, means, broken, sound)
         save(made, folder, "contests")
     return {"rows": rows, "broken": float(broken.max()), "sound": float(sound.max())}

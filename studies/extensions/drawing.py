@@ -1,4 +1,4 @@
-"""What the five figures share: the house's style, panels side by side, logarithmic ticks, and saving."""
+"""What the five figures share: the report's style, panels side by side, logarithmic ticks, and saving."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOK = {**STYLE, "svg.fonttype": "path", "axes.titlesize": 10, "axes.titleweight
 
 @contextmanager
 def figure(name: str, panels: int, height: float = 3.6) -> Iterator[tuple[Figure, Sequence[Axes]]]:
-    """A row of panels, in the house's style; its ids are its own, so that equal data gives equal bytes."""
+    """A row of panels, in the report's style; its ids are its own, so that equal data gives equal bytes."""
     with mpl.rc_context({**LOOK, "svg.hashsalt": name}):
         made = Figure(figsize=(5.0 * panels, height), layout="constrained")
         yield made, made.subplots(1, panels, squeeze=False)[0]

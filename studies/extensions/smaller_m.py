@@ -78,36 +78,39 @@ def settings(quick: bool) -> dict[str, list[Setting]]:
 
 def main(quick: bool, folder: str) -> dict[str, object]:
     """Draw the figure; give back the table."""
-    found = {name: [(one, one.verdicts()) for one in members] for name, members in settings(quick).items()}
+    by_name = {
+        name: [(setting, setting.verdicts()) for setting in members] for name, members in settings(quick).items()
+    }
     rows = [
-        f"{name:9} gap {one.gap:4} L {one.originals} T 10^{len(str(one.horizon)) - 1} n {one.agents} K {one.arms}: "
-        f"theorem {one.theorem:3}, audit {first_safe(verdicts):3}, ratio {first_safe(verdicts) / one.theorem:.2f}, "
+        f"{name:9} gap {setting.gap:4} L {setting.originals} T 10^{len(str(setting.horizon)) - 1} n {setting.agents} "
+        f"K {setting.arms}: theorem {setting.theorem:3}, audit {first_safe(verdicts):3}, "
+        f"ratio {first_safe(verdicts) / setting.theorem:.2f}, "
         f"clone-proof islands below {islands(verdicts)}, undecided {verdicts.count('undecided')}"
-        for name, members in found.items()
-        for one, verdicts in members
+        for name, members in by_name.items()
+        for setting, verdicts in members
     ]
     with figure("smaller-m", 2) as (made, (left, right)):
-        _curves(left, found["horizon"])
-        _strips(right, [pair for members in found.values() for pair in members] if quick else _shown(found))
+        _curves(left, by_name["horizon"])
+        _strips(right, [pair for members in by_name.values() for pair in members] if quick else _shown(by_name))
         save(made, folder, "smaller-m")
     return {"rows": rows}
 
 
-def _shown(found: dict[str, list[tuple[Setting, Sequence[str]]]]) -> list[tuple[Setting, Sequence[str]]]:
+def _shown(by_name: dict[str, list[tuple[Setting, Sequence[str]]]]) -> list[tuple[Setting, Sequence[str]]]:
     """Strips that fit under one another: K first, then L and n."""
-    return [*found["arms"], *found["originals"][1:], *found["agents"][2:]]
+    return [*by_name["arms"], *by_name["originals"][1:], *by_name["agents"][2:]]
 
 
 def _curves(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
-    horizons = [one.horizon for one, _ in members]
-    own = look("holdout-h-etc")
-    theorem, audit = [one.theorem for one, _ in members], [first_safe(verdicts) for _, verdicts in members]
+    horizons = [setting.horizon for setting, _ in members]
+    style = look("holdout-h-etc")
+    theorem, audit = [setting.theorem for setting, _ in members], [first_safe(verdicts) for _, verdicts in members]
     axes.plot(horizons, theorem, color="#5b6475", linestyle=(0, (5, 2)), marker="o", markersize=4)
-    axes.plot(horizons, audit, color=own.colour, marker="o", markersize=4)
+    axes.plot(horizons, audit, color=style.colour, marker="o", markersize=4)
     axes.annotate("the theorem's condition", (horizons[-1], theorem[-1]), (-8, -2), textcoords="offset points",
                   ha="right", va="bottom", color="#5b6475")  # fmt: skip
     axes.annotate("clone-proof from here on\n(exact audit)", (horizons[-1], audit[-1]), (-2, -66),
-                  textcoords="offset points", ha="right", va="top", color=own.ink)  # fmt: skip
+                  textcoords="offset points", ha="right", va="top", color=style.ink)  # fmt: skip
     logarithmic(axes.xaxis, horizons)
     axes.set_ylim(0, max(theorem) * 1.12)
     axes.set_xlabel("horizon T (rounds)")
@@ -118,12 +121,12 @@ def _curves(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
 def _strips(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
     widest = max(len(verdicts) for _, verdicts in members)
     colours = ListedColormap(["#d8efe9", "#ddcc77", "#cc6677"])
-    for row, (one, verdicts) in enumerate(members):
+    for row, (setting, verdicts) in enumerate(members):
         numbers = [[VERDICTS.index(verdict) for verdict in verdicts]]
         axes.imshow(numbers, extent=(0.5, len(verdicts) + 0.5, row + 0.4, row - 0.4), aspect="auto", cmap=colours,
                     vmin=0, vmax=2)  # fmt: skip
-        axes.plot([one.theorem + 0.5] * 2, [row - 0.4, row + 0.4], color="#1d2433", linewidth=1.4)
-    labels = [f"L={one.originals}  K={one.arms}  n={one.agents}" for one, _ in members]
+        axes.plot([setting.theorem + 0.5] * 2, [row - 0.4, row + 0.4], color="#1d2433", linewidth=1.4)
+    labels = [f"L={setting.originals}  K={setting.arms}  n={setting.agents}" for setting, _ in members]
     axes.set_yticks(range(len(members)), labels)
     axes.set_ylim(len(members) - 0.4, -0.6)
     axes.set_xlim(0, widest * 1.12)
@@ -131,7 +134,9 @@ def _strips(axes: Panel, members: list[tuple[Setting, Sequence[str]]]) -> None:
     axes.set_xlabel("exploration m (rounds per arm)")
     axes.set_title("where copies pay (T = 10⁶)")
     row = min(3, len(members) - 1)
-    one, verdicts = members[row]
+    setting, verdicts = members[row]
     axes.text((1 + first_safe(verdicts)) / 2, row, "copies pay", color="white", ha="center", va="center")
-    axes.text((first_safe(verdicts) + one.theorem) / 2, row, "clone-proof", color="#255d54", ha="center", va="center")
-    axes.text(one.theorem + 1, row, "theorem's m", color="#1d2433", va="center")
+    axes.text(
+        (first_safe(verdicts) + setting.theorem) / 2, row, "clone-proof", color="#255d54", ha="center", va="center"
+    )
+    axes.text(setting.theorem + 1, row, "theorem's m", color="#1d2433", va="center")

@@ -45,9 +45,9 @@ def market(values: tuple[float, ...], originals: int, agents: int, horizon: int)
     return cp.Market([cp.Agent(f"a{i}", originals, prior) for i in range(agents)], horizon=horizon)
 
 
-def both_accounts(own: cp.Market, mechanism: cp.Mechanism, split: Split) -> float:
+def both_accounts(honest_market: cp.Market, mechanism: cp.Mechanism, split: Split) -> float:
     """What the two accounts of the first agent earn together, averaged over its means where they share originals."""
-    first = own.agents[0]
+    first = honest_market.agents[0]
     atoms = first.priors[0].atoms
     assert atoms is not None
     worlds = [(1.0, None)]
@@ -56,7 +56,7 @@ def both_accounts(own: cp.Market, mechanism: cp.Mechanism, split: Split) -> floa
         worlds = [(math.prod(atoms[k][1] for k in at), tuple(atoms[k][0] for k in at)) for at in sizes]
     total = 0.0
     for weight, means in worlds:
-        two = split_market(own, first.name, split, means)
+        two = split_market(honest_market, first.name, split, means)
         paid = closed_form(two, mechanism, full_copies(two.agents, None)).payoff
         total += weight * (paid[first.name].value + paid[first.name + SECOND_NAME].value)
     return total
@@ -64,16 +64,18 @@ def both_accounts(own: cp.Market, mechanism: cp.Mechanism, split: Split) -> floa
 
 def second_account(values: tuple[float, ...], originals: int, agents: int, horizon: int) -> Second | None:
     """The best split; None where the horizon has no award for n + 1 accounts."""
-    own = market(values, originals, agents, horizon)
-    made = cp.mechanism("holdout-h-etc", market=own)
+    honest_market = market(values, originals, agents, horizon)
+    made = cp.mechanism("holdout-h-etc", market=honest_market)
     if made.agent is None or horizon <= (agents + 1) * made.agent.explore:
         return None
-    honest = closed_form(own, made, full_copies(own.agents, None)).payoff["a0"].value
-    found = {split.owners: both_accounts(own, made, split) for split in splits(OriginalKinds((0,) * originals))}
-    best = max(found, key=lambda owners: found[owners])
-    low = cp.Market([cp.Agent("a0", originals, cp.Point(values[0])), *own.agents[1:]], horizon=horizon)
+    honest = closed_form(honest_market, made, full_copies(honest_market.agents, None)).payoff["a0"].value
+    payoffs = {
+        split.owners: both_accounts(honest_market, made, split) for split in splits(OriginalKinds((0,) * originals))
+    }
+    best = max(payoffs, key=lambda owners: payoffs[owners])
+    low = cp.Market([cp.Agent("a0", originals, cp.Point(values[0])), *honest_market.agents[1:]], horizon=horizon)
     weak = closed_form(low, made, full_copies(low.agents, None)).payoff["a0"].value
-    return Second(honest, found[best], best, weak)
+    return Second(honest, payoffs[best], best, weak)
 
 
 def limit(values: tuple[float, ...], originals: int, agents: int) -> tuple[float, float]:
@@ -81,9 +83,9 @@ def limit(values: tuple[float, ...], originals: int, agents: int) -> tuple[float
     below = [(k / len(values)) ** originals for k in range(len(values) + 1)]
     honest = split = 0.0
     for k, value in enumerate(values):
-        own, less = below[k + 1] - below[k], below[k]
+        mass, less = below[k + 1] - below[k], below[k]
         for ties in range(agents):
-            chance = own * math.comb(agents - 1, ties) * own**ties * less ** (agents - 1 - ties)
+            chance = mass * math.comb(agents - 1, ties) * mass**ties * less ** (agents - 1 - ties)
             honest += value * chance / (ties + 1)
             split += value * chance * 2 / (ties + 2)
     return honest, split
@@ -92,15 +94,15 @@ def limit(values: tuple[float, ...], originals: int, agents: int) -> tuple[float
 def entry_chance(agents: int, horizon: int) -> float:
     """The chance of a good original (of two values) below which an agent cannot earn the fee, by bisection."""
     values = (0.25, 0.75)
-    one, own = second_account(values, 2, agents, horizon), market(values, 2, agents, horizon)
-    assert one is not None
-    made, low, high = cp.mechanism("holdout-h-etc", market=own), 0.0, 0.5
+    account, honest_market = second_account(values, 2, agents, horizon), market(values, 2, agents, horizon)
+    assert account is not None
+    made, low, high = cp.mechanism("holdout-h-etc", market=honest_market), 0.0, 0.5
     while high - low > 1e-4:
         chance = (low + high) / 2
         entrant = cp.Agent("a0", 2, cp.Discrete(list(values), [1 - chance, chance]))
-        among = cp.Market([entrant, *own.agents[1:]], horizon=horizon)
+        among = cp.Market([entrant, *honest_market.agents[1:]], horizon=horizon)
         paid = closed_form(among, made, full_copies(among.agents, None)).payoff["a0"].value
-        low, high = (low, chance) if paid >= one.fee else (chance, high)
+        low, high = (low, chance) if paid >= account.fee else (chance, high)
     return high
 
 
@@ -111,15 +113,15 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     horizons = [10**4, 10**6] if quick else [10**p for p in range(3, 9)]
     for name, (words, values, _) in GRIDS.items() if not quick else [("two", GRIDS["two"])]:
         for agents in numbers:
-            one = second_account(values, 2, agents, 10**6)
-            if one is not None:
-                over_n[name, agents] = one
-                rows.append(_row(words, agents, 10**6, one, limit(values, 2, agents)))
+            account = second_account(values, 2, agents, 10**6)
+            if account is not None:
+                over_n[name, agents] = account
+                rows.append(_row(words, agents, 10**6, account, limit(values, 2, agents)))
         for horizon in horizons:
-            one = second_account(values, 2, 3, horizon)
-            if one is not None:
-                over_t[name, horizon] = one
-                rows.append(_row(words, 3, horizon, one, limit(values, 2, 3)))
+            account = second_account(values, 2, 3, horizon)
+            if account is not None:
+                over_t[name, horizon] = account
+                rows.append(_row(words, 3, horizon, account, limit(values, 2, 3)))
     for agents in numbers[:1] if quick else (2, 3, 8):
         chance = entry_chance(agents, 10**6)
         rows.append(
@@ -132,19 +134,20 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     return {"rows": rows, "over_n": over_n, "over_t": over_t}
 
 
-def _row(words: str, agents: int, horizon: int, one: Second, ends: tuple[float, float]) -> str:
+def _row(words: str, agents: int, horizon: int, account: Second, ends: tuple[float, float]) -> str:
     return (
-        f"{words}, n = {agents}, T = {horizon}: honest {one.honest:.1f}, best split {one.owners} {one.split:.1f}, fee "
-        f"{one.fee:.1f} = {one.fee / one.honest:.1%} of the honest payoff (T -> inf: {ends[1] / ends[0] - 1:.1%}), "
-        f"an agent that is never good earns {one.weak:.1f}: {'enters' if one.weak >= one.fee else 'stays out'}"
+        f"{words}, n = {agents}, T = {horizon}: honest {account.honest:.1f}, best split {account.owners} "
+        f"{account.split:.1f}, fee {account.fee:.1f} = {account.fee / account.honest:.1%} of the honest payoff "
+        f"(T -> inf: {ends[1] / ends[0] - 1:.1%}), an agent that is never good earns {account.weak:.1f}: "
+        f"{'enters' if account.weak >= account.fee else 'stays out'}"
     )
 
 
-def _draw_agents(axes: Panel, found: dict[tuple[str, int], Second]) -> None:
-    for name in dict.fromkeys(name for name, _ in found):
+def _draw_agents(axes: Panel, accounts: dict[tuple[str, int], Second]) -> None:
+    for name in dict.fromkeys(name for name, _ in accounts):
         words, values, colour = GRIDS[name]
-        x = [n for own, n in found if own == name]
-        y = [100 * found[name, n].fee / found[name, n].honest for n in x]
+        x = [n for key, n in accounts if key == name]
+        y = [100 * accounts[name, n].fee / accounts[name, n].honest for n in x]
         every = range(min(x), max(x) + 1)
         ends = [limit(values, 2, n) for n in every]
         axes.plot(every, [100 * (b / a - 1) for a, b in ends], color=colour, linewidth=1, linestyle=(0, (5, 2)))
@@ -164,20 +167,24 @@ def _draw_agents(axes: Panel, found: dict[tuple[str, int], Second]) -> None:
     axes.set_title("a second account, T = 10⁶ (dashes: T → ∞)")
 
 
-def _draw_horizons(axes: Panel, found: dict[tuple[str, int], Second]) -> None:
-    for name in dict.fromkeys(name for name, _ in found):
+def _draw_horizons(axes: Panel, accounts: dict[tuple[str, int], Second]) -> None:
+    for name in dict.fromkeys(name for name, _ in accounts):
         words, _, colour = GRIDS[name]
-        x = [T for own, T in found if own == name]
+        x = [T for key, T in accounts if key == name]
         axes.plot(
-            x, [100 * found[name, T].fee / found[name, T].honest for T in x], color=colour, marker="o", markersize=4
+            x,
+            [100 * accounts[name, T].fee / accounts[name, T].honest for T in x],
+            color=colour,
+            marker="o",
+            markersize=4,
         )
-        weak = [100 * found[name, T].weak / found[name, T].honest for T in x]
+        weak = [100 * accounts[name, T].weak / accounts[name, T].honest for T in x]
         axes.plot(x, weak, color=colour, linestyle=(0, (1, 1)), marker="o", markersize=2.5)
-        axes.annotate(f"fee, {words}", (x[-1], 100 * found[name, x[-1]].fee / found[name, x[-1]].honest), (-2, 6),
+        axes.annotate(f"fee, {words}", (x[-1], 100 * accounts[name, x[-1]].fee / accounts[name, x[-1]].honest), (-2, 6),
                       textcoords="offset points", color=colour, ha="right")  # fmt: skip
     axes.annotate("dots: what a never-good\nentrant earns", (x[0], weak[0]), (10, 6), textcoords="offset points",
                   color="#5b6475")  # fmt: skip
-    logarithmic(axes.xaxis, [T for _, T in found])
+    logarithmic(axes.xaxis, [T for _, T in accounts])
     axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
     axes.set_xlabel("horizon T (rounds)")
     axes.set_ylabel("% of the honest payoff")

@@ -24,11 +24,11 @@ def payoffs(values: tuple[float, float], chance: float, originals: int, m: int, 
     """What registering 1, 2, .. of the originals earns under ETC; exact."""
     prior = cp.Discrete(list(values), [1 - chance, chance])
     market = cp.Market([cp.Agent("ana", originals, prior)], horizon=horizon)
-    made, found = cp.mechanism("etc", arm_rounds=m), []
+    made, earned = cp.mechanism("etc", arm_rounds=m), []
     for kept in range(1, originals + 1):
         copies = (1,) * kept + (0,) * (originals - kept)
-        found.append(cp.evaluate(market, made, {"ana": copies}).payoff["ana"].value)
-    return found
+        earned.append(cp.evaluate(market, made, {"ana": copies}).payoff["ana"].value)
+    return earned
 
 
 def withholding_pays(values: tuple[float, float], chance: float, originals: int, m: int, horizon: int) -> bool:
@@ -49,13 +49,13 @@ def all_from(values: tuple[float, float], chance: float, originals: int) -> tupl
     while (
         quiet < 3 or begin <= originals * m
     ):  # T grows like exp(m) and the threshold like m: quiet once, quiet for ever
-        begin = smallest(lambda horizon, own=m: rounds(horizon) >= own)
-        end = smallest(lambda horizon, own=m: rounds(horizon) > own) - 1
+        begin = smallest(lambda horizon, needed=m: rounds(horizon) >= needed)
+        end = smallest(lambda horizon, needed=m: rounds(horizon) > needed) - 1
         if begin <= end and withholding_pays(values, chance, originals, m, end):
             last, quiet = end, 0
         elif begin <= end:
             safe = begin + smallest(
-                lambda more, a=begin, own=m: not withholding_pays(values, chance, originals, own, a + more - 1)
+                lambda more, a=begin, needed=m: not withholding_pays(values, chance, originals, needed, a + more - 1)
             ) - 1  # fmt: skip
             last, quiet = (safe - 1, 0) if safe > begin else (last, quiet + 1)
         m += 1
@@ -98,18 +98,18 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     rows = [f"values 0 and 1, p = 1/2, l = 3, T = 96: registering 1, 2, 3 originals earns {fact}"]
     chances = [0.3, 0.5] if quick else [0.1, 0.3, 0.5, 0.7, 0.9]
     most = 4 if quick else 7
-    found = {(p, n): all_from((0.0, 1.0), p, n) for p in chances for n in range(2, most + 1)}
+    horizons = {(p, n): all_from((0.0, 1.0), p, n) for p in chances for n in range(2, most + 1)}
     for p in chances:
-        shown = ", ".join(f"l={n}: {found[p, n][0]:,} ({ratio(p, n):.1f} m)" for n in range(2, most + 1))
+        shown = ", ".join(f"l={n}: {horizons[p, n][0]:,} ({ratio(p, n):.1f} m)" for n in range(2, most + 1))
         rows.append(f"values 0 and 1, p = {p}: everything is best from T = {shown}")
     for values in ((0.25, 0.75),) if quick else ((0.25, 0.75), (0.4, 0.6)):
         shown = ", ".join(f"l={n}: {all_from(values, 0.5, n)}" for n in ((2,) if quick else (2, 3, 4)))
         rows.append(f"values {values}, p = 1/2: (T, m) {shown}")
     with figure("withholding", 2) as (made, (left, right)):
         _draw_crossing(left, quick)
-        _draw_horizons(right, {(p, n): value for (p, n), (value, _) in found.items()}, most)
+        _draw_horizons(right, {(p, n): value for (p, n), (value, _) in horizons.items()}, most)
         save(made, folder, "withholding")
-    return {"rows": rows, "found": found, "fact": fact}
+    return {"rows": rows, "found": horizons, "fact": fact}
 
 
 def _draw_crossing(axes: Panel, quick: bool) -> None:
@@ -135,14 +135,14 @@ def _draw_crossing(axes: Panel, quick: bool) -> None:
     axes.set_title("registering some of three originals, p = ½")
 
 
-def _draw_horizons(axes: Panel, found: dict[tuple[float, int], int], most: int) -> None:
-    for p in sorted({p for p, _ in found}):
+def _draw_horizons(axes: Panel, horizons: dict[tuple[float, int], int], most: int) -> None:
+    for p in sorted({p for p, _ in horizons}):
         x = range(3, most + 1)
-        y = [found[p, n] for n in x]
+        y = [horizons[p, n] for n in x]
         axes.plot(x, y, color=INKS[p], marker="o", markersize=3.5)
         axes.annotate(f"p = {p}", (x[-1], y[-1]), (6, 4 if p == 0.3 else -5 if p == 0.1 else 0),
                       textcoords="offset points", color=INKS[p], va="center")  # fmt: skip
-    logarithmic(axes.yaxis, [value for (_, n), value in found.items() if n > 2])
+    logarithmic(axes.yaxis, [value for (_, n), value in horizons.items() if n > 2])
     axes.set_xlim(2.8, most + 0.8)
     axes.set_xticks(range(3, most + 1))
     axes.set_xlabel("originals l")

@@ -11,11 +11,11 @@ import pytest
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.report.figures.audit_figures import payoff_against_copies
-from cloneproof.report.figures.curves import thinned
+from cloneproof.report.figures.curves import thin
 from cloneproof.report.figures.style import LOOKS, OTHER, look
+from cloneproof.report.formatting import MINUS, error_words, number, percent, prior_words, verdict_sentence
 from cloneproof.report.pages import audit_page as page_module
 from cloneproof.report.pages.audit_page import audit_page, write_audit_page
-from cloneproof.report.pages.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
 
 
@@ -189,7 +189,7 @@ def test_many_points_make_no_heavy_page(audits):
     audit = audits["clone-proof"]
     sweep = tuple((k / 20_000, cp.results.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(20_000))
     assert len(audit_page(replace(audit, thresholds=sweep))) < 300_000
-    assert [point for point, _ in thinned(sweep)][:: len(thinned(sweep)) - 1] == [0, 19_999 / 20_000]
+    assert [point for point, _ in thin(sweep)][:: len(thin(sweep)) - 1] == [0, 19_999 / 20_000]
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, monkeypatch):
@@ -197,7 +197,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, monkeypatch):
     write_audit_page(audits["clone-proof"], target)
     before = target.read_text(encoding="utf-8")
     assert before == audit_page(audits["clone-proof"])
-    monkeypatch.setattr(page_module, "witness_story", lambda audit: 1 / 0)
+    monkeypatch.setattr(page_module, "attack_steps", lambda audit: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_audit_page(audits["undecided"], target)
     monkeypatch.undo()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cloneproof.report.pages.audit_page import write_audit_page
-from cloneproof.report.pages.season_page import write_past_page
+from cloneproof.report.pages.season_page import write_season_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
 
@@ -17,7 +17,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
         write_audit_page(audit(), folder / f"{verdict}.html")
-    write_past_page(season_audit(), "season 2 of feed", [("decisions", "3,000")], folder / "season.html")
+    write_season_page(season_audit(), "season 2 of feed", [("decisions", "3,000")], folder / "season.html")
     return folder
 
 

@@ -9,9 +9,9 @@ from test_audit_page import text_of
 
 from cloneproof.errors import FileError
 from cloneproof.report.figures.audit_figures import AuditFigure
+from cloneproof.report.formatting import copies_words, error_words, number
 from cloneproof.report.pages import season_page as module
-from cloneproof.report.pages.season_page import past_page, write_past_page
-from cloneproof.report.pages.words import copies_words, error_words, number
+from cloneproof.report.pages.season_page import season_page, write_season_page
 from support.audits_by_hand import season_audit
 
 
@@ -21,7 +21,7 @@ def past():
 
 
 def paged(past):
-    return past_page(past, "season 2 of feed", [("state", "settled"), ("decisions", "3,000")])
+    return season_page(past, "season 2 of feed", [("state", "settled"), ("decisions", "3,000")])
 
 
 def test_it_says_what_the_audit_says(past):
@@ -66,8 +66,8 @@ def test_what_was_not_looked_at_or_has_no_room_is_named(past, undrawn, monkeypat
 
 def test_the_page_is_written_whole_or_not_at_all(past, undrawn, tmp_path):
     target = tmp_path / "season.html"
-    write_past_page(past, "season 2 of feed", [], target)
-    assert target.read_text() == past_page(past, "season 2 of feed", [])
+    write_season_page(past, "season 2 of feed", [], target)
+    assert target.read_text() == season_page(past, "season 2 of feed", [])
     assert [path.name for path in tmp_path.iterdir()] == ["season.html"]
     with pytest.raises(FileError, match="make the folder first"):
-        write_past_page(past, "season 2 of feed", [], tmp_path / "missing" / "season.html")
+        write_season_page(past, "season 2 of feed", [], tmp_path / "missing" / "season.html")

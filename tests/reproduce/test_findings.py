@@ -18,6 +18,7 @@ from cloneproof.reproduce.findings import (
     to_dict,
     verdict,
 )
+from cloneproof.reproduce.row import Row, rows
 
 HALF = Estimate(0.5, 0.1, "confidence", "by hand")
 
@@ -46,6 +47,15 @@ def checks(claims, details, ours):
 )
 def test_the_verdict(claims, details, ours, expected):
     assert verdict(checks(claims, details, ours)) == expected
+
+
+def test_a_hedged_remark_is_refuted_on_our_reading():
+    remark = [Check("s", "reading", False)]
+    assert verdict(remark) == "refuted on our reading"
+    assert verdict([*remark, *checks([False], [], [])]) == "refuted as stated"
+    assert verdict([*remark, *checks([True], [], [False])]) == "refuted on our reading"
+    assert verdict([Check("s", "reading", None)]) == "undecided"
+    assert verdict([Check("s", "reading", True)]) == "confirmed"
 
 
 def test_no_better_answer_makes_a_worse_verdict():
@@ -78,3 +88,13 @@ def test_findings_survive_being_stored():
     found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), figures, (table,), {"k": {"v": [1]}})
     assert from_dict(json.loads(json.dumps(to_dict(found), allow_nan=False))) == found
     assert to_dict(found)["verdict"] == found.verdict == "undecided"
+
+
+def test_a_summary_goes_with_its_verdict_alone():
+    row = Row(1, "Row 1", "a claim", None, summary={"confirmed": "Copies pay."})
+    assert row.summary_of(Findings("", tuple(checks([True], [], [])))) == "Copies pay."
+    assert row.summary_of(Findings("", tuple(checks([False], [None], [])))) == "0 of 2 checks hold, 1 fails, 1 is open."
+
+
+def test_rows_are_numbered_from_1_without_gaps():
+    assert [row.number for row in rows().values()] == list(range(1, len(rows()) + 1))

@@ -35,8 +35,8 @@ def wait_until(condition):
 
 def alive(group):
     """Whether a process of the group is left (one that is no more than a line in a table does not count)."""
-    found = subprocess.run(["ps", "-o", "stat=", "-g", str(group)], capture_output=True, text=True, check=False)
-    return any(not state.startswith("Z") for state in found.stdout.split())
+    states = subprocess.run(["ps", "-o", "stat=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return any(not state.startswith("Z") for state in states.stdout.split())
 
 
 def test_the_whole_page(tmp_path, browser):
@@ -55,24 +55,26 @@ def test_the_whole_page(tmp_path, browser):
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results["rows"]) == list(rows())
     for name, row in results["rows"].items():
-        decided = any(check["role"] == "claim" for check in row["checks"])  # the open problem claims nothing
+        decided = any(
+            check["role"] in ("claim", "reading") for check in row["checks"]
+        )  # the open problem claims nothing
         assert (row["verdict"] != "undecided") == decided, name
         assert row["verdict"] in told
         assert name in told
         assert row["figures"], name
         assert row["checks"], name
     assert "seconds" not in (tmp_path / "results.json").read_text()
-    the_facts(results["rows"])
+    the_reading(results["rows"])
 
     again = to_dict(rows()["theorem-1-h-ucb"].run(Setting("quick")))
     assert json.loads(json.dumps(again)).items() <= results["rows"]["theorem-1-h-ucb"].items()
     the_page(browser, tmp_path, results)
 
 
-def the_facts(found):
-    """Facts 1, 2 and 7 of the reading."""
+def the_reading(found):
+    """What docs/reading.md says of Theorem 1 and of the experiments of Shin, Lee and Ok."""
     evidence = {
-        name: {one["what"]: one["value"] for check in row["checks"] for one in check["evidence"]}
+        name: {pair["what"]: pair["value"] for check in row["checks"] for pair in check["evidence"]}
         for name, row in found.items()
     }
     ucb1, h_ucb = evidence["theorem-1-ucb1"], evidence["theorem-1-h-ucb"]
@@ -90,15 +92,52 @@ def the_page(browser, folder, results):
     figures = sum(len(row["figures"]) for row in results["rows"].values())
     for width in (400, 1200):
         with visit(browser, address, width) as seen:
+            the_summary(seen.page, results["rows"])
+            seen.page.get_by_role("button", name="Open all").click()
             assert (seen.complaints, seen.foreign_requests) == ([], [])
             assert sticking_out(seen.page) == []
+            assert shown(seen.page, "details .body") == len(results["rows"])
             assert shown(seen.page, "figure svg") == figures  # one of the two drawings of each
             for svg in seen.page.locator("figure svg:visible").all():
                 box = svg.bounding_box()
-                assert box["width"] > 0.8 * min(width, 720) - 60
+                assert box["width"] > 0.8 * min(width, 720) - 90
                 assert box["height"] > 90
-            for name, row in results["rows"].items():
-                assert row["verdict"] in seen.page.locator(f'tr:has(a[href="#{name}"])').inner_text()
+            assert overflowing(seen.page, ".scroll-box") == []  # they may scroll, and need not at these widths
+            assert not re.search(r"\bfacts? [0-9]", seen.page.inner_text("body"), re.IGNORECASE)
     with visit(browser, address) as seen:
         paper = printed(seen.page, folder / "page.pdf")
-    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= len(results["rows"])
+        assert shown(seen.page, "details .body") == 0  # folded again
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 2 * len(results["rows"])
+
+
+def the_summary(page, found):
+    """Folded, the page is short, and each row shows its number, verdict and finding; a link opens its section alone."""
+    assert sticking_out(page) == []
+    assert page.evaluate("document.documentElement.scrollHeight") < 6_000
+    numbers = page.locator(".summary .ordinal").all_inner_texts()
+    assert numbers == [str(1 + k) for k in range(len(found))]
+    for name, row in found.items():
+        link = page.locator(f'tr:has(a[href="#{name}"])')
+        assert row["verdict"] in link.inner_text()
+        section = page.locator(f"details:has(#{name})")
+        heading = section.locator("summary").inner_text()
+        assert all(text in heading for text in (row["title"], row["verdict"], row["summary"])), name
+        assert row["summary"].endswith(".")
+        assert "checks hold" not in row["summary"], f"{name} has no sentence for {row['verdict']}"
+    for name in (list(found)[-1], list(found)[3]):
+        body = page.locator(f"#{name}")
+        assert not body.is_visible()
+        page.locator(f'th a[href="#{name}"]').click()
+        body.wait_for(state="visible")
+        heading = page.locator(f"details:has(#{name}) summary").bounding_box()
+        assert 0 <= heading["y"] < 450
+    assert shown(page, "details .body") == 2
+
+
+def overflowing(page, selector):
+    """The boxes of that kind whose content is wider than they are."""
+    return page.evaluate(
+        "selector => [...document.querySelectorAll(selector)].filter(box => box.scrollWidth > box.clientWidth + 1)"
+        ".map(box => box.getAttribute('aria-label'))",
+        selector,
+    )

@@ -74,11 +74,11 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path):
     script = f"""
 import resource, signal
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.storage.chunk_store import Chunk, open_store
+from cloneproof.sweeps.storage.chunk_store import StoredChunk, open_store
 store = open_store({str(tmp_path)!r}, "v")
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    store.write(Chunk({KEY!r}, 10, 10), b"x" * 100_000)
+    store.write(StoredChunk({KEY!r}, 10, 10), b"x" * 100_000)
 except SweepError as problem:
     print(problem)
 """
@@ -124,6 +124,6 @@ def test_the_code_version_names_the_package_and_changes_with_a_source(tmp_path):
     root = Path(cp.__file__).parent
     shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__", "report", "cli"))
     assert source_digest(tmp_path / "copy") == source_digest(root)
-    with (tmp_path / "copy" / "randomness.py").open("a", encoding="utf-8") as file:
+    with (tmp_path / "copy" / "_randomness.py").open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     assert source_digest(tmp_path / "copy") != source_digest(root)

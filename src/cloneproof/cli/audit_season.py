@@ -41,10 +41,10 @@ def audit_ledger(
     if certificate is not None and write_evidence(past.audit, certificate):
         note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
     if html is not None:
-        from cloneproof.report.pages.season_page import write_past_page  # late: drawing takes a second to load
+        from cloneproof.report.pages.season_page import write_season_page  # late: drawing takes a second to load
 
         shown = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()]
-        write_past_page(past, f"season {history.season} of {spec.market}", shown, html)
+        write_season_page(past, f"season {history.season} of {spec.market}", shown, html)
     return past.audit.verdict
 
 

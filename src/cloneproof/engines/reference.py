@@ -98,14 +98,14 @@ def simulate(
     >>> sorted(record.agent for record in simulate(market, mechanism("ucb1")))[:2]
     ['ana', 'ana']
     """
-    return _steps(*_opened(market, mechanism, copies, checked_seed(seed), run))
+    return _steps(*_open_session(market, mechanism, copies, checked_seed(seed), run))
 
 
 def simulate_run(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
 ) -> Run:
     """One run, as its outcome."""
-    live, arms = _opened(market, mechanism, copies, checked_seed(seed), run)
+    live, arms = _open_session(market, mechanism, copies, checked_seed(seed), run)
     regret = math.fsum(record.regret for record in _steps(live, arms))
     return Run(live.payoff, regret)
 
@@ -119,7 +119,7 @@ class _TapedArm:
         self.mean, self.loss, self.tape, self.pulls = mean, loss, tape, 0
 
 
-def _opened(
+def _open_session(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[_TapedArm]]]:
     registered = full_copies(checked_market(market).agents, copies)
@@ -128,7 +128,7 @@ def _opened(
         raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
     run = number
     means = drawn_means(market, seed, run)
-    best = max(mean for own in means.values() for mean in own)
+    best = max(mean for of_agent in means.values() for mean in of_agent)
     tapes = substream(0, seed, run, TAPE_STREAM)
     arms = {
         name: [
@@ -139,7 +139,7 @@ def _opened(
     }
     live = session(
         mechanism,
-        registered={name: len(own) for name, own in arms.items()},
+        registered={name: len(of_agent) for name, of_agent in arms.items()},
         horizon=market.horizon,
         seed=substream(0, seed, run, SESSION_STREAM) >> 1,
         share=market.share,
@@ -243,5 +243,5 @@ def simulate_runs(
     count = whole(runs)
     if count is None or count < 1:
         raise MarketError(f"expected a whole number of runs from 1, got {brief(runs)}; use e.g. 200")
-    _opened(market, mechanism, copies, checked_seed(seed), 0)  # refuses at once what makes no sense
+    _open_session(market, mechanism, copies, checked_seed(seed), 0)  # refuses at once what makes no sense
     return (simulate_run(market, mechanism, copies, seed, run) for run in range(count))

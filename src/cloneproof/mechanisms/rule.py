@@ -171,6 +171,18 @@ def rule_from_dict(data: Mapping[str, Any]) -> Rule:
     return rule(data["rule"], **{key: value for key, value in data.items() if key != "rule"})
 
 
+def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:
+    """The error for a rule that returned this, or raised it, where a priority is a number."""
+    if isinstance(got, Exception):
+        outcome = f"but it raised {type(got).__name__}: {got}"
+    else:
+        outcome = "got NaN" if isinstance(got, float) and got != got else f"got {brief(got)}"
+    return MechanismError(
+        f"expected rule {rule.name!r} to return a number, {outcome} at clock {clock} with {pulls} pulls and "
+        f"mean {mean}; mend its priority or bonus"
+    )
+
+
 def checked_order(order: object) -> Order:
     """An order of exploration, or a clear error."""
     if order not in get_args(Order):
@@ -189,7 +201,8 @@ def rounds_number(value: object, what: str) -> int:
     """A whole number from 1, or a clear error."""
     number = whole(value)
     if number is None or not 1 <= number <= MOST_ROUNDS:
-        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; round it up")
+        advice = "use e.g. 40" if real(value) is None or number is not None else "round it up"
+        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; {advice}")
     return number
 
 

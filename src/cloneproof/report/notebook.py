@@ -16,7 +16,7 @@ from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.gain import Gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.report.pages import words
+from cloneproof.report import formatting
 
 MOST_ROWS = 20
 LONGEST_CELL = 40
@@ -36,7 +36,7 @@ def estimate_html(estimate: Estimate) -> str:
 def evaluation_html(evaluation: Evaluation) -> str:
     """The payoffs and the regret."""
     payoffs = list(evaluation.payoff.items())
-    rows = [(words.shown(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
+    rows = [(formatting.printable(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
     further = len(payoffs) - MOST_ROWS
     remarks = [f"{further:,} further agents are not shown."] if further > 0 else []
     remarks += ["A partial result."] if evaluation.partial else []
@@ -50,7 +50,7 @@ def evaluation_html(evaluation: Evaluation) -> str:
 @html.register
 def witness_html(witness: Witness) -> str:
     """The payoffs without and with the copies."""
-    title = f"{words.shown(witness.agent)} registers {words.copies_sentence(witness.copies)}"
+    title = f"{formatting.printable(witness.agent)} registers {formatting.copies_sentence(witness.copies)}"
     return _block(_heading(title), _payoffs(witness.honest, witness.copied, witness.gain, witness.copies))
 
 
@@ -58,7 +58,7 @@ def witness_html(witness: Witness) -> str:
 def gain_html(gain: Gain) -> str:
     """Whether the copies pay, and the payoffs without and with them."""
     copies = gain.copies[gain.agent]
-    title = f"{words.shown(gain.agent)} registers {words.copies_sentence(copies)}: {gain.decided}"
+    title = f"{formatting.printable(gain.agent)} registers {formatting.copies_sentence(copies)}: {gain.decided}"
     return _block(_heading(title), _payoffs(gain.honest, gain.copied, gain.estimate, copies))
 
 
@@ -74,8 +74,8 @@ def audit_html(audit: Audit) -> str:
         drawing = [f'<div style="max-width:680px">{_own_ids(figure.svg["wide"])}</div>', _remark(figure.caption)]
     return _block(
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
-        f"{escape(words.shown(audit.mechanism.name))}: {audit.verdict}</div>",
-        f'<p style="max-width:680px;margin:4px 0">{escape(words.verdict_sentence(audit))}</p>',
+        f"{escape(formatting.printable(audit.mechanism.name))}: {audit.verdict}</div>",
+        f'<p style="max-width:680px;margin:4px 0">{escape(formatting.verdict_sentence(audit))}</p>',
         _payoffs(worst.honest, worst.copied, worst.gain, worst.copies),
         *drawing,
         _remark(f"Scope: {audit.scope}"),
@@ -104,7 +104,7 @@ def table_html(table: Tabular) -> str:
 def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequence[int]) -> str:
     rows = [
         ("honest", *_cells(honest)),
-        (f"copies {words.copies_words(copies)}", *_cells(copied)),
+        (f"copies {formatting.copies_words(copies)}", *_cells(copied)),
         ("gain", *_cells(gain, sign=True)),
     ]
     return _table(("", "payoff", "± error", "kind"), rows) + _methods(honest, copied, gain)
@@ -112,17 +112,19 @@ def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequenc
 
 def _methods(*estimates: Estimate) -> str:
     """How the numbers were obtained, each way once."""
-    return _remark("; ".join(dict.fromkeys(words.shown(estimate.method) for estimate in estimates if estimate.method)))
+    return _remark(
+        "; ".join(dict.fromkeys(formatting.printable(estimate.method) for estimate in estimates if estimate.method))
+    )
 
 
 def _cells(estimate: Estimate, sign: bool = False) -> tuple[str, ...]:
-    return words.number(estimate, sign=sign), words.error_words(estimate), estimate.kind
+    return formatting.number(estimate, sign=sign), formatting.error_words(estimate), estimate.kind
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return words.number(value)
-    text = "" if value is None else words.shown(value)
+        return formatting.number(value)
+    text = "" if value is None else formatting.printable(value)
     return text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + "…"
 
 

@@ -9,8 +9,10 @@ from typing import Any, Literal
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures.figure_data import Figure, figure_from_dict, figure_to_dict
 
-CheckRole = Literal["claim", "detail", "ours"]
-RowVerdict = Literal["confirmed", "confirmed with corrections", "refuted as stated", "undecided"]
+CheckRole = Literal["claim", "reading", "detail", "ours"]
+RowVerdict = Literal[
+    "confirmed", "confirmed with corrections", "refuted on our reading", "refuted as stated", "undecided"
+]
 TableCell = str | int | float | Estimate
 
 
@@ -18,8 +20,9 @@ TableCell = str | int | float | Estimate
 class Check:
     """One statement, whether it holds, and the numbers that say so.
 
-    role       "claim": the statement proper, as the paper has it; "detail": something that the paper says on the way
-               (a number of its proof, a remark); "ours": the corrected statement, or one that goes with it
+    role       "claim": the statement proper, as the paper has it; "reading": a hedged remark that we had to make
+               precise; "detail": something that the paper says on the way (a step or a number of its proof, a
+               remark); "ours": the corrected statement, or one that goes with it
     holds      computed from the evidence; None where the error bounds leave it open
     evidence   (what, how much) pairs; a plain number is exact: a count, or a parameter
     """
@@ -57,11 +60,12 @@ class Findings:
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:
-    """The one place where a verdict is made.
+    """The one place where a verdict is made, by the rule in docs/principles.md.
 
     1. A claim that fails is refuted as stated.
-    2. Otherwise, where something is open, or one of our own statements fails, nothing is confirmed: undecided.
-    3. Otherwise, where a detail fails, the claim is confirmed with corrections; else it is confirmed.
+    2. Otherwise a hedged remark that fails in the reading that we gave it is refuted on our reading.
+    3. Otherwise, where something is open, or one of our own statements fails, nothing is confirmed: undecided.
+    4. Otherwise, where a detail fails, the claim is confirmed with corrections; else it is confirmed.
 
     >>> claim, slip = Check("copies pay", "claim", True), Check("at the paper's own T", "detail", False)
     >>> verdict([claim]), verdict([claim, slip]), verdict([Check("copies pay", "claim", False), slip])
@@ -69,12 +73,29 @@ def verdict(checks: Sequence[Check]) -> RowVerdict:
     """
     if any(check.role == "claim" and check.holds is False for check in checks):
         return "refuted as stated"
-    if not any(check.role == "claim" for check in checks):
+    if any(check.role == "reading" and check.holds is False for check in checks):
+        return "refuted on our reading"
+    if not any(check.role in ("claim", "reading") for check in checks):
         return "undecided"
     if any(check.holds is None or (check.role == "ours" and not check.holds) for check in checks):
         return "undecided"
     slips = any(check.holds is False for check in checks)
     return "confirmed with corrections" if slips else "confirmed"
+
+
+def count_checks(checks: Sequence[Check]) -> str:
+    """How many checks hold, fail and are open.
+
+    >>> count_checks([Check("copies pay", "claim", True), Check("at T = 7", "detail", False)])
+    '1 of 2 checks holds, 1 fails.'
+    """
+    holding, failing, undecided = (sum(check.holds is answer for check in checks) for answer in (True, False, None))
+    parts = [f"{holding} of {len(checks)} checks hold{'s' if holding == 1 else ''}"]
+    if failing:
+        parts.append(f"{failing} fail{'s' if failing == 1 else ''}")
+    if undecided:
+        parts.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
+    return ", ".join(parts) + "."
 
 
 def all_of(answers: Sequence[bool | None]) -> bool | None:
@@ -83,7 +104,9 @@ def all_of(answers: Sequence[bool | None]) -> bool | None:
     >>> all_of([True, None]), all_of([None, False]), all_of([])
     (None, False, True)
     """
-    return False if any(one is False for one in answers) else None if any(one is None for one in answers) else True
+    if any(answer is False for answer in answers):
+        return False
+    return None if any(answer is None for answer in answers) else True
 
 
 def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
@@ -115,7 +138,7 @@ def to_dict(findings: Findings) -> dict[str, Any]:
                 "statement": check.statement,
                 "role": check.role,
                 "holds": check.holds,
-                "evidence": [{"what": what, "value": _cell(value)} for what, value in check.evidence],
+                "evidence": [{"what": what, "value": _cell_to_json(value)} for what, value in check.evidence],
             }
             for check in findings.checks
         ],
@@ -123,7 +146,7 @@ def to_dict(findings: Findings) -> dict[str, Any]:
             {
                 "title": table.title,
                 "columns": list(table.columns),
-                "rows": [[_cell(cell) for cell in row] for row in table.rows],
+                "rows": [[_cell_to_json(cell) for cell in row] for row in table.rows],
                 "note": table.note,
             }
             for table in findings.tables
@@ -139,30 +162,30 @@ def from_dict(data: dict[str, Any]) -> Findings:
         data["computed"],
         tuple(
             Check(
-                one["statement"],
-                one["role"],
-                one["holds"],
-                tuple((e["what"], _uncell(e["value"])) for e in one["evidence"]),
+                check["statement"],
+                check["role"],
+                check["holds"],
+                tuple((pair["what"], _cell_from_json(pair["value"])) for pair in check["evidence"]),
             )
-            for one in data["checks"]
+            for check in data["checks"]
         ),
-        tuple(figure_from_dict(one) for one in data["figures"]),
+        tuple(figure_from_dict(figure) for figure in data["figures"]),
         tuple(
             FindingsTable(
-                one["title"],
-                tuple(one["columns"]),
-                tuple(tuple(_uncell(cell) for cell in row) for row in one["rows"]),
-                one["note"],
+                table["title"],
+                tuple(table["columns"]),
+                tuple(tuple(_cell_from_json(cell) for cell in row) for row in table["rows"]),
+                table["note"],
             )
-            for one in data["tables"]
+            for table in data["tables"]
         ),
         data["certificates"],
     )
 
 
-def _cell(value: TableCell) -> Any:  # noqa: ANN401
+def _cell_to_json(value: TableCell) -> Any:  # noqa: ANN401
     return value.to_dict() if isinstance(value, Estimate) else value
 
 
-def _uncell(value: Any) -> Any:  # noqa: ANN401
+def _cell_from_json(value: Any) -> Any:  # noqa: ANN401
     return Estimate(**value) if isinstance(value, dict) else value

@@ -11,17 +11,26 @@ from typing import Any
 from markupsafe import Markup
 
 from cloneproof.engines.estimate import Estimate
+from cloneproof.report import formatting
 from cloneproof.report.figures.drawing import draw_figure
-from cloneproof.report.pages import words
-from cloneproof.report.pages.rendering import rendered
-from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTable, TableCell
+from cloneproof.report.pages.rendering import render
+from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTable, RowVerdict, TableCell
 
 ROLES: dict[CheckRole, str] = {
-    "claim": "The claim",
-    "detail": "Said on the way",
-    "ours": "What we say",
+    "claim": "Claim",
+    "reading": "Remark, as we read it",
+    "detail": "Detail in the paper",
+    "ours": "Our statement",
 }
 ROUNDING = 1e-6  # an error below that part of a number is that of its arithmetic
+CSS_CLASSES: dict[RowVerdict, str] = {
+    "confirmed": "confirmed",
+    "confirmed with corrections": "corrected",
+    "refuted on our reading": "reread",
+    "refuted as stated": "refuted",
+    "undecided": "undecided",
+}
+SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide
 ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
@@ -33,6 +42,7 @@ class Section:
     number: int
     title: str
     claim: str
+    summary: str
     findings: Findings
 
 
@@ -40,46 +50,51 @@ def page(
     sections: Sequence[Section], scale: str, seed: int, versions: dict[str, str], map_: Callable[..., Any] = map
 ) -> str:
     """The page as text: the same findings, the same text; `map_` may draw the figures in several processes."""
-    figures = [(one, f"{row.name}-{k}") for row in sections for k, one in enumerate(row.findings.figures)]
+    figures = [(figure, f"{row.name}-{k}") for row in sections for k, figure in enumerate(row.findings.figures)]
     drawings = iter(list(map_(draw_figure, *zip(*figures, strict=True)))) if figures else iter(())
-    facts = {
+    context = {
         "sections": [_section(section, drawings) for section in sections],
-        "counts": _counts(sections),
+        "tally": _tally(sections),
         "scale": scale,
         "seed": seed,
         "versions": " · ".join(f"{name} {number}" for name, number in versions.items()),
     }
-    return rendered("reproduction_page.html", facts)
+    return render("reproduction_page.html", context)
 
 
-def _counts(sections: Sequence[Section]) -> str:
-    """How often each verdict occurs, in words."""
-    found = [section.findings.verdict for section in sections]
-    return ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(sorted(found)))
+def _tally(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """How often each verdict occurs, those that occur, in the order of `CSS_CLASSES`."""
+    verdicts = [section.findings.verdict for section in sections]
+    return [
+        {"verdict": verdict, "css": css, "count": verdicts.count(verdict)}
+        for verdict, css in CSS_CLASSES.items()
+        if verdict in verdicts
+    ]
 
 
 def _section(section: Section, drawings: Iterator[dict[str, str]]) -> dict[str, Any]:
-    found = section.findings
+    findings = section.findings
     return {
         "name": section.name,
         "number": section.number,
         "title": section.title,
         "claim": section.claim,
-        "verdict": found.verdict,
-        "css": found.verdict.split()[0] + ("-corrected" if "corrections" in found.verdict else ""),
-        "computed": found.computed,
-        "checks": [_check(check) for check in found.checks],
+        "summary": section.summary,
+        "verdict": findings.verdict,
+        "css": CSS_CLASSES[findings.verdict],
+        "computed": findings.computed,
+        "checks": [_check(check) for check in findings.checks],
         "figures": [
             {"title": figure.title, "caption": figure.caption}
             | {width: Markup(svg) for width, svg in next(drawings).items()}
-            for figure in found.figures
+            for figure in findings.figures
         ],
-        "methods": _methods(found),
-        "tables": [_table(table) for table in found.tables],
+        "methods": _methods(findings),
+        "tables": [_table(table) for table in findings.tables],
         "certificates": [
             {"name": name, "file": f"{section.name}-{name}.json", "verdict": document.get("verdict", ""),
              "data": _data_address(document)}
-            for name, document in found.certificates.items()
+            for name, document in findings.certificates.items()
         ],
     }  # fmt: skip
 
@@ -110,9 +125,12 @@ def _methods(findings: Findings) -> list[str]:
 
 
 def _table(table: FindingsTable) -> dict[str, Any]:
+    """A column that has text in it is set flush left and may wrap; one of numbers is set flush right and may not."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
+    aligned = ["text" if any(isinstance(cell, str) for cell in column) else "number" for column in columns]
     return {
         "title": table.title,
-        "columns": table.columns,
+        "columns": list(zip(table.columns, aligned, strict=True)),
         "rows": [[cell_words(cell) for cell in row] for row in table.rows],
         "note": table.note,
     }
@@ -126,12 +144,14 @@ def cell_words(value: TableCell) -> str:
     """
     if isinstance(value, Estimate):
         rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
-        return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
+        return formatting.number(value) if rounding else f"{formatting.number(value)} {formatting.error_words(value)}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}".replace("-", words.MINUS)
-    return words.number(value) if isinstance(value, float) else value
+        return f"{value:,}".replace("-", formatting.MINUS)
+    if isinstance(value, float):
+        return formatting.number(value)
+    return value.replace(" ", formatting.FIXED) if len(value) <= SHORT else value
 
 
 def _data_address(document: dict[str, Any]) -> str:

@@ -21,10 +21,10 @@ from cloneproof.reproduce.findings import Findings, to_dict
 from cloneproof.reproduce.row import Setting
 
 PACKAGES = ("cloneproof", "numpy", "scipy", "numba", "python-flint", "matplotlib")
-APART = ("report", "cli", "serve", "sweeps")  # rooms that change how a result is shown, and not what it is
+PRESENTATION = ("report", "cli", "serve", "sweeps")  # rooms that change how a result is shown, and not what it is
 
 
-def stored(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
+def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
     """The finished row with its seconds, or None if it is absent, of another setting or code, or unreadable."""
     try:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -52,23 +52,23 @@ def key(name: str, setting: Setting) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What computes the numbers."""
-    found = {"python": platform.python_version()}
+    numbers = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            numbers[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed as a package"
-    return found
+            numbers[package] = "not installed as a package"
+    return numbers
 
 
 @cache
 def sources_hash(name: str) -> str:
     """A hash of all code that the row's numbers could depend on."""
-    root, own = Path(cloneproof.errors.__file__).parent, f"{name.replace('-', '_')}.py"
+    root, module = Path(cloneproof.errors.__file__).parent, f"{name.replace('-', '_')}.py"
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).parts
-        other_row = parts[:2] == ("reproduce", "rows") and not parts[-1].startswith("_") and parts[-1] != own
-        if parts[0] not in APART and not other_row:
+        other_row = parts[:2] == ("reproduce", "rows") and not parts[-1].startswith("_") and parts[-1] != module
+        if parts[0] not in PRESENTATION and not other_row:
             digest.update("/".join(parts).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

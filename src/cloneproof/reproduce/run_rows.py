@@ -27,7 +27,7 @@ from cloneproof.reproduce.findings import Findings, from_dict
 from cloneproof.reproduce.parent_watch import end_with_parent
 from cloneproof.reproduce.reproduction_page import Section, page
 from cloneproof.reproduce.row import Scale, Setting, rows
-from cloneproof.reproduce.row_store import store, stored, versions
+from cloneproof.reproduce.row_store import load, store, versions
 
 RowCallback = Callable[[int, int, str], None]  # finished rows, all rows, the rows under way
 
@@ -44,17 +44,14 @@ def reproduce(
 
     Rows that are finished in `out` are not run again; with `only`, the page has them as well.
     """
-    asked = _known(only)
+    selected = _select(only)
     folder, setting = _folder(out), Setting(scale, seed)
-    left = [name for name in asked if stored(folder / "rows", name, setting) is None]
+    left = [name for name in selected if load(folder / "rows", name, setting) is None]
     tell = report or (lambda done, total, what: None)
     with _pool(processes) as pool:
         _run(left, setting, folder / "rows", pool, tell)
-        found = {name: data for name in rows() if (data := stored(folder / "rows", name, setting)) is not None}
-        sections = [
-            Section(name, rows()[name].number, rows()[name].title, rows()[name].claim, from_dict(data["findings"]))
-            for name, data in found.items()
-        ]
+        finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
+        sections = [_section(name, from_dict(data["findings"])) for name, data in finished.items()]
         tell(len(rows()), len(rows()), "drawing")
         text = page(sections, scale, seed, versions(), (pool.map if pool else map))
     results = {
@@ -62,20 +59,32 @@ def reproduce(
         "seed": seed,
         "versions": versions(),
         "timings": "timings.json",
-        "rows": {s.name: _heading(s) | found[s.name]["findings"] for s in sections},
+        "rows": {s.name: _heading(s) | finished[s.name]["findings"] for s in sections},
     }
     _write_certificates(folder / "certificates", sections)
-    _write_json(folder / "timings.json", {"seconds": {name: round(data["seconds"], 3) for name, data in found.items()}})
+    _write_json(
+        folder / "timings.json", {"seconds": {name: round(data["seconds"], 3) for name, data in finished.items()}}
+    )
     write_whole(folder / "report.html", text)
     _write_json(folder / "results.json", results)  # last: where it is, all is
     return results
 
 
+def _section(name: str, findings: Findings) -> Section:
+    row = rows()[name]
+    return Section(name, row.number, row.title, row.claim, row.summary_of(findings), findings)
+
+
 def _heading(section: Section) -> dict[str, Any]:
-    return {"number": section.number, "title": section.title, "claim": section.claim}
+    return {
+        "number": section.number,
+        "title": section.title,
+        "claim": section.claim,
+        "summary": section.summary,
+    }
 
 
-def _known(only: Sequence[str]) -> list[str]:
+def _select(only: Sequence[str]) -> list[str]:
     for name in only:
         if name not in rows():
             raise CloneproofError(f"unknown row {name!r}; {did_you_mean(name, rows())}known are {', '.join(rows())}")
@@ -85,8 +94,8 @@ def _known(only: Sequence[str]) -> list[str]:
 def _folder(out: str | Path) -> Path:
     folder = Path(out)
     try:
-        for own in (folder / "rows", folder / "certificates"):
-            own.mkdir(parents=True, exist_ok=True)
+        for subfolder in (folder / "rows", folder / "certificates"):
+            subfolder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise CloneproofError(f"expected a folder to write into, got {out}: {problem}; choose another") from None
     return folder
@@ -97,16 +106,16 @@ def _run(left: list[str], setting: Setting, folder: Path, pool: ProcessPoolExecu
     if pool is None:
         for number, name in enumerate(left):
             tell(total - len(left) + number, total, name)
-            store(folder, name, setting, *timed(name, setting))
+            store(folder, name, setting, *run_timed(name, setting))
         return
-    futures = {pool.submit(timed, name, setting): name for name in left}
+    futures = {pool.submit(run_timed, name, setting): name for name in left}
     waiting: set[Future[tuple[Findings, float]]] = set(futures)
     while waiting:
-        under_way = [name for one, name in futures.items() if one in waiting and one.running()]
+        under_way = [name for future, name in futures.items() if future in waiting and future.running()]
         tell(total - len(waiting), total, ", ".join(under_way))
         done, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-        for one in done:
-            store(folder, futures[one], setting, *one.result())
+        for future in done:
+            store(folder, futures[future], setting, *future.result())
 
 
 def _pool(processes: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
@@ -116,7 +125,7 @@ def _pool(processes: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
     return ProcessPoolExecutor(processes, get_context("spawn"), initializer=end_with_parent)
 
 
-def timed(name: str, setting: Setting) -> tuple[Findings, float]:
+def run_timed(name: str, setting: Setting) -> tuple[Findings, float]:
     """The row's findings and the seconds that they took."""
     start = time.perf_counter()
     findings = rows()[name].run(setting)

@@ -14,7 +14,7 @@ from pathlib import Path
 from cloneproof._version import __version__
 
 _ROOT = Path(__file__).parents[1]
-_FOLDERS = ("market", "mechanisms", "engines", "analysis")
+_FOLDERS = ("bounds", "market", "mechanisms", "engines", "analysis")
 _FILES = ("_randomness.py", "_checks.py", "_discovery.py", "sweeps/configuration.py", "sweeps/execution/tasks.py")
 _LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
 

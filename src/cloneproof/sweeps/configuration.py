@@ -89,7 +89,7 @@ class Configuration:
 
     def job(self) -> Job:
         """The job of a part of runs."""
-        copies = {name: tuple(own) for name, own in self.rest["copies"].items()}
+        copies = {name: tuple(counts) for name, counts in self.rest["copies"].items()}
         strata = strata_of(self.market).means if self.rest["stratified"] else ()
         return Job(self.market, self.mechanism, copies, self.rest["seed"], strata)
 

@@ -92,8 +92,8 @@ def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict
     for key in ("market", "mechanism"):
         if key not in block:
             raise SweepError(f"missing key {key!r} in block {number} of {source}; add a line {key} = ..")
-    listed = {key: _listed(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
-    return listed | {"market": [found for given in listed["market"] for found in _files(given, folder)]}
+    listed = {key: _as_list(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
+    return listed | {"market": [file for given in listed["market"] for file in _files(given, folder)]}
 
 
 def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
@@ -101,15 +101,15 @@ def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
     if not isinstance(market, str) or "*" not in market:
         return [market]
     try:
-        found = sorted(path.relative_to(folder).as_posix() for path in folder.glob(market))
+        files = sorted(path.relative_to(folder).as_posix() for path in folder.glob(market))
     except (ValueError, NotImplementedError):
-        found = []
-    if not found:
+        files = []
+    if not files:
         raise SweepError(f"expected market files like {market!r} in {folder}, got none; check pattern and folder")
-    return found
+    return files
 
 
-def _listed(value: Any) -> list[Any]:  # noqa: ANN401
+def _as_list(value: Any) -> list[Any]:  # noqa: ANN401
     return list(value) if isinstance(value, list | tuple | range) else [value]
 
 

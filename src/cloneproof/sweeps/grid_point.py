@@ -85,4 +85,7 @@ class GridPoint:
     @property
     def honest(self) -> dict[str, tuple[int, ...]]:
         """The copies of everybody, the deviating agent's honest."""
-        return {name: (1,) * len(own) if name == self.options["agent"] else own for name, own in self.copies.items()}
+        return {
+            name: (1,) * len(counts) if name == self.options["agent"] else counts
+            for name, counts in self.copies.items()
+        }

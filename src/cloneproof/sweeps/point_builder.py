@@ -70,8 +70,8 @@ class Builder:
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._made:
             self._made[key] = make()
-        found: T = self._made[key]
-        return found
+        value: T = self._made[key]
+        return value
 
     def _mark(self, value: Any) -> Hashable:  # noqa: ANN401
         """What a value is remembered by: its type and itself, or where it lives if it cannot be hashed."""

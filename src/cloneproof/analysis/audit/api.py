@@ -66,7 +66,8 @@ def audit(
         Every vector with up to so many copies of each original is tried, besides ladders of 2, 4, 8, .. copies.
     opponents : {"market", "any"}, default "market"
         "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
-        they register.
+        they register, as long as that does not depend on which of the agent's originals is better, nor on how good
+        they are.
     withhold : bool, default False
         Also leave originals out; reported in `Audit.apart`, without a change of the verdict.
     tolerance : float, default 0.0

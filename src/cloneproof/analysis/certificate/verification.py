@@ -9,7 +9,10 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
-from cloneproof.analysis.certificate.document import RejectedError, number, require
+from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
+from cloneproof.analysis.certificate.facts import CertificateFacts, facts
+from cloneproof.errors import CloneproofError
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRECISION = 160  # bits
 
@@ -30,6 +33,9 @@ class Verification:
         "replay record" where samples were drawn again.
     replayed : bool
         Whether a record came out the same. The same samples are no proof, so that it is not `accepted`.
+    about : tuple of (str, str)
+        The mechanism, every prior, the horizon and the agent of an accepted certificate, which proves something of
+        exactly these.
     """
 
     accepted: bool
@@ -37,6 +43,7 @@ class Verification:
     seconds: float
     kind: Literal["certificate", "replay record"] = "certificate"
     replayed: bool = False
+    about: CertificateFacts = ()
 
     @property
     def holds(self) -> bool:
@@ -58,10 +65,25 @@ def check(data: dict[str, Any]) -> Verification:
         with ctx.workprec(PRECISION):
             tolerance = number(data["tolerance"])
             require(data["verdict"] in ("exploitable", "clone-proof"), "only exploitable and clone-proof are certified")
-            statement = (attack if data["verdict"] == "exploitable" else honesty)(data, tolerance)
-        return Verification(True, statement, time.monotonic() - began)
+            exploitable = data["verdict"] == "exploitable"
+            evidence = "witness" if exploitable else "argument"
+            only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
+            statement = (attack if exploitable else honesty)(data, tolerance)
+        _check_built(data["mechanism"])
+        return Verification(True, statement, time.monotonic() - began, about=facts(data))
     except RejectedError as problem:
         reason = str(problem)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         reason = f"its data make no sense ({type(problem).__name__}: {problem})"
     return Verification(False, reason, time.monotonic() - began)
+
+
+def _check_built(data: dict[str, Any]) -> None:
+    """Besides the checker's own reading: what runs mechanisms makes this one of the data, and no other."""
+    try:
+        built = mechanism_from_dict(data)
+    except CloneproofError as refusal:
+        raise RejectedError(f"there is no such mechanism: {refusal}") from None
+    again = {key: value for key, value in built.to_dict().items() if key != "parameters"}
+    same = again == {key: value for key, value in data.items() if value is not None or key in again}
+    require(same, "the mechanism that runs by this description has another one")

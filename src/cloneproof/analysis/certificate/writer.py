@@ -11,12 +11,11 @@ from cloneproof._files import write_whole
 from cloneproof.analysis.audit.cases import AuditCase, audit_case
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.certificate.description import market_data, mechanism_data
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
-from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
 
 ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
@@ -84,8 +83,8 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
         "agent": witness.agent,
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
-        "market": _market_data(case.market),
-        "mechanism": _mechanism_data(case.running),
+        "market": market_data(case.market),
+        "mechanism": mechanism_data(case.running),
     }
     if audit.verdict == "exploitable":
         return data | {"witness": _witness_data(witness)}
@@ -144,7 +143,7 @@ def _loosen(bound: float) -> float:
 
 def _witness_data(witness: Witness) -> dict[str, Any]:
     return {
-        "market": _market_data(witness.market),
+        "market": market_data(witness.market),
         "copies": {name: list(copies) for name, copies in witness.all_copies.items()},
         **{key: _interval(getattr(witness, key)) for key in ("honest", "copied", "gain")},
     }
@@ -152,21 +151,6 @@ def _witness_data(witness: Witness) -> dict[str, Any]:
 
 def _interval(estimate: Estimate) -> dict[str, float]:
     return {"value": estimate.value, "error": estimate.error}
-
-
-def _market_data(market: Market) -> dict[str, Any]:
-    """The market as data; continuous priors, which only an opponent that does not matter can have, are left out."""
-    agents = []
-    for agent in market.agents:
-        atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
-        agents.append({"name": agent.name, "priors": atoms if len(atoms) == agent.count else None})
-    rewards = market.family.name
-    return {"horizon": market.horizon, "share": market.share, "rewards": rewards, "agents": agents}
-
-
-def _mechanism_data(running: Mechanism) -> dict[str, Any]:
-    """The mechanism that runs, as data and without what says the same twice."""
-    return {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
 
 
 def _version(name: str) -> str:

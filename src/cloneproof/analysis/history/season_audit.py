@@ -83,7 +83,8 @@ def audit_past(
     ((('a', 'b'),), 'clone-proof')
     """
     checked_odds(odds)
-    if whole(atoms) is None or not 1 <= atoms <= 20:
+    count = whole(atoms)
+    if count is None or not 1 <= count <= 20:
         raise EngineError(f"expected 1 to 20 atoms of a fitted prior, got {brief(atoms)}; 3 is quick and 5 is finer")
     if not any(arm.rewards for arm in arms):
         raise EngineError("expected a season with rewards to fit priors to, got none; wait until some have come")
@@ -94,7 +95,7 @@ def audit_past(
         for name in fitted.agents
     }
     informative = informative_originals(fitted, originals)
-    market = fitted_market(fitted, originals, horizon, share, family, atoms)
+    market = fitted_market(fitted, originals, horizon, share, family, count)
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
 
     def past_audit(of_fitted: Audit) -> PastAudit:

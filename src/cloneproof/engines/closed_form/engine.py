@@ -19,7 +19,7 @@ from cloneproof.engines.closed_form.laws.arithmetic import (
     Number,
     ball,
 )
-from cloneproof.engines.closed_form.laws.quadrature import best_mean, discretised, resolutions
+from cloneproof.engines.closed_form.laws.quadrature import best_mean, discretise, resolutions
 from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Deterministic, RewardLaw
 from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, commitment
 from cloneproof.engines.closed_form.phases.gaussian_commitment import gaussian_commitment
@@ -73,7 +73,7 @@ def closed_form(
             method = "closed form over quadrature, error from two resolutions"
             coarse = _estimates(market, running, copies, low, POINTS[0], numbers, method)
             fine = _estimates(market, running, copies, high, POINTS[1], numbers, method)
-            estimates = [_refined(a, b) for a, b in zip(coarse, fine, strict=True)]
+            estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
             if points is not None and _jumps(market, running, high):
                 estimates = _with_jumps(estimates, market, high)
     names = [agent.name for agent in market.agents]
@@ -94,12 +94,16 @@ def _estimates(
     method: str,
 ) -> list[Estimate]:
     """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
-    priors = [[discretised(prior, prior_points) for prior in agent.priors] for agent in market.agents]
+    priors = [[discretise(prior, prior_points) for prior in agent.priors] for agent in market.agents]
     agents = tuple(
-        tuple(CopiedOriginal(atoms, count) for atoms, count in zip(own, copies[agent.name], strict=True) if count)
-        for agent, own in zip(market.agents, priors, strict=True)
+        tuple(
+            CopiedOriginal(atoms, count)
+            for atoms, count in zip(atoms_of_originals, copies[agent.name], strict=True)
+            if count
+        )
+        for agent, atoms_of_originals in zip(market.agents, priors, strict=True)
     )
-    every = [atoms for own in priors for atoms in own]
+    every = [atoms for atoms_of_originals in priors for atoms in atoms_of_originals]
     tools = _tools(market, [value for atoms in every for value, _ in atoms], reward_points, arithmetic)
     earned, roundings = expected_rewards(Problem(agents, running, market.horizon), tools)
     if prior_points:
@@ -108,13 +112,13 @@ def _estimates(
         best = market.horizon * expected_best(every)
     if arithmetic.proven:
         lost = arb(0, LOST * market.horizon)
-        payoffs = [_enclosed(ball(market.share) * (own + lost), method) for own in earned]
-        return [*payoffs, _enclosed(best - sum(earned, arb(0)) + lost * len(earned), method)]
-    earned = [float(own) for own in earned]
-    bounds = [own * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for own in earned]
+        payoffs = [_ball_estimate(ball(market.share) * (reward + lost), method) for reward in earned]
+        return [*payoffs, _ball_estimate(best - sum(earned, arb(0)) + lost * len(earned), method)]
+    earned = [float(reward) for reward in earned]
+    bounds = [reward * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for reward in earned]
     payoffs = [
-        Estimate(market.share * own, market.share * bound, "estimated", method)
-        for own, bound in zip(earned, bounds, strict=True)
+        Estimate(market.share * reward, market.share * bound, "estimated", method)
+        for reward, bound in zip(earned, bounds, strict=True)
     ]
     regret = float(best) - math.fsum(earned)
     return [*payoffs, Estimate(regret, math.fsum(bounds) + 4 * UNIT * float(best), "estimated", method)]
@@ -137,19 +141,19 @@ def _tools(market: Market, means: list[float], points: int, arithmetic: Arithmet
         )
 
     def choose(groups: list[EqualArms], arm_rounds: int) -> Commitment:
-        return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+        return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
 
     return Tools(arithmetic, choose, rewards)
 
 
-def _enclosed(value: Number, method: str) -> Estimate:
+def _ball_estimate(value: Number, method: str) -> Estimate:
     """A ball as a float and a half-width that covers it, whatever was rounded."""
     middle = float(value.mid())
     half_width = float((value - arb(middle)).abs_upper())
     return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)
 
 
-def _refined(coarse: Estimate, fine: Estimate) -> Estimate:
+def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
     change = abs(fine.value - coarse.value)
     error = GENEROUS * change + coarse.error + fine.error
     return Estimate(fine.value, error, "estimated", fine.method, heuristic=True)
@@ -161,7 +165,7 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
     A misplaced jump moves about the weight of one point from one agent to another, at most 2 / points of all rounds.
     """
     moved = 2.0 * market.horizon / points
-    payoffs = [replace(own, error=own.error + market.share * moved) for own in estimates[:-1]]
+    payoffs = [replace(payoff, error=payoff.error + market.share * moved) for payoff in estimates[:-1]]
     return [*payoffs, replace(estimates[-1], error=estimates[-1].error + moved)]
 
 

@@ -13,10 +13,10 @@ from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Number, b
 from cloneproof.engines.closed_form.laws.reward_laws import RewardLaw
 from cloneproof.engines.closed_form.phases.award import awards
 from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
-from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, grouped
+from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, group_originals
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
 from cloneproof.engines.closed_form.phases.trial_score import Phases, ScoreLaw, agent_score
-from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_staged
+from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_trials
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.epochs import running_epochs
@@ -55,7 +55,7 @@ def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]
         return _separate(problem, [Binomial(horizon, Fraction(1, agents))] * agents, tools)
     if horizon < agents * rule.explore:
         return _separate(problem, unfinished_trial(agents, rule.order, rule.explore, horizon), tools)
-    return _staged(problem, rule.explore, tools)
+    return _trials_and_award(problem, rule.explore, tools)
 
 
 def _in_epochs(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
@@ -70,31 +70,33 @@ def _in_epochs(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
 
 def _flat(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     """One level over all arms; each epoch is an ETC of its own."""
-    originals = [original for own in problem.agents for original in own]
+    originals = [original for of_agent in problem.agents for original in of_agent]
     totals, worst = [tools.arithmetic.number(0)] * len(problem.agents), 0
     plan = epochs(problem.mechanism, problem.horizon)
     arms = sum(original.copies for original in originals)
     if tools.rewards is not None:
-        check_levels(grouped(originals), [m for rounds, m in plan if rounds > arms * m], tools.arithmetic)
+        check_levels(group_originals(originals), [m for rounds, m in plan if rounds > arms * m], tools.arithmetic)
     for rounds, arm_rounds in plan:
         earned, roundings = _level(originals, problem.mechanism, arm_rounds, Fixed.of(rounds), tools)
         worst = max(worst, roundings)
         position = 0
-        for i, own in enumerate(problem.agents):
-            totals[i] = totals[i] + sum(earned[position : position + len(own)])
-            position += len(own)
+        for i, of_agent in enumerate(problem.agents):
+            totals[i] = totals[i] + sum(earned[position : position + len(of_agent)])
+            position += len(of_agent)
     return totals, worst + len(originals) + len(plan)
 
 
 def _separate(problem: Problem, rounds: Sequence[Rounds], tools: Tools) -> tuple[list[Number], int]:
     """Every agent runs its own ETC for a number of rounds that does not depend on rewards."""
-    totals, worst, known = [], 0, {}
-    for own, number in zip(problem.agents, rounds, strict=True):
-        if (own, number) not in known:
-            earned, roundings = _level(list(own), problem.mechanism, problem.mechanism.arm.explore, number, tools)
-            known[own, number] = sum(earned[1:], earned[0])
-            worst = max(worst, roundings + len(own))
-        totals.append(known[own, number])
+    totals, worst, expected = [], 0, {}
+    for originals, duration in zip(problem.agents, rounds, strict=True):
+        if (originals, duration) not in expected:
+            earned, roundings = _level(
+                list(originals), problem.mechanism, problem.mechanism.arm.explore, duration, tools
+            )
+            expected[originals, duration] = sum(earned[1:], earned[0])
+            worst = max(worst, roundings + len(originals))
+        totals.append(expected[originals, duration])
     return totals, worst
 
 
@@ -107,21 +109,23 @@ def _level(
         check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
     plan = schedule([original.copies for original in originals], mechanism.arm.order, arm_rounds, rounds)
     earned = [
-        number(ball(prior_mean(original.atoms)) * own)
-        for original, own in zip(originals, plan.exploration, strict=True)
+        number(ball(prior_mean(original.atoms)) * pulls)
+        for original, pulls in zip(originals, plan.exploration, strict=True)
     ]
     if plan.committed == 0:
         return earned, 4
-    groups = grouped(originals)
+    groups = group_originals(originals)
     if tools.rewards is not None:
         check_levels(groups, [arm_rounds], tools.arithmetic)
     chosen = tools.choose(groups, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
-    left = number(plan.committed)
-    return [own + left * best[original] for own, original in zip(earned, originals, strict=True)], chosen.roundings + 8
+    exploited = number(plan.committed)
+    return [
+        reward + exploited * best[original] for reward, original in zip(earned, originals, strict=True)
+    ], chosen.roundings + 8
 
 
-def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], int]:
+def _trials_and_award(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], int]:
     """Trials for all, then an award for the highest score."""
     agents, award = len(problem.agents), problem.horizon - len(problem.agents) * trial
     earned, worst = _separate(problem, [Fixed.of(trial)] * agents, tools)
@@ -139,13 +143,13 @@ def _staged(problem: Problem, trial: int, tools: Tools) -> tuple[list[Number], i
             "got gaussian ones; use engine='monte-carlo'"
         )
     phases = Phases(mechanism, trial, award)
-    check_staged(list(problem.agents), phases, tools.arithmetic)
-    known: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
-    for own in problem.agents:
-        if own not in known:
-            known[own] = agent_score(list(own), phases, tools.rewards, tools.arithmetic)
-    prizes, more = awards([known[own] for own in problem.agents], tools.arithmetic)
-    return [own + prize for own, prize in zip(earned, prizes, strict=True)], worst + more
+    check_trials(list(problem.agents), phases, tools.arithmetic)
+    scores: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
+    for originals in problem.agents:
+        if originals not in scores:
+            scores[originals] = agent_score(list(originals), phases, tools.rewards, tools.arithmetic)
+    prizes, more = awards([scores[originals] for originals in problem.agents], tools.arithmetic)
+    return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
 
 def prior_mean(atoms: Atoms) -> Fraction:
@@ -160,6 +164,6 @@ def expected_best(priors: list[Atoms]) -> Number:
     for value, following in pairwise(values):
         below = arb(1)
         for atoms in priors:
-            below *= ball(sum((weight for own, weight in atoms if own <= value), Fraction(0)))
+            below *= ball(sum((weight for atom, weight in atoms if atom <= value), Fraction(0)))
         total -= ball(Fraction(following) - Fraction(value)) * below
     return total

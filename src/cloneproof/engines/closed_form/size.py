@@ -8,7 +8,7 @@ from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic
 from cloneproof.engines.closed_form.laws.tie_breaking import node_count
 from cloneproof.engines.closed_form.phases.commitment import EqualArms
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
-from cloneproof.engines.closed_form.phases.cut_exploration import merged
+from cloneproof.engines.closed_form.phases.cut_exploration import merge_equal_means
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, count_realisations, realisations
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial
 from cloneproof.engines.closed_form.phases.trial_score import Phases
@@ -40,18 +40,18 @@ def check_random_rounds(rounds: Binomial, cap: int) -> None:
     _refuse_beyond(terms * 6e-6, 0.0, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
 
 
-def check_staged(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
+def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
     """Refuse scores of too many realisations, or of too long trials."""
     scored = phases.mechanism.scoring.counted_in(phases.trial)
     what = f"the scores of {len(agents)} agents over {scored} rounds"
     seconds = memory = entries = 0.0
     size = 200.0 if arithmetic.proven else 8.0
-    for own in set(agents):
-        ordered = phases.order_matters(sum(original.copies for original in own))
-        number = count_realisations(list(own), ordered)
+    for originals in set(agents):
+        ordered = phases.order_matters(sum(original.copies for original in originals))
+        number = count_realisations(list(originals), ordered)
         if number > MOST_REALISATIONS:
             _refuse_beyond(number * 2e-3, 0.0, f"{number:.2g} realisations of an agent's means")
-        for _, runs in realisations(list(own), ordered):
+        for _, runs in realisations(list(originals), ordered):
             seconds += _realisation_seconds(runs, phases, scored, arithmetic)
             entries += window(scored, 0.5)
             if seconds > 100 * SECONDS:
@@ -70,7 +70,7 @@ def window(rounds: int, mean: float) -> float:
 
 
 def _realisation_seconds(runs: MeanCounts, phases: Phases, scored: int, arithmetic: Arithmetic) -> float:
-    types = merged(runs)
+    types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     seconds = _commitment_seconds([mean for mean, _ in types], arms, m, arithmetic) + 2e-4
     if not phases.mechanism.scoring.fresh and len(types) > 1:
@@ -99,13 +99,13 @@ def _joint_seconds(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic) -
     lowest = max(low for low, _ in ends)
     ties = max(0.0, sorted(high for _, high in ends)[-2] - lowest + 1)
     active = [t for t, (_, high) in enumerate(ends) if high >= lowest]
-    own = sum(types[t][1] for t in active)
+    active_arms = sum(types[t][1] for t in active)
     arms = sum(count for _, count in types)
     products = 0.4 * (sum(2 + math.log2(types[t][1]) for t in active) + len(active) ** 2)  # many are short
     cases = ties * node_count(arms - 1, arithmetic.proven)
-    return cases * _products_seconds(products, window(own * arm_rounds, 0.4) / 2, arithmetic) + _products_seconds(
-        len(types) * (4 + 2 * math.log2(arms)), window(arms * arm_rounds, 0.4), arithmetic
-    )
+    return cases * _products_seconds(
+        products, window(active_arms * arm_rounds, 0.4) / 2, arithmetic
+    ) + _products_seconds(len(types) * (4 + 2 * math.log2(arms)), window(arms * arm_rounds, 0.4), arithmetic)
 
 
 def _cut_seconds(types: MeanCounts, order: Order, trial: int, arm_rounds: int, arithmetic: Arithmetic) -> float:

@@ -14,10 +14,10 @@ def check_structure(mechanism: Mechanism) -> None:
     if mechanism.sample is not None:
         raise EngineError(_sentence(mechanism, "a sample of the arms"))
     if not _commits(mechanism.arm):
-        raise EngineError(_sentence(mechanism, f"the arm rule {_named(mechanism.arm)}"))
+        raise EngineError(_sentence(mechanism, f"the arm rule {_describe(mechanism.arm)}"))
     agent = mechanism.agent
     if agent is not None and not _commits(agent) and not _uniform(agent):
-        raise EngineError(_sentence(mechanism, f"the agent rule {_named(agent)}"))
+        raise EngineError(_sentence(mechanism, f"the agent rule {_describe(agent)}"))
     if not mechanism.scoring.same_number:
         raise EngineError(_sentence(mechanism, f"the score {mechanism.scoring.name!r}"))
 
@@ -38,7 +38,7 @@ def _uniform(rule: Rule) -> bool:
     return rule.priority is indifferent and rule.explore == 0 and not rule.commits
 
 
-def _named(rule: Rule) -> str:
+def _describe(rule: Rule) -> str:
     return f"{rule.name} that does not commit" if rule.name == "etc" and not rule.commits else rule.name
 
 

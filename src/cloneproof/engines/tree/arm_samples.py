@@ -23,17 +23,19 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
     if size >= arms:
         return {tuple(copies): 1.0}
     groups = Counter(zip(kinds, copies, strict=True))
-    found: dict[tuple[int, ...], int] = {}
+    ways_of: dict[tuple[int, ...], int] = {}
     for deal, ways in _deals(list(groups.items()), size):
         hands = {group: list(hand) for group, hand in zip(groups, deal, strict=True)}
-        key = _sorted(tuple(hands[kind, count].pop() for kind, count in zip(kinds, copies, strict=True)), kinds)
-        found[key] = found.get(key, 0) + ways
-        if len(found) > SAMPLES_LIMIT:
+        key = _sort_within_kinds(
+            tuple(hands[kind, count].pop() for kind, count in zip(kinds, copies, strict=True)), kinds
+        )
+        ways_of[key] = ways_of.get(key, 0) + ways
+        if len(ways_of) > SAMPLES_LIMIT:
             raise EngineError(
                 f"the tree expects at most {SAMPLES_LIMIT} different samples of arms, got more from {arms} arms, "
                 f"{size} of them kept; use engine 'monte-carlo'"
             )
-    return {key: ways / math.comb(arms, size) for key, ways in found.items()}
+    return {key: ways / math.comb(arms, size) for key, ways in ways_of.items()}
 
 
 SampledCopies = tuple[tuple[object, int], int]  # ((kind, copies), how many originals are like that)
@@ -68,7 +70,7 @@ def _hands(originals: int, copies: int, kept: int, most: int) -> Iterator[tuple[
                 yield (first, *rest)
 
 
-def _sorted(kept: tuple[int, ...], kinds: Sequence[object]) -> tuple[int, ...]:
+def _sort_within_kinds(kept: tuple[int, ...], kinds: Sequence[object]) -> tuple[int, ...]:
     """The numbers sorted downwards among originals of one kind."""
     groups: dict[object, list[int]] = {}
     for kind, number in zip(kinds, kept, strict=True):

@@ -46,8 +46,8 @@ class MeanBelief:
     def predictive(self, pulls: Ints, successes: Ints) -> tuple[FloatArray, FloatArray]:
         """P(next reward 1) and P(next reward 0), elementwise."""
         if len(self.values) == 1:
-            one = np.full(pulls.shape, self.values[0])
-            return one, 1.0 - one
+            success = np.full(pulls.shape, self.values[0])
+            return success, 1.0 - success
         highest = int(pulls.max(initial=0))
         if highest > TABLE_PULLS or len(self.values) * highest**2 > TABLE_WORK:
             return self._laws(pulls, successes)

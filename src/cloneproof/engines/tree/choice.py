@@ -6,7 +6,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import Ints
-from cloneproof.engines.tree.priorities import Mask, best, is_coin
+from cloneproof.engines.tree.priorities import Mask, best, flips_coin
 from cloneproof.mechanisms.rule import Rule
 
 
@@ -20,24 +20,24 @@ def spread(
     """
     owed = decided < explore
     exploring = owed.any(axis=0)
-    settled = np.zeros(pulls.shape[1], dtype=bool) if chosen is None else chosen.any(axis=0)
+    committed = np.zeros(pulls.shape[1], dtype=bool) if chosen is None else chosen.any(axis=0)
     weights = np.zeros(pulls.shape)
-    turn = np.flatnonzero(exploring & ~settled)
+    turn = np.flatnonzero(exploring & ~committed)
     if len(turn):
         weights[:, turn] = _even(_next_explored(rule, decided[:, turn], owed[:, turn]))
-    free = np.flatnonzero(~exploring & ~settled)
+    free = np.flatnonzero(~exploring & ~committed)
     if len(free):
         at = clock[free] - (rule.clock == "completed")
-        found = _even(best(rule, at, pulls[:, free], mean[:, free]))
-        if is_coin(rule):
+        shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
+        if flips_coin(rule):
             count = len(pulls)
             with np.errstate(divide="ignore"):
                 random = np.where(at > 0, np.minimum(1.0, rule.parameters[0] * count / np.maximum(at, 1)), 1.0)
-            found = random / count + (1.0 - random) * found
-        weights[:, free] = found
+            shares = random / count + (1.0 - random) * shares
+        weights[:, free] = shares
     if chosen is not None:
-        weights[:, settled] = chosen[:, settled]
-    return weights, np.asarray(~exploring & ~settled & rule.commits)
+        weights[:, committed] = chosen[:, committed]
+    return weights, np.asarray(~exploring & ~committed & rule.commits)
 
 
 def _next_explored(rule: Rule, decided: Ints, owed: Mask) -> Mask:

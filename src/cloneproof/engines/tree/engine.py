@@ -12,10 +12,10 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.arm_samples import SAMPLES_LIMIT, samples
 from cloneproof.engines.tree.beliefs import EPS, MeanBelief, belief_of
 from cloneproof.engines.tree.best_mean import expected_best
-from cloneproof.engines.tree.priorities import compares_floats, is_coin
+from cloneproof.engines.tree.priorities import compares_floats, flips_coin
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
-from cloneproof.engines.tree.work_limit import lessons
+from cloneproof.engines.tree.work_limit import most_observations
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
@@ -32,35 +32,35 @@ def tree(
     """Evaluate a mechanism at the market's horizon, or at each of the given ones.
 
     Exact up to rounding for Bernoulli and deterministic rewards that arrive at once. Horizons for which the mechanism
-    is the same machine share one pass; the hold-out fallback and the size of a sample depend on the horizon.
+    is the same share one pass; the hold-out fallback and the size of a sample depend on the horizon.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> ana = Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))
     >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
     4.25
     """
-    asked = [market.horizon] if horizons is None else _checked(horizons)
+    wanted = [market.horizon] if horizons is None else _check_horizons(horizons)
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if mechanism.clearing.planned_epochs:
-        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in asked}
+        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
-    for horizon in asked:
+    for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
         groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
     best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
-    found: dict[int, Evaluation] = {}
+    evaluations: dict[int, Evaluation] = {}
     for (whole, sizes), members in groups.items():
         running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
         for rule in running.rules:
             _check_rule(rule, deterministic)
         if deterministic:
             _check_score(running)
-        rewards = _averaged(market, running, copies, sizes, members, deterministic)
+        rewards = _average_over_samples(market, running, copies, sizes, members, deterministic)
         method = _method(running)
         for horizon in members:
-            found[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
-    return {horizon: found[horizon] for horizon in asked}
+            evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
+    return {horizon: evaluations[horizon] for horizon in wanted}
 
 
 def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
@@ -72,11 +72,11 @@ def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon
 
 
 def _sum(estimates: list[Estimate]) -> Estimate:
-    total = math.fsum(own.value for own in estimates)
-    return Estimate(total, math.fsum(own.error for own in estimates) + abs(total) * EPS, "estimated", METHOD)
+    total = math.fsum(estimate.value for estimate in estimates)
+    return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * EPS, "estimated", METHOD)
 
 
-def _checked(horizons: Sequence[int]) -> list[int]:
+def _check_horizons(horizons: Sequence[int]) -> list[int]:
     for horizon in horizons:
         if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
             raise EngineError(f"expected horizons that are whole numbers from 1, got {horizon!r}; count the rounds")
@@ -95,7 +95,7 @@ def _deterministic(market: Market) -> bool:
 
 
 def _check_rule(rule: Rule, deterministic: bool) -> None:
-    if rule.randomised and not is_coin(rule):
+    if rule.randomised and not flips_coin(rule):
         raise EngineError(
             f"the tree expects rules whose only randomness is a tie or a coin, got {rule.name!r}; "
             "use engine 'monte-carlo'"
@@ -118,32 +118,35 @@ def _check_score(mechanism: Mechanism) -> None:
 
 
 def _method(mechanism: Mechanism) -> str:
-    own = [rule.name for rule in mechanism.rules if compares_floats(rule)]
-    return METHOD + (f"; the own priorities of {' and '.join(own)} are compared in floats" if own else "")
+    names = [rule.name for rule in mechanism.rules if compares_floats(rule)]
+    return METHOD + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
 
 
 def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> tuple[int, ...]:
     """How many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
     if mechanism.sample is None:
         return ()
-    size, arms = mechanism.sample.size(horizon), [sum(own) for own in copies.values()]
+    size, arms = mechanism.sample.size(horizon), [sum(counts) for counts in copies.values()]
     return tuple(min(size, n) for n in ([sum(arms)] if mechanism.sample.scope == "all" else arms))
 
 
-def _averaged(
+def _average_over_samples(
     market: Market, mechanism: Mechanism, copies: FullCopies, sizes: tuple[int, ...], horizons: list[int], sure: bool
 ) -> dict[int, RoundRewards]:
     """Rewards over all samples of arms, weighted; without sampling there is just one."""
-    registered = tuple(sum(own) for own in copies.values())
-    pulls = lessons(mechanism, registered, max(horizons))
+    registered = tuple(sum(counts) for counts in copies.values())
+    pulls = most_observations(mechanism, registered, max(horizons))
     known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
     beliefs = [[belief_of(prior, pulls, sure) for prior in agent.priors] for agent in market.agents]
-    beliefs = [[known.setdefault(belief, belief) for belief in own] for own in beliefs]
+    beliefs = [[known.setdefault(belief, belief) for belief in of_agent] for of_agent in beliefs]
     total = {horizon: np.zeros(len(registered)) for horizon in horizons}
     error, lost = dict.fromkeys(horizons, 0.0), dict.fromkeys(horizons, 0.0)
     for weight, kept in _configurations(mechanism, list(copies.values()), sizes, beliefs):
         originals = [
-            TreeOriginal(i, beliefs[i][k], count) for i, own in enumerate(kept) for k, count in enumerate(own) if count
+            TreeOriginal(i, beliefs[i][k], count)
+            for i, counts in enumerate(kept)
+            for k, count in enumerate(counts)
+            if count
         ]
         rewards = run(Shape(mechanism, tuple(originals), registered, sure), horizons)
         for horizon, reward in rewards.items():
@@ -161,11 +164,17 @@ def _configurations(
         yield 1.0, copies
         return
     ordered = mechanism.arm.order == "index"
-    kinds = [[(i, k if ordered else belief) for k, belief in enumerate(own)] for i, own in enumerate(beliefs)]
+    kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
     if mechanism.sample.scope == "all":
-        laws = [samples([c for own in copies for c in own], sizes[0], [kind for own in kinds for kind in own])]
+        laws = [
+            samples(
+                [c for of_agent in copies for c in of_agent],
+                sizes[0],
+                [kind for of_agent in kinds for kind in of_agent],
+            )
+        ]
     else:
-        laws = [samples(own, size, kind) for own, size, kind in zip(copies, sizes, kinds, strict=True)]
+        laws = [samples(counts, size, kind) for counts, size, kind in zip(copies, sizes, kinds, strict=True)]
     if math.prod(len(law) for law in laws) > SAMPLES_LIMIT:
         raise EngineError(
             f"the tree expects at most {SAMPLES_LIMIT} different samples of arms, "
@@ -173,7 +182,7 @@ def _configurations(
         )
     for outcome in product(*(law.items() for law in laws)):
         flat = iter([count for kept, _ in outcome for count in kept])
-        yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in own) for own in copies]
+        yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in counts) for counts in copies]
 
 
 def _evaluation(

@@ -1,6 +1,6 @@
-"""What the levels look at, read off the states: pulls and means, exactly as the online machine has them.
+"""What the levels look at, read off the states: pulls and means, exactly as the online session has them.
 
-A mean is the exact sum of rewards, in the machine's ticks of 2^-60, divided by the pulls and rounded once, so equal
+A mean is the exact sum of rewards, in the session's ticks of 2^-60, divided by the pulls and rounded once, so equal
 averages are equal floats whatever the pulls.
 """
 
@@ -18,7 +18,7 @@ ONE = 1 << TICK_BITS
 
 
 def ticks(value: float) -> int:
-    """A reward as the machine adds it."""
+    """A reward as the session adds it."""
     return ONE if value == 1.0 else round(value * ONE)
 
 
@@ -31,7 +31,7 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
         for k, a in enumerate(arms):
             o = shape.arms[a]
             values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
-            mean[k] = np.where(pulls[k] > 0, values[shape.told(states, o)], 0.0)
+            mean[k] = np.where(pulls[k] > 0, values[shape.successes(states, o)], 0.0)
     else:
         mean = states[shape.rows("sum", arms)] / np.maximum(pulls, 1)
     if not shape.mechanism.arm.commits:
@@ -42,15 +42,18 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
 def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
     """Rounds given, pulls that count and their mean for each agent, and which one was committed to."""
     assert shape.mechanism.agent is not None
-    own = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
-    seen = [shape.seen(states, o) for o in range(len(shape.originals))]
-    decided = np.array([sum(seen[o] for o in mine) for mine in own])
+    originals_of = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
+    observations = [shape.observations(states, o) for o in range(len(shape.originals))]
+    decided = np.array([sum(observations[o] for o in originals) for originals in originals_of])
     if shape.mechanism.scoring.partial:
-        pulls, mean = _scored(shape, states, decided)
+        pulls, mean = _score_statistics(shape, states, decided)
     elif shape.deterministic:
-        pulls, mean = decided, np.array([_exact_mean(shape, states, mine, seen) for mine in own])
+        pulls, mean = (
+            decided,
+            np.array([_exact_mean(shape, states, originals, observations) for originals in originals_of]),
+        )
     else:
-        total = np.array([sum(shape.told(states, o) for o in mine) for mine in own])
+        total = np.array([sum(shape.successes(states, o) for o in originals) for originals in originals_of])
         pulls, mean = decided, total / np.maximum(decided, 1)
     unscored = [i for i, arms in enumerate(shape.registered) if not shape.mechanism.scoring.allows(arms)]
     if unscored:
@@ -79,7 +82,7 @@ def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     return np.clip(decided - start, 0, score.rounds)
 
 
-def _scored(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
+def _score_statistics(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
     pulls = np.array([scored_pulls(shape, i, decided[i]) for i in range(shape.owners)])
     if not shape.deterministic:
         return pulls, states[shape.rows("score", tuple(range(shape.owners)))] / np.maximum(pulls, 1)
@@ -88,20 +91,20 @@ def _scored(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArr
         for a in shape.levels[i]:
             o = shape.arms[a]
             values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
-            mean[i] += np.where(states[shape.row("chosen", a)] > 0, values[shape.told(states, o)], 0.0)
+            mean[i] += np.where(states[shape.row("chosen", a)] > 0, values[shape.successes(states, o)], 0.0)
     return pulls, np.where(pulls > 0, mean, 0.0)
 
 
-def _exact_mean(shape: Shape, states: States, own: list[int], seen: list[Ints]) -> FloatArray:
+def _exact_mean(shape: Shape, states: States, originals: list[int], observations: list[Ints]) -> FloatArray:
     """The mean of different deterministic rewards, by whole numbers of any size where floats would not be exact."""
-    coarse = all((v * 2**20).is_integer() for o in own for v in shape.originals[o].belief.values)
+    coarse = all((v * 2**20).is_integer() for o in originals for v in shape.originals[o].belief.values)
     kind = np.float64 if coarse else object
     total = np.zeros(states.shape[1], dtype=kind)
-    for o in own:
+    for o in originals:
         values = [0, *(ticks(v) for v in shape.originals[o].belief.values)]
         worth = np.array([v / ONE for v in values] if coarse else values, dtype=kind)
-        total = total + seen[o].astype(kind) * worth[shape.told(states, o)]
-    pulls = np.maximum(sum(seen[o] for o in own), 1)
+        total = total + observations[o].astype(kind) * worth[shape.successes(states, o)]
+    pulls = np.maximum(sum(observations[o] for o in originals), 1)
     if coarse:
         return np.asarray(total / pulls)
     return np.array([int(x) / (int(n) << TICK_BITS) for x, n in zip(total, pulls, strict=True)], dtype=float)

@@ -31,8 +31,8 @@ class Symmetry:
         # an award clears the pulls: exploration by index would then start with whom the sorting put first
         anew = shape.mechanism.arm.order == "index" and shape.mechanism.clearing.at_award
         for owner in range(0 if anew else shape.owners):
-            own = [o for o, original in enumerate(shape.originals) if original.owner == owner]
-            for group in _alike(own, [shape.originals[o] for o in own]):
+            originals = [o for o, original in enumerate(shape.originals) if original.owner == owner]
+            for group in _alike(originals, [shape.originals[o] for o in originals]):
                 self._add([_original_block(shape, o) for o in group])
         level = shape.mechanism.arm if shape.flat else shape.mechanism.agent
         assert level is not None
@@ -67,7 +67,7 @@ def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
 def _original_block(shape: Shape, original: int) -> StateBlock:
     arms = shape.arms_of(original)
     names = [(name, a) for name in ("pulls", "sum", "chosen") for a in arms]
-    return _rows(shape, [*names, ("seen", original), ("told", original)])
+    return _rows(shape, [*names, ("observations", original), ("successes", original)])
 
 
 def _alike(items: list[int], kinds: Sequence[object]) -> list[list[int]]:
@@ -93,20 +93,20 @@ def _sorted_as_words(states: States, blocks: list[StateBlock]) -> bool:
     return True
 
 
-def _order(states: States, one: StateBlock, two: StateBlock) -> None:
+def _order(states: States, first: StateBlock, second: StateBlock) -> None:
     """Swap the blocks wherever the first is the smaller, row by row."""
     smaller = np.zeros(states.shape[1], dtype=bool)
-    for a, b in zip(reversed(one), reversed(two), strict=True):
+    for a, b in zip(reversed(first), reversed(second), strict=True):
         smaller = (states[a] < states[b]) | ((states[a] == states[b]) & smaller)
     swap = np.flatnonzero(smaller)
     if len(swap):
-        for a, b in zip(one, two, strict=True):
+        for a, b in zip(first, second, strict=True):
             kept = states[a, swap]
             states[a, swap] = states[b, swap]
             states[b, swap] = kept
 
 
-def merged(states: States, weights: FloatArray) -> tuple[States, FloatArray, int]:
+def merge_states(states: States, weights: FloatArray) -> tuple[States, FloatArray, int]:
     """Equal columns as one, their weights added; and the most columns that became one. Weights of 0 go."""
     if not weights.all():
         some = np.flatnonzero(weights)

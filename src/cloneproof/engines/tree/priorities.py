@@ -1,6 +1,6 @@
 """The candidates of highest priority in many states at once, near-ties decided right.
 
-The rules of the house are evaluated on whole arrays with the same operations as their scalar functions; any other
+The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any other
 function is called once for each different argument. UCB indices are compared in floats and, where two come within
 1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
 ln t algebraic, which it is not for t >= 2, so a decision is always reached.
@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import Ints
-from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rule import Rule, broken_rule
 from cloneproof.mechanisms.rules.epsilon_greedy import priority as epsilon_greedy
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
@@ -30,18 +29,18 @@ Mask = npt.NDArray[np.bool_]
 NEAR = 1e-9
 
 
-def is_blind(rule: Rule) -> bool:
+def ignores_statistics(rule: Rule) -> bool:
     """Whether the rule looks at no statistics at all, so that none need be remembered."""
     return rule.priority is indifferent and rule.explore == 0
 
 
-def is_coin(rule: Rule) -> bool:
+def flips_coin(rule: Rule) -> bool:
     """Whether the rule is epsilon-greedy, whose only randomness is a coin to branch on."""
     return rule.priority is epsilon_greedy
 
 
 def compares_floats(rule: Rule) -> bool:
-    """Whether the priority is somebody's own function, which can only be compared in floats."""
+    """Whether the priority is a user's function, which can only be compared in floats."""
     return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy)
 
 
@@ -56,7 +55,7 @@ def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
         return np.asarray(value == value.max(axis=0))
     if rule.priority in (index, slow_index):
         return _highest_index(rule, clock, pulls, mean)
-    value = _called(rule, clock, pulls, mean)
+    value = _call_priority(rule, clock, pulls, mean)
     return np.asarray(value == value.max(axis=0))
 
 
@@ -78,11 +77,11 @@ def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Ma
             rows = np.flatnonzero(near[:, k])
             leading = rows[0]
             for row in rows[1:]:
-                one, other = (
+                candidate, rival = (
                     (int(pulls[row, k]), float(mean[row, k])),
                     (int(pulls[leading, k]), float(mean[leading, k])),
                 )
-                if one != other and exceeds(int(clock[k]), rule.parameters[0], slow, *one, *other):
+                if candidate != rival and exceeds(int(clock[k]), rule.parameters[0], slow, *candidate, *rival):
                     leading = row
             first[:, k] = (pulls[:, k] == pulls[leading, k]) & (mean[:, k] == mean[leading, k])
     return np.asarray(first)
@@ -113,7 +112,7 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
         flint.ctx.prec = before
 
 
-def _called(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
+def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
     """The scalar priority, once for each different (clock, pulls, mean)."""
     means, which = np.unique(mean, return_inverse=True)
     wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)
@@ -123,12 +122,12 @@ def _called(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArra
     for k, (t, n, m) in enumerate(zip(wide.flat[where], pulls.flat[where], mean.flat[where], strict=True)):
         time = int(t)
         log = ln(time) if time > 0 else -math.inf
-        value = float(rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters))
-        if value != value:
-            raise MechanismError(
-                f"expected rule {rule.name!r} to return a number, got NaN at clock {time} with {int(n)} pulls and "
-                f"mean {float(m)}; mend its priority or bonus"
-            )
+        try:
+            value = rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters)
+        except Exception as problem:
+            raise broken_rule(rule, time, int(n), float(m), problem) from problem
+        if not isinstance(value, int | float | np.number) or value != value:
+            raise broken_rule(rule, time, int(n), float(m), value)
         values[k] = value
     return np.asarray(values[back.reshape(pulls.shape)])
 

@@ -18,14 +18,14 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.beliefs import EPS
-from cloneproof.engines.tree.merge import Symmetry, merged
-from cloneproof.engines.tree.round_step import RoundStep, settled
+from cloneproof.engines.tree.merge import Symmetry, merge_states
+from cloneproof.engines.tree.round_step import RoundStep, is_decided
 from cloneproof.engines.tree.shape import Shape, States
 from cloneproof.engines.tree.work_limit import WorkLimit
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17
-NOTHING = 1e-30  # a state that weighs less is dropped, and its weight counted into the error
+NEGLIGIBLE_WEIGHT = 1e-30  # a state that weighs less is dropped, and its weight counted into the error
 ROUNDINGS = 16  # of a weight in one round: choice on two levels, outcome, product, and the sum of rewards
 
 
@@ -44,7 +44,7 @@ class RoundRewards:
 
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
-    symmetry, watch = Symmetry(shape), WorkLimit(shape)
+    symmetry, limit = Symmetry(shape), WorkLimit(shape)
     clearing = shape.mechanism.clearing
     epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
@@ -52,7 +52,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     explore, epoch, played, roundings = shape.mechanism.arm.explore, 0, 0, 0.0
     steepness = max((o.belief.steepness for o in shape.originals), default=0.0)
     begun, lost = 0, 0.0
-    found: dict[int, RoundRewards] = {}
+    rewards: dict[int, RoundRewards] = {}
     for horizon in sorted(set(horizons)):
         while played < horizon:
             if epochs is not None and epochs.epoch(played + 1) != epoch:
@@ -61,7 +61,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 states, weights = _begin(shape)
                 rate = np.zeros(shape.owners)
                 begun = played
-                watch.restart()
+                limit.restart()
             states, weights = _retire(shape, states, weights, rate)
             if not len(weights):
                 stop = horizon if epochs is None else min(horizon, epochs.epoch_end(epoch))
@@ -69,24 +69,24 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 played = stop
                 roundings += 2
                 continue
-            watch.before(len(weights))
-            moved = Moved(shape, symmetry, played + 1, explore, states, weights)
-            states, weights = moved.states, moved.weights
-            total = total + (moved.gains + rate)
+            limit.check_memory(len(weights))
+            after = NextStates(shape, symmetry, played + 1, explore, states, weights)
+            states, weights = after.states, after.weights
+            total = total + (after.gains + rate)
             played += 1
-            roundings += ROUNDINGS + moved.additions + (0.0 if shape.deterministic else steepness * played)
-            lost += moved.lost
+            roundings += ROUNDINGS + after.additions + (0.0 if shape.deterministic else steepness * played)
+            lost += after.lost
             end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
-            watch.look(played - begun, end - begun, len(weights), moved.work, explore)
-        found[horizon] = RoundRewards(_evened(total, symmetry), (roundings + 64) * EPS, lost * horizon)
-    return found
+            limit.record(played - begun, end - begun, len(weights), after.work, explore)
+        rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon)
+    return rewards
 
 
 def _begin(shape: Shape) -> tuple[States, FloatArray]:
     return np.zeros((shape.height, 1), dtype=np.int32), np.ones(1)
 
 
-class Moved:
+class NextStates:
     """One round: what it pays, the merged states after it, and how much work and how many additions that was.
 
     States are moved on part by part, so that what has not been merged yet stays small.
@@ -113,7 +113,7 @@ class Moved:
                 enough = 4 * size + 2 * self._merge(0)
         self._merge(0)
         self.states, self.weights, self.lost = self._parts[0], self._masses[0], 0.0
-        light = self.weights < NOTHING
+        light = self.weights < NEGLIGIBLE_WEIGHT
         if light.any():
             self.lost = float(self.weights[light].sum())
             self.states, self.weights = self.states[:, ~light], self.weights[~light]
@@ -123,7 +123,7 @@ class Moved:
         parts, masses = self._parts[first:], self._masses[first:]
         if first == 0 and len(parts) == 1:
             return len(masses[0])
-        whole, mass, most = merged(np.concatenate(parts, axis=1), np.concatenate(masses))
+        whole, mass, most = merge_states(np.concatenate(parts, axis=1), np.concatenate(masses))
         self._parts[first:], self._masses[first:] = [whole], [mass]
         self.additions += most
         return len(mass)
@@ -131,7 +131,7 @@ class Moved:
 
 def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray) -> tuple[States, FloatArray]:
     """Take out the states that nothing can change any more; they pay a rate from now on."""
-    done = settled(shape, states)
+    done = is_decided(shape, states)
     if not done.any():
         return states, weights
     gone = np.flatnonzero(done)
@@ -141,7 +141,7 @@ def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray)
     return states[:, left], weights[left]
 
 
-def _evened(total: FloatArray, symmetry: Symmetry) -> FloatArray:
+def _average_symmetric(total: FloatArray, symmetry: Symmetry) -> FloatArray:
     """Owners that are alike expect the same; in sorted states only their sum is known."""
     values = total.copy()
     for group in symmetry.owners:

@@ -12,7 +12,7 @@ from cloneproof.engines.tree.priorities import Mask
 from cloneproof.engines.tree.shape import Shape, States
 
 
-def inner_done(shape: Shape, states: States, level: int) -> Mask:
+def arms_decided(shape: Shape, states: States, level: int) -> Mask:
     """Where a level of arms needs no reward any more."""
     if shape.idle[level]:
         return np.ones(states.shape[1], dtype=bool)
@@ -21,20 +21,20 @@ def inner_done(shape: Shape, states: States, level: int) -> Mask:
     return np.asarray(states[shape.rows("chosen", shape.levels[level])].any(axis=0))
 
 
-def won(shape: Shape, states: States, owner: int) -> Mask:
+def is_winner(shape: Shape, states: States, owner: int) -> Mask:
     """Where the agents' level has committed to this owner."""
     row = shape.row("winner", owner)
     return np.zeros(states.shape[1], dtype=bool) if row is None else states[row] > 0
 
 
-def settled(shape: Shape, states: States) -> Mask:
+def is_decided(shape: Shape, states: States) -> Mask:
     """Where no reward can change a later choice."""
-    if not shape.may_settle:
+    if not shape.may_be_decided:
         return np.zeros(states.shape[1], dtype=bool)
-    inner = [inner_done(shape, states, level) for level in range(len(shape.levels))]
+    inner = [arms_decided(shape, states, level) for level in range(len(shape.levels))]
     if shape.agents_idle:
         return np.asarray(np.logical_and.reduce(inner))
-    return np.asarray(np.logical_or.reduce([done & won(shape, states, i) for i, done in enumerate(inner)]))
+    return np.asarray(np.logical_or.reduce([done & is_winner(shape, states, i) for i, done in enumerate(inner)]))
 
 
 class RoundStep:
@@ -59,8 +59,8 @@ class RoundStep:
                     here = states[:, some]
                     if awarding:
                         self._award(here, owner)
-                    deaf = shape.agents_idle | won(shape, here, owner)
-                    self._level(owner, here, weights[some] * agents[owner][some], deaf)
+                    agents_decided = shape.agents_idle | is_winner(shape, here, owner)
+                    self._level(owner, here, weights[some] * agents[owner][some], agents_decided)
         return self.gains, np.concatenate(self.parts, axis=1), np.concatenate(self.weights)
 
     def _agents(self, states: States) -> tuple[FloatArray, bool]:
@@ -90,8 +90,8 @@ class RoundStep:
             _clear(states, shape.row("score", owner))
             states[row] = 1
 
-    def _level(self, level: int, states: States, weights: FloatArray, deaf: Mask) -> None:
-        """Pick among the arms of a level; `deaf` is where the agents' level needs no reward any more."""
+    def _level(self, level: int, states: States, weights: FloatArray, agents_decided: Mask) -> None:
+        """Pick among the arms of a level; `agents_decided` is where the agents' level needs no reward any more."""
         shape, rule = self.shape, self.shape.mechanism.arm
         arms, count = shape.levels[level], len(weights)
         if shape.idle[level]:
@@ -100,29 +100,29 @@ class RoundStep:
             pulls, mean, chosen = arm_statistics(shape, states, level)
             clock = np.full(count, self.round) if shape.flat else pulls.sum(axis=0) + 1
             shares, committing = spread(rule, self.explore, clock, pulls, mean, pulls, chosen)
-            self._lump(shares, states, arms)
-        done = inner_done(shape, states, level) | committing
+            self._merge_copies(shares, states, arms)
+        done = arms_decided(shape, states, level) | committing
         for k, a in enumerate(arms):
             some = np.flatnonzero(shares[k] > 0)
             if not len(some):
                 continue
             part, mass = states[:, some], weights[some] * shares[k][some]
             self._commit(part, level, a, committing[some])
-            quiet = (done & deaf)[some]
-            self._forget(part, a, quiet)
-            for mask, observe in ((quiet, False), (~quiet, True)):
+            unobserved = (done & agents_decided)[some]
+            self._forget(part, a, unobserved)
+            for mask, observe in ((unobserved, False), (~unobserved, True)):
                 if mask.all():
                     self._pull(a, part, mass, done[some], observe)
                 elif mask.any():
                     self._pull(a, part[:, mask], mass[mask], done[some][mask], observe)
 
-    def _lump(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
+    def _merge_copies(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
         """Copies with the same statistics lead to the same state: the first of them is picked for all."""
         shape, rows = self.shape, ("pulls", "sum", "chosen")
         for k in range(len(arms) - 1, 0, -1):
-            one, two = arms[k - 1], arms[k]
-            if shape.arms[one] == shape.arms[two]:
-                pairs = [(shape.row(name, one), shape.row(name, two)) for name in rows]
+            first, second = arms[k - 1], arms[k]
+            if shape.arms[first] == shape.arms[second]:
+                pairs = [(shape.row(name, first), shape.row(name, second)) for name in rows]
                 alike = np.logical_and.reduce([states[a] == states[b] for a, b in pairs if a is not None])
                 shares[k - 1] += np.where(alike, shares[k], 0.0)
                 shares[k] = np.where(alike, 0.0, shares[k])
@@ -135,30 +135,30 @@ class RoundStep:
                     _clear(states, self.shape.row(name, a), now)
             states[self.shape.row("chosen", arm), now] = 1
 
-    def _forget(self, states: States, arm: int, quiet: Mask) -> None:
+    def _forget(self, states: States, arm: int, unobserved: Mask) -> None:
         """Where one arm is played for good, the other originals of its level do not matter any more."""
         shape = self.shape
-        if not shape.mechanism.arm.commits or not quiet.any():
+        if not shape.mechanism.arm.commits or not unobserved.any():
             return
-        now, own = np.flatnonzero(quiet), shape.arms[arm]
+        now, original = np.flatnonzero(unobserved), shape.arms[arm]
         for a in shape.levels[shape.level_of[arm]]:
-            if shape.arms[a] != own:
-                for name in ("seen", "told"):
+            if shape.arms[a] != original:
+                for name in ("observations", "successes"):
                     _clear(states, shape.row(name, shape.arms[a]), now)
 
     def _pull(self, arm: int, states: States, weights: FloatArray, done: Mask, observe: bool) -> None:
         """Play an arm; the reward is looked at only where something depends on it."""
         shape, o = self.shape, self.shape.arms[arm]
         belief, owner = shape.originals[o].belief, shape.originals[o].owner
-        seen, told = shape.seen(states, o), shape.told(states, o)
-        counted, scored = np.where(done, 0, 1), self._scored_now(owner, states, done)
+        observations, successes = shape.observations(states, o), shape.successes(states, o)
+        counted, scored = np.where(done, 0, 1), self._counts_now(owner, states, done)
         if observe:
             _add(states, shape.row("pulls", arm), counted)
-            _add(states, shape.row("seen", o), 1)
+            _add(states, shape.row("observations", o), 1)
         if shape.deterministic:
-            self._reveal(o, states, weights, told, observe)
+            self._reveal(o, states, weights, successes, observe)
             return
-        success, failure = belief.predictive(seen, told)
+        success, failure = belief.predictive(observations, successes)
         self.gains[owner] += float((weights * success).sum())
         if not observe:
             self._keep(states, weights)
@@ -166,16 +166,16 @@ class RoundStep:
         self._keep(states, weights * failure)
         states = states.copy()
         _add(states, shape.row("sum", arm), counted)
-        _add(states, shape.row("told", o), 1)
+        _add(states, shape.row("successes", o), 1)
         _add(states, shape.row("score", owner), scored)
         self._keep(states, weights * success)
 
-    def _reveal(self, original: int, states: States, weights: FloatArray, told: Ints, observe: bool) -> None:
+    def _reveal(self, original: int, states: States, weights: FloatArray, successes: Ints, observe: bool) -> None:
         """A deterministic reward: known, or one of the prior's atoms."""
         belief, owner = self.shape.originals[original].belief, self.shape.originals[original].owner
         values = np.array([sum(v * w for v, w in zip(belief.values, belief.weights, strict=True)), *belief.values])
-        self.gains[owner] += float((weights * values[told]).sum())
-        new = told == 0
+        self.gains[owner] += float((weights * values[successes]).sum())
+        new = successes == 0
         if not observe or not new.any():
             self._keep(states, weights)
             return
@@ -183,18 +183,20 @@ class RoundStep:
             self._keep(states[:, ~new], weights[~new])
         for k, weight in enumerate(belief.weights):
             part = states[:, new]
-            row = self.shape.row("told", original)
+            row = self.shape.row("successes", original)
             assert row is not None
             part[row] = k + 1
             self._keep(part, weights[new] * weight)
 
-    def _scored_now(self, owner: int, states: States, done: Mask) -> Ints:
+    def _counts_now(self, owner: int, states: States, done: Mask) -> Ints:
         """1 where this reward counts towards the owner's score, if the score counts only part of the rewards."""
         shape, score = self.shape, self.shape.mechanism.scoring
         if not score.partial or not score.allows(shape.registered[owner]):
             return np.zeros(len(done), dtype=np.int64)
-        decided = np.asarray(sum(shape.seen(states, o) for o, x in enumerate(shape.originals) if x.owner == owner))
-        trial, so_far = ~won(shape, states, owner), scored_pulls(shape, owner, decided)
+        decided = np.asarray(
+            sum(shape.observations(states, o) for o, x in enumerate(shape.originals) if x.owner == owner)
+        )
+        trial, so_far = ~is_winner(shape, states, owner), scored_pulls(shape, owner, decided)
         counts = trial & (scored_pulls(shape, owner, decided + 1) > so_far)
         return np.asarray(counts & done if score.fresh else counts).astype(np.int64)
 

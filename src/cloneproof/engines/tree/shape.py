@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof.engines.tree.beliefs import Ints, MeanBelief
-from cloneproof.engines.tree.priorities import is_blind
+from cloneproof.engines.tree.priorities import ignores_statistics
 from cloneproof.mechanisms.mechanism import Mechanism
 
 States = npt.NDArray[np.int32]
@@ -73,12 +73,12 @@ class Shape:
     def idle(self) -> tuple[bool, ...]:
         """Which levels of arms need no statistics: one arm only, or a rule that looks at none."""
         alone = not self.mechanism.scoring.partial
-        return tuple(is_blind(self.mechanism.arm) or (alone and len(level) == 1) for level in self.levels)
+        return tuple(ignores_statistics(self.mechanism.arm) or (alone and len(level) == 1) for level in self.levels)
 
     @cached_property
     def agents_idle(self) -> bool:
         """Whether agents are chosen without a look at their rewards, ever."""
-        return self.flat or (self.mechanism.agent is not None and is_blind(self.mechanism.agent))
+        return self.flat or (self.mechanism.agent is not None and ignores_statistics(self.mechanism.agent))
 
     @cached_property
     def counts_anew(self) -> bool:
@@ -92,7 +92,7 @@ class Shape:
         )
 
     @cached_property
-    def may_settle(self) -> bool:
+    def may_be_decided(self) -> bool:
         """Whether there can be states in which no reward matters any more."""
         agents = self.agents_idle or (self.mechanism.agent is not None and self.mechanism.agent.commits)
         arms = all(self.idle) if self.agents_idle else any(self.idle)
@@ -118,9 +118,9 @@ class Shape:
             if self.flat and self.idle[0]:
                 continue
             if forgets or self.idle[level]:
-                yield "seen", o
+                yield "observations", o
             if forgets or self.idle[level] or self.deterministic:
-                yield "told", o
+                yield "successes", o
         for owner in range(self.owners):
             if not self.flat and agent is not None and agent.commits:
                 yield "winner", owner
@@ -137,7 +137,8 @@ class Shape:
         """The row of a statistic, or None where it is not kept.
 
         pulls, sum, chosen   of an arm: rewards that count on its level, their sum, whether its level committed to it
-        seen, told           of an original: rewards ever, and their sum; deterministic: 1 + the number of the atom
+        observations         of an original: rewards ever observed
+        successes            of an original: their sum; deterministic: 1 + the number of the atom
         winner, score        of an owner: whether the agents' level committed to it; the sum that a partial score counts
         """
         return self._rows.get((name, number))
@@ -157,7 +158,7 @@ class Shape:
     def _owner(self, name: str, number: int) -> int:
         if name in ("pulls", "sum", "chosen"):
             return self.originals[self.arms[number]].owner
-        return self.originals[number].owner if name in ("seen", "told") else number
+        return self.originals[number].owner if name in ("observations", "successes") else number
 
     def arms_of(self, original: int) -> list[int]:
         """The arms of an original."""
@@ -165,20 +166,20 @@ class Shape:
 
     @cached_property
     def _arms_of(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in self.originals]
+        arms_of: list[list[int]] = [[] for _ in self.originals]
         for a, o in enumerate(self.arms):
-            found[o].append(a)
-        return found
+            arms_of[o].append(a)
+        return arms_of
 
-    def seen(self, states: States, original: int) -> Ints:
+    def observations(self, states: States, original: int) -> Ints:
         """How many rewards of an original have been observed."""
-        return self._stored_or_summed(states, "seen", "pulls", original)
+        return self._row_or_sum(states, "observations", "pulls", original)
 
-    def told(self, states: States, original: int) -> Ints:
+    def successes(self, states: States, original: int) -> Ints:
         """The successes of an original, or 1 + the number of its atom (0: not yet known)."""
-        return self._stored_or_summed(states, "told", "sum", original)
+        return self._row_or_sum(states, "successes", "sum", original)
 
-    def _stored_or_summed(self, states: States, stored: str, summed: str, original: int) -> Ints:
+    def _row_or_sum(self, states: States, stored: str, summed: str, original: int) -> Ints:
         row = self.row(stored, original)
         if row is not None:
             return np.asarray(states[row], dtype=np.int64)

@@ -30,13 +30,13 @@ class WorkLimit:
         """Everything begins afresh: what was says nothing of the growth from here."""
         self.sizes = []
 
-    def before(self, states: int) -> None:
+    def check_memory(self, states: int) -> None:
         """Refuse a round whose successors, at worst, would not fit into memory."""
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
         if cells > CELLS_LIMIT:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
-    def look(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
+    def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.
 
         `round_` and `horizon` count from the last restart. The states are taken to go on growing like a power of the
@@ -88,7 +88,7 @@ class WorkLimit:
         )
 
 
-def lessons(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
+def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
     """The most rewards of one original that are ever looked at: those before the commitment, where there is one."""
     if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
         return horizon

@@ -12,8 +12,8 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures.copies_figure import CopiesCurves, draw_copies
 from cloneproof.report.figures.curves import CurvePoint, curve, errors_are_invisible, highlight
 from cloneproof.report.figures.labels import Label
-from cloneproof.report.figures.style import drawn, look
-from cloneproof.report.pages.words import number, percent, shown
+from cloneproof.report.figures.style import draw_svg, look
+from cloneproof.report.formatting import number, percent, printable
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class AuditFigure:
 
 def audit_figures(audit: Audit) -> list[AuditFigure]:
     """Those for which the audit has data."""
-    found = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
-    return [figure for figure in found if figure is not None]
+    figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
+    return [figure for figure in figures if figure is not None]
 
 
 def payoff_against_copies(audit: Audit) -> AuditFigure | None:
@@ -36,15 +36,15 @@ def payoff_against_copies(audit: Audit) -> AuditFigure | None:
     curves = CopiesCurves.of(audit)
     if curves is None:
         return None
-    name = shown(audit.worst.agent)
+    name = printable(audit.worst.agent)
     rounds = f"in {curves.highlighted.horizon:,} rounds, by how often the most copied original is registered"
     if curves.of_gains:
         title = "Gain against copies"
         caption = f"What {name} gains at most {rounds}: each vector of copies against the opponents that suit it best."
     else:
         title, caption = "Payoff against copies", f"What {name} expects to earn {rounds}."
-    svg = drawn(lambda axes, narrow: draw_copies(axes, curves, look(audit.mechanism.name), narrow), "copies")
-    return AuditFigure(title, svg, f"{caption} {_bands([curves.y(one) for one in curves.members])}")
+    svg = draw_svg(lambda axes, narrow: draw_copies(axes, curves, look(audit.mechanism.name), narrow), "copies")
+    return AuditFigure(title, svg, f"{caption} {_bands([curves.y(witness) for witness in curves.members])}")
 
 
 def gain_over_horizons(audit: Audit) -> AuditFigure | None:
@@ -62,7 +62,7 @@ def gain_over_horizons(audit: Audit) -> AuditFigure | None:
         return [highlight(axes, (best, top.gain.value), f"T = {best:,}: {percent(top)}", style)]
 
     caption = "The largest gain among the copies tried, at every horizon asked for. Above the line copying pays."
-    return AuditFigure("Gain over horizons", drawn(draw, "horizons"), f"{caption} {_bands([g for _, g in points])}")
+    return AuditFigure("Gain over horizons", draw_svg(draw, "horizons"), f"{caption} {_bands([g for _, g in points])}")
 
 
 def gain_over_thresholds(audit: Audit) -> AuditFigure | None:
@@ -83,7 +83,7 @@ def gain_over_thresholds(audit: Audit) -> AuditFigure | None:
         "beaten, and no gain against them is larger than the largest one over all scores. Not every score is one that "
         "opponents can set for certain, so a positive point alone is no attack."
     )
-    svg = drawn(draw, "thresholds")
+    svg = draw_svg(draw, "thresholds")
     return AuditFigure(
         "Gain over the score to beat",
         svg,

@@ -7,7 +7,7 @@ from matplotlib.ticker import MaxNLocator
 
 from cloneproof.report.figures.figure_data import Bars
 from cloneproof.report.figures.labels import Label
-from cloneproof.report.figures.style import INK, MUTED, shaded, thousands
+from cloneproof.report.figures.style import INK, MUTED, look_of_shade, thousands
 
 ROOM = 0.2  # between groups, as a part of a group
 SEEN = 0.002  # of the largest bar: a whisker below that cannot be seen
@@ -27,7 +27,7 @@ def draw_bars(axes: Axes, figure: Bars, narrow: bool) -> list[Label]:
         for number, (series, k) in enumerate(members):
             at, look, value = (
                 group + (number - (len(members) - 1) / 2) * height,
-                shaded(series.mechanism, series.shade),
+                look_of_shade(series.mechanism, series.shade),
                 series.y[k],
             )
             axes.barh(at, value, height * 0.84, color=look.colour, alpha=0.85)

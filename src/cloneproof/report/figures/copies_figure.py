@@ -13,7 +13,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures.curves import band, highlight
 from cloneproof.report.figures.labels import Label
 from cloneproof.report.figures.style import INK, MUTED, Look, give_room, thousands
-from cloneproof.report.pages.words import copies_words, number, percent
+from cloneproof.report.formatting import copies_words, number, percent
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,24 @@ class CopiesCurves:
     def of(cls, audit: Audit) -> CopiesCurves | None:
         """Those that go with the worst deviation; where it stands alone, those of its agent in the audited market."""
         worst = audit.worst
-        around = [one for one in audit.tried if one.agent == worst.agent and _place(one) == _place(worst)]
-        members = [*(one for one in around if one.copies != worst.copies), worst]
+        around = [
+            witness for witness in audit.tried if witness.agent == worst.agent and _place(witness) == _place(worst)
+        ]
+        members = [*(witness for witness in around if witness.copies != worst.copies), worst]
         if len(members) < 2:
-            members = [one for one in audit.tried if one.agent == worst.agent and one.market == audit.market]
+            members = [
+                witness for witness in audit.tried if witness.agent == worst.agent and witness.market == audit.market
+            ]
         if len(members) < 2:
             return None
         first = members[0].honest
-        same = all(abs(one.honest.value - first.value) <= one.honest.error + first.error for one in members)
-        top = worst if members[-1] is worst else max(members, key=lambda one: one.gain.value)
+        same = all(abs(witness.honest.value - first.value) <= witness.honest.error + first.error for witness in members)
+        top = worst if members[-1] is worst else max(members, key=lambda witness: witness.gain.value)
         return cls(tuple(sorted(members, key=_size)), top, not same)
 
-    def y(self, one: Witness) -> Estimate:
+    def y(self, witness: Witness) -> Estimate:
         """What the figure shows of a deviation."""
-        return one.gain if self.of_gains else one.copied
+        return witness.gain if self.of_gains else witness.copied
 
     @property
     def honest(self) -> Estimate:
@@ -54,39 +58,39 @@ class CopiesCurves:
 
     def families(self) -> tuple[list[Witness], list[Witness], list[Witness]]:
         """One original copied; all of them copied alike; anything else."""
-        one = self._best_by_copies(w for w in self.members if sorted(w.copies)[:-1] == [1] * (len(w.copies) - 1))
+        single = self._best_by_copies(w for w in self.members if sorted(w.copies)[:-1] == [1] * (len(w.copies) - 1))
         alike = [w for w in self.members if len(w.copies) > 1 and len(set(w.copies)) == 1 and max(w.copies) > 1]
-        drawn = {w.copies for w in (*one, *alike)}
-        return one, alike, [w for w in self.members if w.copies not in drawn]
+        draw_svg = {w.copies for w in (*single, *alike)}
+        return single, alike, [w for w in self.members if w.copies not in draw_svg]
 
     def _best_by_copies(self, members: Iterable[Witness]) -> list[Witness]:
         """Where originals differ, copying one is not copying another: the curve follows the best of them."""
         best: dict[int, Witness] = {}
-        for one in members:
-            most = max(one.copies)
-            if most > 1 and (most not in best or self.y(one).value > self.y(best[most]).value):
-                best[most] = one
+        for witness in members:
+            most = max(witness.copies)
+            if most > 1 and (most not in best or self.y(witness).value > self.y(best[most]).value):
+                best[most] = witness
         return [best[most] for most in sorted(best)]
 
 
-def _place(one: Witness) -> tuple[object, ...]:
+def _place(witness: Witness) -> tuple[object, ...]:
     """The market, and what the others register in it."""
-    return one.market, {name: copies for name, copies in one.all_copies.items() if name != one.agent}
+    return witness.market, {name: copies for name, copies in witness.all_copies.items() if name != witness.agent}
 
 
-def _size(one: Witness) -> tuple[int, int]:
-    return max(one.copies), sum(one.copies)
+def _size(witness: Witness) -> tuple[int, int]:
+    return max(witness.copies), sum(witness.copies)
 
 
 def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> list[Label]:
     """Draw the curves, and say what their labels are: there is no legend."""
-    last = max(max(one.copies) for one in curves.members)
+    last = max(max(witness.copies) for witness in curves.members)
     honest, top = curves.honest, curves.highlighted
-    one, alike, rest = curves.families()
+    single, alike, rest = curves.families()
     _ticks(axes, last, narrow)
     axes.axhline(honest.value, color=INK, linewidth=1.0)
     axes.axhspan(honest.low, honest.high, color=INK, alpha=0.1, linewidth=0)
-    for members, marker, dashes in ((one, "o", style.dashes), (alike, "s", (0, (2, 2)))):
+    for members, marker, dashes in ((single, "o", style.dashes), (alike, "s", (0, (2, 2)))):
         if members:
             x = [1.0, *(float(max(w.copies)) for w in members)]
             values = [honest, *(curves.y(w) for w in members)]
@@ -104,9 +108,9 @@ def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> 
     return [
         highlight(axes, (max(top.copies), curves.y(top).value), f"{copies_words(top.copies)}: {percent(top)}", style),
         Label(words, level, INK),
-        *_named(curves, one, "one original copied", style.ink),
-        *_named(curves, alike, "all copied alike", style.ink),
-        *_named(curves, rest, "other mixes", MUTED),
+        *_label_last(curves, single, "one original copied", style.ink),
+        *_label_last(curves, alike, "all copied alike", style.ink),
+        *_label_last(curves, rest, "other mixes", MUTED),
     ]
 
 
@@ -120,7 +124,7 @@ def _ticks(axes: Axes, last: int, narrow: bool) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _named(curves: CopiesCurves, members: list[Witness], words: str, colour: str) -> list[Label]:
+def _label_last(curves: CopiesCurves, members: list[Witness], words: str, colour: str) -> list[Label]:
     """What a curve is, next to a point of it: those in the middle are tried first, and the one pointed at never."""
     free = [w for w in members if w is not curves.highlighted]
     middle = sorted(free, key=lambda w: abs(free.index(w) - (len(free) - 1) / 2))

@@ -19,7 +19,7 @@ MOST_POINTS = 400  # that a curve on a page needs
 
 def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -> None:
     """Draw a gain over something, above and below the line of zero."""
-    points = thinned(points)
+    points = thin(points)
     x, values = [at for at, _ in points], [gain.value for _, gain in points]
     zero_line(axes)
     band(axes, x, [gain for _, gain in points], style.colour)
@@ -33,12 +33,12 @@ def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -
     give_room(axes, 0.18)
 
 
-def thinned(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
+def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
     """At most so many points: the first, the last, and of each stretch the highest and the lowest.
 
     >>> from cloneproof.engines.estimate import Estimate
     >>> line = [(float(k), Estimate(float(k == 777), 0.0, "proven", "")) for k in range(10_000)]
-    >>> few = thinned(line)
+    >>> few = thin(line)
     >>> len(few) <= 400, (777.0, line[777][1]) in few
     (True, True)
     """
@@ -66,4 +66,4 @@ def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> La
 
 def errors_are_invisible(estimates: Sequence[Estimate]) -> bool:
     """Whether the error bands are thinner than the lines."""
-    return max(one.error for one in estimates) < THIN * spread([one.value for one in estimates])
+    return max(estimate.error for estimate in estimates) < THIN * spread([estimate.value for estimate in estimates])

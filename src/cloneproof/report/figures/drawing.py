@@ -13,7 +13,7 @@ from cloneproof.report.figures.bars import bars_in_a_group, draw_bars
 from cloneproof.report.figures.figure_data import Bars, Figure, Lines, Map, Mark, Series, Strips
 from cloneproof.report.figures.grids import draw_map, draw_strips
 from cloneproof.report.figures.labels import Label
-from cloneproof.report.figures.style import INK, MUTED, drawn, give_room, powers, shaded, thousands
+from cloneproof.report.figures.style import INK, MUTED, draw_svg, give_room, look_of_shade, powers, thousands
 
 DRAWERS: dict[type[Figure], Callable[[Axes, Any, bool], list[Label]]] = {
     Bars: draw_bars,
@@ -28,7 +28,7 @@ def draw_figure(figure: Figure, name: str) -> dict[str, str]:
     """The figure as inline SVG; `name` makes its ids its own on the page."""
     draw = DRAWERS.get(type(figure), draw_lines)
     heights = (_height(figure, False), _height(figure, True))
-    return drawn(lambda axes, narrow: draw(axes, figure, narrow), name, heights)
+    return draw_svg(lambda axes, narrow: draw(axes, figure, narrow), name, heights)
 
 
 def _height(figure: Figure, narrow: bool) -> float:
@@ -48,7 +48,7 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> list[Label]:
         axes.set_yscale("log")
     labels = [_mark(axes, mark) for mark in figure.marks]
     for series in figure.series:
-        look = shaded(series.mechanism, series.shade)
+        look = look_of_shade(series.mechanism, series.shade)
         x, y = np.array(series.x), np.array(series.y)
         steps = "post" if series.style == "steps" else None
         if series.low:
@@ -95,10 +95,14 @@ def _places(series: Series, figure: Lines) -> list[tuple[float, float]]:
     """Points of the curve for its label: first those where it is farthest from the others."""
     count = len(series.x)
     chosen = dict.fromkeys(round(part * (count - 1)) for part in np.linspace(1, 0.2, min(count, LABEL_PLACES)))
-    others = [one for one in figure.series if one is not series and one.style != "points" and len(one.x) > 1]
+    others = [
+        neighbour
+        for neighbour in figure.series
+        if neighbour is not series and neighbour.style != "points" and len(neighbour.x) > 1
+    ]
 
     def apart(k: int) -> float:
-        there = [float(np.interp(series.x[k], one.x, one.y)) for one in others]
+        there = [float(np.interp(series.x[k], neighbour.x, neighbour.y)) for neighbour in others]
         y, low = series.y[k], 1e-300
         if figure.log_y:
             return min((abs(np.log(max(y, low) / max(other, low))) for other in there), default=0.0)

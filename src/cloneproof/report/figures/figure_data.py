@@ -34,7 +34,7 @@ class Series:
     @classmethod
     def of(cls, name: str, x: Sequence[float], estimates: Sequence[Estimate], **look: Any) -> Series:  # noqa: ANN401
         """The series of estimates, with their bounds."""
-        y, low, high = zip(*((one.value, one.low, one.high) for one in estimates), strict=True)
+        y, low, high = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
         return cls(name, tuple(map(float, x)), y, low, high, **look)
 
 
@@ -121,12 +121,12 @@ def figure_from_dict(data: dict[str, Any]) -> Figure:
     True
     """
     kind = KINDS[data["kind"]]
-    given = {one.name: _frozen(data[one.name]) for one in fields(kind)}
+    given = {attribute.name: _freeze(data[attribute.name]) for attribute in fields(kind)}
     given["marks"] = tuple(Mark(**mark) for mark in data["marks"])
     if "series" in given:
-        given["series"] = tuple(Series(**{k: _frozen(v) for k, v in one.items()}) for one in data["series"])
+        given["series"] = tuple(Series(**{k: _freeze(v) for k, v in series.items()}) for series in data["series"])
     return kind(**given)
 
 
-def _frozen(value: Any) -> Any:  # noqa: ANN401 (lists become tuples, whatever is in them)
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+def _freeze(value: Any) -> Any:  # noqa: ANN401 (lists become tuples, whatever is in them)
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value

@@ -37,7 +37,7 @@ def place_labels(figure: Figure, axes: Axes, labels: Sequence[Label]) -> None:
     inside, lines = axes.get_window_extent(renderer), _points_of_lines(axes)
     taken: list[Bbox] = []
     for label in labels:
-        measured = _written(axes, label, (label.points[0], PLACES[0], NEAR))
+        measured = _write_label(axes, label, (label.points[0], PLACES[0], NEAR))
         size = measured.get_window_extent(renderer)
         measured.remove()
         best, box = min(
@@ -47,7 +47,7 @@ def place_labels(figure: Figure, axes: Axes, labels: Sequence[Label]) -> None:
             ),
             key=lambda pair: _cost(pair[1], taken, lines, inside),
         )
-        _written(axes, label, best)
+        _write_label(axes, label, best)
         taken.append(box)
 
 
@@ -65,7 +65,7 @@ def _box(axes: Axes, candidate: LabelPlace, width: float, height: float, pixels:
     return Bbox.from_bounds(left, bottom, width, height)
 
 
-def _written(axes: Axes, label: Label, candidate: LabelPlace) -> Any:  # noqa: ANN401
+def _write_label(axes: Axes, label: Label, candidate: LabelPlace) -> Any:  # noqa: ANN401
     """The label at that place; what looks like a formula stays the text that it is."""
     at, place, distance = candidate
     text = axes.annotate(
@@ -98,12 +98,12 @@ def _cost(box: Bbox, taken: list[Bbox], lines: np.ndarray[Any, Any], inside: Bbo
 
 def _points_of_lines(axes: Axes) -> np.ndarray[Any, Any]:
     """Points along every line of the axes, in pixels."""
-    found = [np.empty((0, 2))]
+    points = [np.empty((0, 2))]
     for line in axes.lines:
         corners = line.get_transform().transform(np.asarray(line.get_xydata(), dtype=float))
-        found.append(corners)
+        points.append(corners)
         for first, last in pairwise(corners):
             count = int(min(500, np.hypot(*(last - first)) / STEP))
             if count:
-                found.append(first + (last - first) * np.linspace(0, 1, count + 1)[:, None])
-    return np.concatenate(found)
+                points.append(first + (last - first) * np.linspace(0, 1, count + 1)[:, None])
+    return np.concatenate(points)

@@ -9,17 +9,17 @@ from cloneproof.report.figures.audit_figures import AuditFigure
 from cloneproof.report.figures.drawing import draw_figure
 from cloneproof.report.figures.figure_data import Bars, Series
 from cloneproof.report.figures.labels import Label
-from cloneproof.report.figures.style import INK, MUTED, drawn, look
-from cloneproof.report.pages.words import percent, shown
+from cloneproof.report.figures.style import INK, MUTED, draw_svg, look
+from cloneproof.report.formatting import percent, printable
 
 MOST_ROWS = 30  # agents in a figure; the tables have more
 _WIDEST = 170.0  # the area of an atom that has all the probability, in square points
 
 
-def cut(name: str, most: int) -> str:
+def shorten(name: str, most: int) -> str:
     """A name that has so much room.
 
-    >>> cut("a-very-long-name", 8), cut("ana", 8)
+    >>> shorten("a-very-long-name", 8), cut("ana", 8)
     ('a-very-…', 'ana')
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"
@@ -27,9 +27,11 @@ def cut(name: str, most: int) -> str:
 
 def worth_of_copies(past: PastAudit) -> AuditFigure:
     """The gain of each audited agent's best deviation, with its bounds, the largest first."""
-    order = sorted(past.best.items(), key=lambda one: -one[1].gain.value)[:MOST_ROWS]
+    order = sorted(past.best.items(), key=lambda pair: -pair[1].gain.value)[:MOST_ROWS]
     mechanism = past.audit.mechanism.name
-    series = tuple(Series.of(percent(one), [k], [one.gain], mechanism=mechanism) for k, (_, one) in enumerate(order))
+    series = tuple(
+        Series.of(percent(witness), [k], [witness.gain], mechanism=mechanism) for k, (_, witness) in enumerate(order)
+    )
     caption = (
         f"The gain of each agent's best copies over honest registration, in {past.audit.market.horizon:,} rounds of "
         "the fitted market, against the others that the scope below names; lines are error bounds, where they can be "
@@ -37,7 +39,7 @@ def worth_of_copies(past: PastAudit) -> AuditFigure:
     )
     caption += _left_out(len(past.best))
     title = "What copying would have earned"
-    groups = tuple(cut(shown(name), 20) for name, _ in order)
+    groups = tuple(shorten(printable(name), 20) for name, _ in order)
     svg = draw_figure(Bars(title, caption, groups, "largest gain (reward units)", series), "worth")
     return AuditFigure(title, svg, caption)
 
@@ -55,7 +57,7 @@ def fitted_priors(past: PastAudit) -> AuditFigure:
                 values, [row - 0.12] * len(values), [_WIDEST * weight for weight in weights], color=style.colour,
                 alpha=0.85, linewidth=0,
             )  # fmt: skip
-        names = [cut(shown(agent.name), 12 if narrow else 20) for agent in agents]
+        names = [shorten(printable(agent.name), 12 if narrow else 20) for agent in agents]
         axes.set_yticks(range(len(agents)), names)
         axes.tick_params(axis="y", labelcolor=INK, length=0)
         axes.set_ylim(len(agents) - 0.4, -0.6)
@@ -72,7 +74,7 @@ def fitted_priors(past: PastAudit) -> AuditFigure:
         "arms earned a round, which is noisy where rewards are few; the fit takes the noise out and draws an agent of "
         "few arms towards the market's prior."
     )
-    svg = drawn(draw, "priors", (height, height))
+    svg = draw_svg(draw, "priors", (height, height))
     return AuditFigure("The fitted priors", svg, caption + _left_out(len(past.audit.market.agents)))
 
 

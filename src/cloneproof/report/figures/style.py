@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from cloneproof.report.figures.labels import Label, place_labels
-from cloneproof.report.pages.words import SUPERSCRIPTS
+from cloneproof.report.formatting import SUPERSCRIPTS
 
 INK, MUTED, RULE = "#1d2433", "#5b6475", "#d5d9e2"
 Dashes = tuple[int, tuple[int, ...]]
@@ -77,7 +77,7 @@ SHADES: tuple[tuple[float, Dashes], ...] = (
 )
 
 
-def shaded(mechanism: str, shade: int) -> Look:
+def look_of_shade(mechanism: str, shade: int) -> Look:
     """The look of a further curve of the same mechanism: the same hue, a dark one lighter, a light one darker."""
     base = look(mechanism)
     if shade == 0:
@@ -114,22 +114,22 @@ STYLE: Any = {
 SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
 
 
-def drawn(
+def draw_svg(
     draw: Callable[[Axes, bool], Sequence[Label]], name: str, heights: tuple[float, float] | None = None
 ) -> dict[str, str]:
     """The figure as inline SVG, once for wide and once for narrow screens, with other heights (in inches) if given.
 
     `draw` is told whether it is narrow, and returns the labels that are to be placed when all else is there.
     """
-    found = {}
+    drawings = {}
     for number, (width, (across, high)) in enumerate(SIZES.items()):
         with mpl.rc_context(STYLE):
             figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
             axes = figure.add_subplot()
             place_labels(figure, axes, draw(axes, width == "narrow"))
             figure.set_layout_engine("none")  # it is settled: once is enough
-            found[width] = inline_svg(figure, f"{name}-{width}")
-    return found
+            drawings[width] = inline_svg(figure, f"{name}-{width}")
+    return drawings
 
 
 def inline_svg(figure: Figure, name: str) -> str:

@@ -15,10 +15,10 @@ from cloneproof._files import write_whole
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.errors import FileError
 from cloneproof.market.toml import market_to_toml
+from cloneproof.report import formatting
 from cloneproof.report.figures.audit_figures import audit_figures
-from cloneproof.report.pages import words
-from cloneproof.report.pages.attack_story import witness_story
-from cloneproof.report.pages.rendering import rendered
+from cloneproof.report.pages.attack_steps import attack_steps
+from cloneproof.report.pages.rendering import render
 
 PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
 
@@ -38,7 +38,7 @@ def write_page(text: str, path: str | Path) -> None:
 
 def audit_page(audit: Audit) -> str:
     """The page as text: the same audit, the same text."""
-    return rendered("audit_page.html", audit_facts(audit))
+    return render("audit_page.html", audit_facts(audit))
 
 
 def audit_facts(audit: Audit) -> dict[str, Any]:
@@ -46,33 +46,37 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
     worst = audit.worst
     return {
         "verdict": audit.verdict,
-        "mechanism": words.shown(audit.mechanism.name),
-        "sentence": words.verdict_sentence(audit),
+        "mechanism": formatting.printable(audit.mechanism.name),
+        "sentence": formatting.verdict_sentence(audit),
         "tiles": _tiles(audit),
         "figures": [
-            {"title": one.title, "caption": one.caption} | {width: Markup(svg) for width, svg in one.svg.items()}
-            for one in audit_figures(audit)
+            {"title": figure.title, "caption": figure.caption}
+            | {width: Markup(svg) for width, svg in figure.svg.items()}
+            for figure in audit_figures(audit)
         ],
-        "story_title": _STORY_TITLES[audit.verdict],
-        "story": witness_story(audit),
+        "steps_title": _STEPS_TITLES[audit.verdict],
+        "steps": attack_steps(audit),
         "columns": ("copies", "honest", "deviating", "gain", "relative"),
         "agents": _rows(_best_of_each_agent(audit)),
-        "apart": _rows((f"{kind} ({one.agent})", one) for kind, one in audit.apart.items()),
-        "scope": words.sentence(words.shown_lines(audit.scope)),
-        "tolerance": f"{100 * audit.tolerance:g}{words.NARROW}%" if audit.tolerance else "none: any gain counts",
-        "certainty": words.kind_words(worst.gain),
-        "notes": [words.sentence(words.shown_lines(note)) for note in audit.notes],
-        "composition": "" if (made := words.shown(audit.mechanism)) == audit.mechanism.name else f" = {made}",
-        "claims": [words.shown(claim) for claim in audit.mechanism.claims],
+        "apart": _rows((f"{kind} ({witness.agent})", witness) for kind, witness in audit.apart.items()),
+        "scope": formatting.sentence(formatting.printable_lines(audit.scope)),
+        "tolerance": f"{100 * audit.tolerance:g}{formatting.NARROW}%" if audit.tolerance else "none: any gain counts",
+        "certainty": formatting.kind_words(worst.gain),
+        "notes": [formatting.sentence(formatting.printable_lines(note)) for note in audit.notes],
+        "composition": "" if (made := formatting.printable(audit.mechanism)) == audit.mechanism.name else f" = {made}",
+        "claims": [formatting.printable(claim) for claim in audit.mechanism.claims],
         "parameters": [(key, _plain(value)) for key, value in audit.mechanism.parameters.items()],
-        "market": words.shown_lines(_compact(market_to_toml(worst.market))),
-        "copies": "; ".join(f"{words.shown(name)} {words.copies_words(own)}" for name, own in worst.all_copies.items()),
+        "market": formatting.printable_lines(_compact(market_to_toml(worst.market))),
+        "copies": "; ".join(
+            f"{formatting.printable(name)} {formatting.copies_words(copies)}"
+            for name, copies in worst.all_copies.items()
+        ),
         "seconds": f"{audit.seconds:,.1f} s" if audit.seconds else "",
         "versions": _versions(),
     }
 
 
-_STORY_TITLES = {
+_STEPS_TITLES = {
     "exploitable": "The attack, step by step",
     "clone-proof": "The deviation that comes closest",
     "undecided": "The deviation that could not be ruled out",
@@ -83,35 +87,39 @@ def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
     """The numbers in large type: what, how much, how sure."""
     worst = audit.worst
     return [
-        ("Honest payoff", words.number(worst.honest), words.error_words(worst.honest)),
+        ("Honest payoff", formatting.number(worst.honest), formatting.error_words(worst.honest)),
         (
-            f"With copies {words.copies_words(worst.copies)}",
-            words.number(worst.copied),
-            words.error_words(worst.copied),
+            f"With copies {formatting.copies_words(worst.copies)}",
+            formatting.number(worst.copied),
+            formatting.error_words(worst.copied),
         ),
-        ("Gain", words.number(worst.gain, sign=True), f"{words.percent(worst)}, {words.error_words(worst.gain)}"),
+        (
+            "Gain",
+            formatting.number(worst.gain, sign=True),
+            f"{formatting.percent(worst)}, {formatting.error_words(worst.gain)}",
+        ),
     ]
 
 
 def _best_of_each_agent(audit: Audit) -> Iterable[tuple[str, Witness]]:
     """The best deviation of every agent, where several were audited; the audit's own worst one for its agent."""
     best = {audit.worst.agent: audit.worst}
-    for one in audit.tried:
-        known = best.get(one.agent)
-        if known is None or (known is not audit.worst and one.gain.value > known.gain.value):
-            best[one.agent] = one
+    for witness in audit.tried:
+        known = best.get(witness.agent)
+        if known is None or (known is not audit.worst and witness.gain.value > known.gain.value):
+            best[witness.agent] = witness
     return best.items() if len(best) > 1 else ()
 
 
 def _rows(witnesses: Iterable[tuple[str, Witness]]) -> list[tuple[str, ...]]:
     return [
         (
-            words.shown(name),
-            words.copies_words(w.copies),
-            words.number(w.honest),
-            words.number(w.copied),
-            f"{words.number(w.gain, sign=True)} {words.error_words(w.gain)}",
-            words.percent(w),
+            formatting.printable(name),
+            formatting.copies_words(w.copies),
+            formatting.number(w.honest),
+            formatting.number(w.copied),
+            f"{formatting.number(w.gain, sign=True)} {formatting.error_words(w.gain)}",
+            formatting.percent(w),
         )
         for name, w in witnesses
     ]
@@ -124,18 +132,24 @@ def _compact(toml: str) -> str:
     'values = [0.2, 0.8]'
     """
     numbers = re.compile(r"\[\n((?: +[-+.\w]+,\n)+)\]")
-    return numbers.sub(lambda found: f"[{', '.join(found[1].replace(',', ' ').split())}]", toml)
+    return numbers.sub(lambda match: f"[{', '.join(match[1].replace(',', ' ').split())}]", toml)
 
 
 def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else words.shown(value)
+    return (
+        f"{value:g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else formatting.printable(value)
+    )
 
 
 def _versions() -> list[tuple[str, str]]:
-    found = [("Python", platform.python_version())]
+    numbers = [("Python", platform.python_version())]
     for package in PACKAGES:
         try:
-            found.append((package, version(package)))
+            numbers.append((package, version(package)))
         except PackageNotFoundError:
-            found.append((package, "not installed as a package"))
-    return found
+            numbers.append((package, "not installed as a package"))
+    return numbers

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
-def rendered(template: str, facts: dict[str, Any]) -> str:
+def render(template: str, facts: dict[str, Any]) -> str:
     """The page as text: the same facts, the same text."""
     environment = Environment(
         loader=PackageLoader("cloneproof", "report/pages/templates"),

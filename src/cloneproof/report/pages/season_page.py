@@ -14,38 +14,38 @@ from markupsafe import Markup
 
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.history import ArmRewards, PastAudit
-from cloneproof.report.figures.season_figures import cut, fitted_priors, worth_of_copies
-from cloneproof.report.pages import words
+from cloneproof.report import formatting
+from cloneproof.report.figures.season_figures import fitted_priors, shorten, worth_of_copies
 from cloneproof.report.pages.audit_page import audit_facts, write_page
-from cloneproof.report.pages.rendering import rendered
+from cloneproof.report.pages.rendering import render
 
 MOST_AGENTS, MOST_PAIRS, MOST_NAMED = 100, 40, 20
 Facts = Sequence[tuple[str, str]]
 
 
-def write_past_page(past: PastAudit, season: str, facts: Facts, path: str | Path) -> None:
+def write_season_page(past: PastAudit, season: str, facts: Facts, path: str | Path) -> None:
     """Write the page, whole or not at all."""
-    write_page(past_page(past, season, facts), path)
+    write_page(season_page(past, season, facts), path)
 
 
-def past_page(past: PastAudit, season: str, facts: Facts) -> str:
+def season_page(past: PastAudit, season: str, facts: Facts) -> str:
     """The page as text; `season` names it, and `facts` are what is known of it besides the rewards."""
     figures = {"worth": worth_of_copies(past), "fitted": fitted_priors(past)}
-    own = {
-        "season": words.shown(season),
-        "season_facts": [(words.shown(key), words.shown(value)) for key, value in facts],
+    additions = {
+        "season": formatting.printable(season),
+        "season_facts": [(formatting.printable(key), formatting.printable(value)) for key, value in facts],
         "deviations": _deviations(past),
         "priors": _priors(past),
         "pairs": _pairs(past),
         "further_agents": max(0, len(past.audit.market.agents) - MOST_AGENTS),
         "further_pairs": max(0, len(past.pairs) - MOST_PAIRS),
         "odds": f"{past.odds:g}",
-        "assumed": words.sentence(past.assumed),
+        "assumed": formatting.sentence(past.assumed),
     }
     for name, figure in figures.items():
-        drawn = {width: Markup(svg) for width, svg in figure.svg.items()}
-        own[name] = {"title": figure.title, "caption": figure.caption} | drawn
-    return rendered("past_page.html", audit_facts(past.audit) | own)
+        draw_svg = {width: Markup(svg) for width, svg in figure.svg.items()}
+        additions[name] = {"title": figure.title, "caption": figure.caption} | draw_svg
+    return render("season_page.html", audit_facts(past.audit) | additions)
 
 
 def _deviations(past: PastAudit) -> dict[str, Any]:
@@ -53,45 +53,50 @@ def _deviations(past: PastAudit) -> dict[str, Any]:
     columns = ["best copies", "honest", "with them", "gain", "relative"]
     rows = []
     for name, best in list(past.best.items())[:MOST_AGENTS]:
-        rows.append([words.shown(name), _copies(best), words.number(best.honest),
-                     words.number(best.copied), _gain(best), words.percent(best)])  # fmt: skip
+        rows.append([formatting.printable(name), _copies(best), formatting.number(best.honest),
+                     formatting.number(best.copied), _gain(best), formatting.percent(best)])  # fmt: skip
         if past.registered:
-            rows[-1].append(_registered(past, name))
-    without = [words.shown(one.name) for one in past.audit.market.agents if one.name not in past.best]
-    return {"columns": columns + ["as registered"] * bool(past.registered), "rows": rows, "without": _listed(without)}
+            rows[-1].append(_registered_copies(past, name))
+    without = [formatting.printable(agent.name) for agent in past.audit.market.agents if agent.name not in past.best]
+    return {
+        "columns": columns + ["as registered"] * bool(past.registered),
+        "rows": rows,
+        "without": _join_names(without),
+    }
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _registered(past: PastAudit, name: str) -> str:
+def _registered_copies(past: PastAudit, name: str) -> str:
     if name not in past.registered:
         return "no copies"
-    found = past.registered[name]
-    return "not evaluated" if found is None else f"{_copies(found)}: {_gain(found)}"
+    witness = past.registered[name]
+    return "not evaluated" if witness is None else f"{_copies(witness)}: {_gain(witness)}"
 
 
-def _gain(one: Witness) -> str:
-    return f"{words.number(one.gain, sign=True)} {words.error_words(one.gain)}"
+def _gain(witness: Witness) -> str:
+    return f"{formatting.number(witness.gain, sign=True)} {formatting.error_words(witness.gain)}"
 
 
-def _copies(one: Witness) -> str:
-    return words.copies_words(one.copies).replace(" ", words.FIXED)
+def _copies(witness: Witness) -> str:
+    return formatting.copies_words(witness.copies).replace(" ", formatting.FIXED)
 
 
 def _priors(past: PastAudit) -> list[tuple[str, ...]]:
     """Agent, arms, originals, mean, atoms."""
-    found: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for agent in past.audit.market.agents[:MOST_AGENTS]:
         groups, prior = past.originals[agent.name], agent.priors[0]
         atoms = " · ".join(
-            f"{value:.3g}{words.FIXED}({100 * weight:.0f}{words.NARROW}%)" for value, weight in prior.atoms or ()
+            f"{value:.3g}{formatting.FIXED}({100 * weight:.0f}{formatting.NARROW}%)"
+            for value, weight in prior.atoms or ()
         )
         arms = sum(map(len, groups))
-        found.append((words.shown(agent.name), f"{arms}", f"{len(groups)}", f"{prior.mean:.3f}", atoms))
-    return found
+        rows.append((formatting.printable(agent.name), f"{arms}", f"{len(groups)}", f"{prior.mean:.3f}", atoms))
+    return rows
 
 
 def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
@@ -99,9 +104,9 @@ def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
     seen = {(arm.agent, arm.arm): arm for arm in past.arms}
     return [
         (
-            words.shown(pair.agent),
+            formatting.printable(pair.agent),
             *(_arm(seen[pair.agent, arm]) for arm in pair.arms),
-            words.number(pair.bayes_factor),
+            formatting.number(pair.bayes_factor),
             _probability(pair.probability),
         )
         for pair in past.pairs[:MOST_PAIRS]
@@ -109,7 +114,7 @@ def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
 
 
 def _arm(arm: ArmRewards) -> str:
-    name = cut(words.shown(arm.arm), 40)
+    name = shorten(formatting.printable(arm.arm), 40)
     return f"{name}: {arm.mean:.3f} of {arm.rewards:,}" if arm.rewards else f"{name}: no reward"
 
 

@@ -39,18 +39,19 @@ class Attack:
         m = self.arm_rounds
         return trial_rounds(m, 2, self.market.horizon) if self.long_trial else 2 * m
 
-    def papers(self, setting: Setting) -> Mechanism:
+    def papers_mechanism(self, setting: Setting) -> Mechanism:
         """H-ETC-R at these parameters."""
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
     def witness(self, mechanism: Mechanism, copies: CopyVector | None = None) -> Witness:
         """The deviation under any mechanism, both payoffs in ball arithmetic."""
-        own = copies or self.copies
+        chosen = copies or self.copies
         honest, copied = (
-            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA] for vector in ((1, 1), own)
+            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
+            for vector in ((1, 1), chosen)
         )
-        every = full_copies(self.market.agents, {ANA: own})
-        return Witness(ANA, own, honest, copied, copied - honest, self.market, every)
+        every = full_copies(self.market.agents, {ANA: chosen})
+        return Witness(ANA, chosen, honest, copied, copied - honest, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """The attack as an audit that found it, for a certificate."""

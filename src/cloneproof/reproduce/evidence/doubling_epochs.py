@@ -34,7 +34,7 @@ class Epochs:
 
     def etc(self, epoch: int) -> Mechanism:
         """What runs inside an epoch."""
-        return self.setting.mechanism("etc", arm_rounds=doubling(self.made).arm_rounds(epoch))
+        return self.setting.mechanism("etc", arm_rounds=doubling_restart(self.made).arm_rounds(epoch))
 
     def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
         """RP-regret within an epoch."""
@@ -43,22 +43,22 @@ class Epochs:
     @cached_property
     def gains(self) -> list[Estimate]:
         """RP-regret with copies minus honest, of every epoch by itself; exactly 0 while both only explore."""
-        found = []
+        gains = []
         for epoch in range(1, self.last + 1):
-            if 2 * doubling(self.made).arm_rounds(epoch) >= epoch_rounds(epoch):
-                found.append(Estimate(0.0, 0.0, "proven", "exploration only"))
+            if 2 * doubling_restart(self.made).arm_rounds(epoch) >= epoch_rounds(epoch):
+                gains.append(Estimate(0.0, 0.0, "proven", "exploration only"))
             else:
-                found.append(self.regret(epoch, COPIES) - self.regret(epoch, (1, 1)))
-        return found
+                gains.append(self.regret(epoch, COPIES) - self.regret(epoch, (1, 1)))
+        return gains
 
     @cached_property
     def margins(self) -> list[Estimate]:
         """The same summed up to the end of every epoch."""
-        total, found = Estimate(0.0, 0.0, "proven", SUMMED), []
-        for own in self.gains:
-            total = replace(total - negated(own), method=SUMMED)
-            found.append(total)
-        return found
+        total, margins = Estimate(0.0, 0.0, "proven", SUMMED), []
+        for gain in self.gains:
+            total = replace(total - negate(gain), method=SUMMED)
+            margins.append(total)
+        return margins
 
     @cached_property
     def slacks(self) -> list[Estimate]:
@@ -69,7 +69,7 @@ class Epochs:
 
     def safe(self, epoch: int) -> bool:
         """Whether no copies at all can gain within the epoch."""
-        only_explores = 2 * doubling(self.made).arm_rounds(epoch) >= epoch_rounds(epoch)
+        only_explores = 2 * doubling_restart(self.made).arm_rounds(epoch) >= epoch_rounds(epoch)
         return only_explores or self.slacks[epoch - 1].low >= 0
 
     @property
@@ -77,12 +77,12 @@ class Epochs:
         """Whether no copies pay in any epoch: no where they pay over the whole run, open where neither is known."""
         if all(self.safe(epoch) for epoch in range(1, self.last + 1)):
             return True
-        return False if any(own.high < 0 for own in self.margins) else None
+        return False if any(margin.high < 0 for margin in self.margins) else None
 
     @property
     def first_paying(self) -> int:
         """The first power of 2 at which copies pay; 0: none."""
-        return next((number for number, own in enumerate(self.margins, 1) if own.high < 0), 0)
+        return next((number for number, margin in enumerate(self.margins, 1) if margin.high < 0), 0)
 
     @property
     def safe_from(self) -> int:
@@ -96,12 +96,12 @@ class Epochs:
 
         What copies gained in early epochs later ones make good slowly: by about (k - l) m D each.
         """
-        return max((number for number, own in enumerate(self.margins, 1) if own.high < 0), default=0)
+        return max((number for number, margin in enumerate(self.margins, 1) if margin.high < 0), default=0)
 
 
-def doubling(made: Mechanism) -> Restart:
+def doubling_restart(mechanism: Mechanism) -> Restart:
     """Its epochs; Algorithm 4's where it has none."""
-    return made.clearing if made.clearing.flat_epochs else Doubling()
+    return mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()
 
 
 def epoch_rounds(epoch: int) -> int:
@@ -109,6 +109,6 @@ def epoch_rounds(epoch: int) -> int:
     return 2 if epoch == 1 else 2 ** (epoch - 1)
 
 
-def negated(own: Estimate) -> Estimate:
+def negate(estimate: Estimate) -> Estimate:
     """Minus the number."""
-    return Estimate(-own.value, own.error, own.kind, own.method)
+    return Estimate(-estimate.value, estimate.error, estimate.kind, estimate.method)

@@ -13,7 +13,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.reproduce.row import Setting
-from cloneproof.reproduce.statements.exploration_cost import different, least_slack
+from cloneproof.reproduce.statements.exploration_cost import least_slack, unequal_means
 
 TRIED = 3  # copies of each original, where copies are searched for
 
@@ -50,7 +50,7 @@ class EtcCase:
         """How much room the honest regret leaves, over all multisets of means."""
         return least_slack(self.etc(m), self.support, self.originals, self.horizon)
 
-    def searched(self, m: int) -> Trp:
+    def search_copies(self, m: int) -> Trp:
         """The worst of a search over copies, at the last horizon."""
         return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
 
@@ -58,7 +58,7 @@ class EtcCase:
         """No copies pay (proven by the slack); some do (a search found them); or open."""
         if self.slack(m).low >= 0:
             return True
-        return False if self.searched(m).verdict == "violated" else None
+        return False if self.search_copies(m).verdict == "violated" else None
 
     @cached_property
     def safe_from(self) -> int:
@@ -71,29 +71,29 @@ class EtcCase:
     @cached_property
     def first_failure(self) -> tuple[int, Trp] | None:
         """Going down from there, the first m at which copies pay."""
-        searches = ((m, self.searched(m)) for m in range(self.safe_from - 1, 0, -1))
-        return next(((m, found) for m, found in searches if found.verdict == "violated"), None)
+        searches = ((m, self.search_copies(m)) for m in range(self.safe_from - 1, 0, -1))
+        return next(((m, search) for m, search in searches if search.verdict == "violated"), None)
 
     @cached_property
     def regrets(self) -> list[tuple[Estimate, float]]:
         """The exact regret and the theorem's bound, for every multiset of means."""
-        found = []
-        for means in different(self.support, self.originals):
+        pairs = []
+        for means in unequal_means(self.support, self.originals):
             honest = Instance(means, (1,) * self.originals)
             bound = etc_regret_paper([max(means) - mean for mean in means], self.gap, self.horizon)
-            found.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
-        return found
+            pairs.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
+        return pairs
 
     @property
-    def used(self) -> Estimate:
+    def part_of_bound(self) -> Estimate:
         """The largest part of the theorem's bound that is reached."""
-        return max((_part(own, bound) for own, bound in self.regrets), key=lambda own: own.value)
+        return max((_part(regret, bound) for regret, bound in self.regrets), key=lambda regret: regret.value)
 
     @property
     def pulls(self) -> float:
         """The most pulls of a worse arm, from the regret where all worse arms are equally bad."""
         most = 0.0
-        for means in different(self.support, self.originals):
+        for means in unequal_means(self.support, self.originals):
             worse = [max(means) - mean for mean in means if mean < max(means)]
             if len(set(worse)) == 1:
                 honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
@@ -101,5 +101,5 @@ class EtcCase:
         return most
 
 
-def _part(own: Estimate, bound: float) -> Estimate:
-    return Estimate(own.value / bound, own.error / bound, own.kind, own.method)
+def _part(estimate: Estimate, bound: float) -> Estimate:
+    return Estimate(estimate.value / bound, estimate.error / bound, estimate.kind, estimate.method)

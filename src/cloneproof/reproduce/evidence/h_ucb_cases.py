@@ -34,12 +34,12 @@ class Against:
         return Estimate(value, error, self.gain.kind, self.gain.method)
 
 
-def best(found: dict[float, Against]) -> Against:
+def best(cases: dict[float, Against]) -> Against:
     """The opponent against which the copy gains most; of equals, the weakest."""
-    return max(found.values(), key=lambda one: (round(one.gain.value, 9), -one.mu))
+    return max(cases.values(), key=lambda case: (round(case.gain.value, 9), -case.mu))
 
 
-class Told:
+class ProofRuns:
     """Three runs as the proof tells them: when agent 1 is served the k-th time, and what it has wasted by then."""
 
     def __init__(self, mechanism: Mechanism, mu: float, k: int, seed: int) -> None:
@@ -50,12 +50,12 @@ class Told:
         self.wasted: tuple[int, ...] = ()
         self.next_too: tuple[bool, ...] = ()
         for copies in INSTANCES.values():
-            own = [one for one in simulate(market, mechanism, {ANA: copies}, seed) if one.agent == ANA]
-            if len(own) <= k:
+            served = [record for record in simulate(market, mechanism, {ANA: copies}, seed) if record.agent == ANA]
+            if len(served) <= k:
                 continue
-            self.times += (own[k - 1].round,)
-            self.wasted += (sum(one.reward == 0 for one in own[:k]),)
-            self.next_too += (own[k].round == own[k - 1].round + 1,)
+            self.times += (served[k - 1].round,)
+            self.wasted += (sum(record.reward == 0 for record in served[:k]),)
+            self.next_too += (served[k].round == served[k - 1].round + 1,)
 
     @property
     def same_time(self) -> bool:
@@ -73,11 +73,11 @@ class PayingRound:
     gain: Estimate
 
 
-def corrected(mechanism: Mechanism, seed: int, k: int) -> PayingRound | None:
+def find_paying_round(mechanism: Mechanism, seed: int, k: int) -> PayingRound | None:
     """The first opponent (in hundredths from 0.2 on) for which the proof's story is true, with another k."""
     for mu in (round(0.01 * step, 2) for step in range(20, 101)):
-        told = Told(mechanism, mu, k, seed)
-        if told.same_time and told.wasted == (2, 1, 2) and told.next_too == (False, True, False):
-            horizon = told.times[0] + 1
+        proof_runs = ProofRuns(mechanism, mu, k, seed)
+        if proof_runs.same_time and proof_runs.wasted == (2, 1, 2) and proof_runs.next_too == (False, True, False):
+            horizon = proof_runs.times[0] + 1
             return PayingRound(k, mu, horizon, Against(mechanism, 2, mu, horizon).gains[horizon])
     return None

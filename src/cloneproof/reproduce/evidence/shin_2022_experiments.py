@@ -40,7 +40,7 @@ class Experiment:
         """What is shown, in each run, under one of the four mechanisms."""
         factor = SAMPLE_FACTORS.get((name, self.figure))
         mechanism = make(name, **({} if factor is None else {"sample_factor": factor}))
-        return played(self.market, mechanism, self.copies, self.agent, runs, seed)
+        return play_runs(self.market, mechanism, self.copies, self.agent, runs, seed)
 
 
 def market(horizon: int, extra: tuple[float, ...] = ()) -> Market:
@@ -74,7 +74,7 @@ def experiments(
     ]
 
 
-def played(
+def play_runs(
     world: Market, mechanism: Mechanism, copies: ExperimentCopies, agent: str | None, runs: int, seed: int
 ) -> FloatArray:
     """The payoff of an agent, or the regret, in each run; chunks of runs on threads, the same bits on any number."""

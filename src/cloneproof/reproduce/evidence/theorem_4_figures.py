@@ -19,21 +19,22 @@ Reach = dict[str, list[tuple[float, Estimate]]]  # largest gains by m |S| / M, f
 
 def gain_map(setting: Setting) -> Map:
     """The gain at every score to be beaten, for copies of one original."""
-    own = attacks()["short-trial-quarters"]
+    attack = attacks()["short-trial-quarters"]
     numbers = range(1, setting.pick(quick=9, full=17))
     grid = np.linspace(0.3, 0.8, setting.pick(quick=26, full=51))
     vectors: list[CopyVector] = [(k, 1) for k in numbers if k > 1]
-    swept = threshold_gains(own.market, own.papers(setting), ANA, vectors)
-    values = [tuple(gain / own.market.horizon for gain in one.on(grid)) for one in swept]
+    swept = threshold_gains(attack.market, attack.papers_mechanism(setting), ANA, vectors)
+    values = [tuple(gain / attack.market.horizon for gain in gains.on(grid)) for gains in swept]
     return Map(
         "The gain over the score to be beaten and the copies",
-        f"Copies of one of two originals, means 1/4 or 3/4, T = 4,000, m = {own.arm_rounds}, M = {own.agent_rounds}. "
+        f"Copies of one of two originals, means 1/4 or 3/4, T = 4,000, m = {attack.arm_rounds}, "
+        f"M = {attack.agent_rounds}. "
         "Honest, an agent of means (3/4, 1/4) averages 1/2 in its trial; every copy of a good original lifts that.",
         "score of the best rival (average reward)",
         "copies of one original",
         "gain / T",
         tuple(map(float, grid)),
-        tuple(float(one.copies[0]) for one in swept),
+        tuple(float(gains.copies[0]) for gains in swept),
         tuple(values),
     )
 

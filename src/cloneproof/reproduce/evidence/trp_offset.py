@@ -34,7 +34,7 @@ class Offset:
         weights = np.stack([low[inside], middle[inside], steps - low[inside] - middle[inside]]) / steps
         gains, self.tried = self.gains(weights), int(inside.sum())
         top = self.margins[SUPPORT]
-        error = sum(multiplicity(means) * one.error for means, one in self.margins.items()) + 1e-14
+        error = sum(multiplicity(means) * margin.error for means, margin in self.margins.items()) + 1e-14
         self.largest = Estimate(float(gains.max()), error, top.kind, top.method)
         self.margin = top
 

@@ -42,12 +42,12 @@ class Trial:
     @property
     def margin(self) -> Estimate:
         """The smallest margin: below zero TRP is violated."""
-        return min(self.margins.values(), key=lambda one: one.value)
+        return min(self.margins.values(), key=lambda margin: margin.value)
 
     @property
     def gain(self) -> Estimate:
         """The largest gain: above zero copying pays."""
-        return max(self.gains.values(), key=lambda one: one.value)
+        return max(self.gains.values(), key=lambda gain: gain.value)
 
     @property
     def room(self) -> float:
@@ -67,13 +67,15 @@ class Trial:
     def by_margins(self, copies: tuple[int, ...]) -> Estimate:
         """The gain that the margins imply: minus their mean over the realised multisets (the proof of Theorem 2)."""
         prior = dict(self.market.agents[0].priors[0].atoms or ())
-        own = {means: one for (means, tried), one in self.margins.items() if tried == copies}
-        return weighted_sum([(-multiplicity(m) * math.prod(prior[v] for v in m), one) for m, one in own.items()])
+        margins = {means: margin for (means, tried), margin in self.margins.items() if tried == copies}
+        return weighted_sum(
+            [(-multiplicity(m) * math.prod(prior[v] for v in m), margin) for m, margin in margins.items()]
+        )
 
     @property
     def identity(self) -> bool:
         """Whether the gains and what the margins imply are the same."""
-        differences = [(own, self.by_margins(copies)) for copies, own in self.gains.items()]
+        differences = [(gain, self.by_margins(copies)) for copies, gain in self.gains.items()]
         return all(abs(a.value - b.value) <= a.error + b.error + self.room for a, b in differences)
 
 

@@ -31,8 +31,8 @@ def exact_regrets(
 ) -> dict[int, Estimate]:
     """The expected regret in one of the instances at every horizon, by the state tree."""
     market = one_agent((good, 0.0), max(horizons))
-    found = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
-    return {horizon: one.regret for horizon, one in found.items()}
+    evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
+    return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
 
 
 def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0) -> dict[int, Estimate]:
@@ -43,20 +43,20 @@ def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0
     return {horizon: copied[horizon].payoff[ANA] - honest[horizon].payoff[ANA] for horizon in honest}
 
 
-def played(mechanism: Mechanism, instance: str, rounds: int, seed: int, good: float = 1.0) -> list[int]:
+def simulated_arms(mechanism: Mechanism, instance: str, rounds: int, seed: int, good: float = 1.0) -> list[int]:
     """The arm of each round in a run of the reference simulator: 0 the good one, then copies, as registered."""
     copies = {ANA: INSTANCES[instance]}
     return [record.arm for record in simulate(one_agent((good, 0.0), rounds), mechanism, copies, seed)]
 
 
-def played_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 1.0) -> dict[int, float]:
+def simulated_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 1.0) -> dict[int, float]:
     """The ex-ante gain of one copy at every horizon from `SETTLED` on, from one run in each instance.
 
     With probability 1/2 the two arms differ, and the copy lands on either: half of what is saved against honesty.
     """
     regret = {}
     for name, (good_ones, _) in INSTANCES.items():
-        lost = (good * (arm >= good_ones) for arm in played(mechanism, name, rounds, seed, good))
+        lost = (good * (arm >= good_ones) for arm in simulated_arms(mechanism, name, rounds, seed, good))
         regret[name] = list(accumulate(lost))
     return {
         t: 0.5 * (regret["A"][t - 1] - (regret["B"][t - 1] + regret["C"][t - 1]) / 2)

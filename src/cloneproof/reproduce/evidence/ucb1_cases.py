@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.rule import Clock
-from cloneproof.reproduce.evidence.two_arms import INSTANCES, exact_gains, exact_regrets, played_gains
+from cloneproof.reproduce.evidence.two_arms import INSTANCES, exact_gains, exact_regrets, simulated_gains
 from cloneproof.reproduce.row import Setting
 
 CLOCKS: tuple[Clock, ...] = ("current", "completed")
@@ -39,21 +39,21 @@ class Way:
         mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
         self.exact = exact_gains(mechanism, range(1, near + 1))
         self.regret = {name: exact_regrets(mechanism, name, range(1, min(near, 60) + 1)) for name in INSTANCES}
-        self.played = played_gains(mechanism, far, setting.seed)
+        self.played = simulated_gains(mechanism, far, setting.seed)
         self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
         self.best = max(self.regret["A"], key=lambda t: (self.exact[t].value, -t))
-        self.agrees, self.compared = _compared(self.exact, self.played)
+        self.agrees, self.compared = _compare(self.exact, self.played)
 
 
-class Tried:
+class BonusCase:
     """UCB1 with another bonus: on the paper's instance, and on one whose good arm is worth less."""
 
     def __init__(self, setting: Setting, name: str, clock: Clock, near: int, far: int) -> None:
         self.name, self.clock, bonus = name, clock, BONUSES[name]
         mechanism = setting.mechanism("ucb1", bonus=bonus, clock=clock)
-        self.played = played_gains(mechanism, far, setting.seed)
+        self.played = simulated_gains(mechanism, far, setting.seed)
         self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
-        self.agrees, self.compared = _compared(exact_gains(mechanism, range(1, near + 1)), self.played)
+        self.agrees, self.compared = _compare(exact_gains(mechanism, range(1, near + 1)), self.played)
         at = 4.0 if clock == "current" else 3.0
         self.good = min(1.0, bonus(at, 1.0) - bonus(at, 2.0)) / 2
         self.elsewhere = exact_gains(mechanism, [4], self.good)[4]
@@ -61,8 +61,8 @@ class Tried:
     @property
     def in_units(self) -> Estimate:
         """The gain on the other instance as a part of what its good arm is worth."""
-        one = self.elsewhere
-        return Estimate(one.value / self.good, one.error / self.good + 1e-15, one.kind, one.method)
+        gain = self.elsewhere
+        return Estimate(gain.value / self.good, gain.error / self.good + 1e-15, gain.kind, gain.method)
 
     @property
     def a_quarter(self) -> bool:
@@ -70,7 +70,7 @@ class Tried:
         return self.in_units.low <= 0.25 <= self.in_units.high
 
 
-def _compared(exact: dict[int, Estimate], played: dict[int, float]) -> tuple[bool, int]:
+def _compare(exact: dict[int, Estimate], played: dict[int, float]) -> tuple[bool, int]:
     both = [t for t in exact if t in played]
     return all(abs(exact[t].value - played[t]) <= exact[t].error + 1e-12 for t in both), len(both)
 

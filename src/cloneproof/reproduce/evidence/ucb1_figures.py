@@ -6,8 +6,8 @@ import math
 
 from cloneproof.mechanisms.rule import Clock
 from cloneproof.report.figures.figure_data import Lines, Map, Mark, Series, Strips
-from cloneproof.reproduce.evidence.two_arms import INSTANCES, played, played_gains
-from cloneproof.reproduce.evidence.ucb1_cases import CLOCK_WORDS, CONSTANTS, Tried, Way, papers_horizon
+from cloneproof.reproduce.evidence.two_arms import INSTANCES, simulated_arms, simulated_gains
+from cloneproof.reproduce.evidence.ucb1_cases import CLOCK_WORDS, CONSTANTS, BonusCase, Way, papers_horizon
 from cloneproof.reproduce.findings import FindingsTable
 from cloneproof.reproduce.row import Setting
 
@@ -33,7 +33,7 @@ def pulls(setting: Setting, constant: float, best: int | None, rounds: int) -> S
         "round",
         ("good arm", "its copy", "bad arm", "its copy"),
         tuple(
-            (words[name], tuple(colours[name][arm] for arm in played(mechanism, name, rounds, setting.seed)))
+            (words[name], tuple(colours[name][arm] for arm in simulated_arms(mechanism, name, rounds, setting.seed)))
             for name in INSTANCES
         ),
         tuple(marks),
@@ -66,13 +66,13 @@ def regrets(way: Way, rounds: int) -> Lines:
 def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
     """The gain of one copy at each horizon, for both constants and both clocks."""
 
-    def thinned(gains: dict[int, float]) -> list[int]:
+    def thin(gains: dict[int, float]) -> list[int]:
         """Every horizon where the gain changes, and the last one."""
         times = sorted(gains)
         return [t for t in times if t in (times[0], times[-1]) or gains[t] != gains[t - 1]]
 
     paying = {t: gain for way in ways.values() for t, gain in way.paying.items()}
-    told = "; ".join(
+    proof_runs = "; ".join(
         f"T = {', '.join(map(str, way.paying))} with {CONSTANTS[constant]} and {CLOCK_WORDS[clock]}"
         for (constant, clock), way in ways.items()
         if way.paying
@@ -80,14 +80,14 @@ def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
     return Lines(
         "What one copy is worth, by horizon",
         f"Ex-ante gain at every horizon up to {far:,}, played without noise, t the current round; above zero the copy "
-        f"pays. With completed rounds the curves differ in a few places only. It pays at {told or 'no horizon'}.",
+        f"pays. With completed rounds the curves differ in a few places only. It pays at {proof_runs or 'no horizon'}.",
         "horizon T (rounds)",
         "gain (reward units)",
         tuple(
             Series(
                 f"bonus {CONSTANTS[constant]}",
-                tuple(float(t) for t in thinned(way.played)),
-                tuple(way.played[t] for t in thinned(way.played)),
+                tuple(float(t) for t in thin(way.played)),
+                tuple(way.played[t] for t in thin(way.played)),
                 mechanism="ucb1",
                 shade=2 * number - number // 2,
                 style="steps",
@@ -104,11 +104,11 @@ def gain_map(setting: Setting, clock: Clock) -> Map:
     """The gain of one copy over horizons and constants of the bonus."""
     rounds, steps = 40, setting.pick(quick=24, full=64)
     constants = [0.25 * 2 ** (6 * k / (steps - 1)) for k in range(steps)]
-    found = [
-        played_gains(setting.mechanism("ucb1", constant=constant, clock=clock), rounds, setting.seed)
+    gains_by_mean = [
+        simulated_gains(setting.mechanism("ucb1", constant=constant, clock=clock), rounds, setting.seed)
         for constant in constants
     ]
-    times = sorted(found[0])
+    times = sorted(gains_by_mean[0])
     return Map(
         f"Gain over the bonus and the horizon, t counting {CLOCK_WORDS[clock]}",
         "Ex-ante gain of one copy with bonus √(c ln t / n); red: it pays. A good arm worth g < 1 instead of 1 has the "
@@ -118,7 +118,7 @@ def gain_map(setting: Setting, clock: Clock) -> Map:
         "gain (reward units)",
         tuple(map(float, times)),
         tuple(math.log2(constant) for constant in constants),
-        tuple(tuple(gains[t] for t in times) for gains in found),
+        tuple(tuple(gains[t] for t in times) for gains in gains_by_mean),
     )  # fmt: skip
 
 
@@ -142,20 +142,20 @@ def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
     )
 
 
-def bonus_table(tried: list[Tried]) -> FindingsTable:
+def bonus_table(tried: list[BonusCase]) -> FindingsTable:
     """What other bonuses of the class come to."""
     return FindingsTable(
         "Bonuses of the Discussion's class",
         ("bonus f(t, n)", "t counts", "pays here at T", "another instance: c", "gain there at T = 4"),
         tuple(
             (
-                one.name,
-                CLOCK_WORDS[one.clock],
-                ", ".join(str(t) for t in list(one.paying)[:4]) + (" .." if len(one.paying) > 4 else "") or "never",
-                f"{one.good:.3g}",
-                one.elsewhere,
+                case.name,
+                CLOCK_WORDS[case.clock],
+                ", ".join(str(t) for t in list(case.paying)[:4]) + (" .." if len(case.paying) > 4 else "") or "never",
+                f"{case.good:.3g}",
+                case.elsewhere,
             )
-            for one in tried
+            for case in tried
         ),
         "Here: the paper's prior, 0 or 1. Another instance: prior 0 or c without noise, c half of f(4, 1) − f(4, 2) "
         "and at most 1/2. Why it always works: honest registration pulls good, bad, good, bad; with a copy one of the "

@@ -21,16 +21,17 @@ CasePayoffs = dict[tuple[int, ...], Estimate]  # by the case
 def run(setting: Setting) -> Findings:
     """Every mechanism of the catalogue, in each of the four cases and over the prior, at two horizons."""
     horizons, runs = (7, setting.pick(quick=20, full=100)), setting.pick(quick=1_000, full=20_000)
-    found = {
+    examples = {
         (name, horizon): _Example(setting.mechanism(name, market=_market(horizon)), horizon, runs, setting.seed)
         for horizon in horizons
         for name in CATALOGUE
     }
-    exact = [one for one in found.values() if one.exact]
-    equal = [one.gain(case) for one in exact for case in ((1, 1), (0, 0))]
-    differences = [one.over_prior - one.by_regret for one in exact]
-    good = [one.regret[COPIED][1, 0] - one.regret[HONEST][1, 0] for one in exact]
-    bad = [one.regret[HONEST][0, 1] - one.regret[COPIED][0, 1] for one in exact]
+    ucb1 = examples["ucb1", 7]
+    exact = [example for example in examples.values() if example.exact]
+    equal = [example.gain(case) for example in exact for case in ((1, 1), (0, 0))]
+    differences = [example.over_prior - example.by_regret for example in exact]
+    good = [example.regret[COPIED][1, 0] - example.regret[HONEST][1, 0] for example in exact]
+    bad = [example.regret[HONEST][0, 1] - example.regret[COPIED][0, 1] for example in exact]
     return Findings(
         computed=(
             f"Honest registration and one copy of arm a, in each of the four cases and over the prior, at T = "
@@ -52,10 +53,10 @@ def run(setting: Setting) -> Findings:
                 "The gain is that of the average of (1, 1, 0) and (1, 0, 0) over (1, 0): half of the share of the "
                 "regret saved.",
                 "claim",
-                all_of([at_most(_size(one), 0, ROUNDING) for one in differences]),
+                all_of([at_most(_size(difference), 0, ROUNDING) for difference in differences]),
                 (
-                    ("gain over the prior, UCB1, T = 7", found["ucb1", 7].over_prior),
-                    ("by the regret in the three instances", found["ucb1", 7].by_regret),
+                    ("gain over the prior, UCB1, T = 7", ucb1.over_prior),
+                    ("by the regret in the three instances", ucb1.by_regret),
                     ("largest difference of the two, all mechanisms", _largest(differences)),
                 ),
             ),
@@ -64,13 +65,13 @@ def run(setting: Setting) -> Findings:
                 "claim",
                 all_of([at_most(change, 0, ROUNDING) for change in (*good, *bad)]),
                 tuple(
-                    (f"UCB1, T = 7: regret with means {means}, copies {copies}", found["ucb1", 7].regret[copies][means])
+                    (f"UCB1, T = 7: regret with means {means}, copies {copies}", ucb1.regret[copies][means])
                     for means, copies in (((1, 0), HONEST), ((1, 0), COPIED), ((0, 1), COPIED))
                 ),
             ),
         ),
-        figures=(_figure(found, horizons[0]), _figure(found, horizons[1])),
-        tables=tuple(_table(found, horizon) for horizon in horizons),
+        figures=(_figure(examples, horizons[0]), _figure(examples, horizons[1])),
+        tables=tuple(_table(examples, horizon) for horizon in horizons),
     )  # fmt: skip
 
 
@@ -88,9 +89,9 @@ class _Example:
         self.exact = True
         for copies in (HONEST, COPIED):
             for case in CASES:
-                found = evaluate(market.at({ANA: case}), mechanism, {ANA: copies}, runs=runs, seed=seed)
-                self.payoff[copies][case], self.regret[copies][case] = found.payoff[ANA], found.regret
-                self.exact &= found.engine != "monte-carlo"
+                evaluation = evaluate(market.at({ANA: case}), mechanism, {ANA: copies}, runs=runs, seed=seed)
+                self.payoff[copies][case], self.regret[copies][case] = evaluation.payoff[ANA], evaluation.regret
+                self.exact &= evaluation.engine != "monte-carlo"
         self.by_cases = weighted_sum([(0.25, self.gain(case)) for case in CASES])
         regrets = self.regret[COPIED]
         saved = self.regret[HONEST][1, 0] - weighted_sum([(0.5, regrets[1, 0]), (0.5, regrets[0, 1])])
@@ -110,11 +111,11 @@ def _size(estimate: Estimate) -> Estimate:
 
 
 def _largest(estimates: list[Estimate]) -> Estimate:
-    return max(map(_size, estimates), key=lambda one: one.high)
+    return max(map(_size, estimates), key=lambda estimate: estimate.high)
 
 
-def _figure(found: dict[tuple[str, int], _Example], horizon: int) -> Bars:
-    gains = {name: one.over_prior for (name, at), one in found.items() if at == horizon}
+def _figure(examples: dict[tuple[str, int], _Example], horizon: int) -> Bars:
+    gains = {name: example.over_prior for (name, at), example in examples.items() if at == horizon}
     return Bars(
         f"What one copy is worth, T = {horizon}",
         f"Ex-ante gain of registering arm a twice, share {SHARE:g}. To the right of zero the copy pays. "
@@ -129,19 +130,19 @@ def _figure(found: dict[tuple[str, int], _Example], horizon: int) -> Bars:
     )
 
 
-def _table(found: dict[tuple[str, int], _Example], horizon: int) -> FindingsTable:
-    own = {name: one for (name, at), one in found.items() if at == horizon}
+def _table(examples: dict[tuple[str, int], _Example], horizon: int) -> FindingsTable:
+    at_horizon = {name: example for (name, at), example in examples.items() if at == horizon}
     return FindingsTable(
         f"Payoffs in the four cases, T = {horizon}: honest → with a copy of a",
         ("mechanism", *(f"({a}, {b})" for a, b in CASES), "over the prior", "gain"),
         tuple(
             (
                 name,
-                *(f"{_short(one.payoff[HONEST][c])} → {_short(one.payoff[COPIED][c])}" for c in CASES),
-                _short(weighted_sum([(0.25, one.payoff[HONEST][c]) for c in CASES])),
-                one.over_prior,
+                *(f"{_short(example.payoff[HONEST][c])} → {_short(example.payoff[COPIED][c])}" for c in CASES),
+                _short(weighted_sum([(0.25, example.payoff[HONEST][c]) for c in CASES])),
+                example.over_prior,
             )
-            for name, one in own.items()
+            for name, example in at_horizon.items()
         ),
     )
 
@@ -157,4 +158,10 @@ ROW = Row(
     "has no effect”; the gain from replicating arm a “is equal to the gain from the average” of the instances "
     "(1, 1, 0) and (0, 0, 1) over (1, 0); the first has smaller regret, the second larger.",
     run,
+    summary={
+        "confirmed": (
+            "Under every mechanism of the catalogue a copy changes nothing where both arms are equal, and the gain is "
+            "the average over the two cases in which they differ."
+        )
+    },
 )

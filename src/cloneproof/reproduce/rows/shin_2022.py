@@ -17,7 +17,7 @@ from cloneproof.reproduce.evidence.shin_2022_experiments import (
     Experiment,
     bayesian_market,
     experiments,
-    played,
+    play_runs,
 )
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, agrees, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
@@ -40,20 +40,20 @@ PUBLISHED = {
 }
 MORE = 2  # times as many runs of figure e, whose samples of arms differ much from run to run
 LAST = list(PUBLISHED)[-1]
-GAMED, HIERARCHICAL = ("ucb1", "s-ucb"), ("h-ucb", "rh-ucb")
+GAMED, HIERARCHY = ("ucb1", "s-ucb"), ("h-ucb", "rh-ucb")
 
 
 def run(setting: Setting) -> Findings:
     """All five experiments; then copies of one original among two with unknown means, long and short."""
     runs = setting.pick(quick=10, full=100)
-    found = _Sampled(setting, runs)
+    sampled = _Sampled(setting, runs)
     bayes = _Bayesian(setting, setting.pick(quick=5_000, full=HORIZON), runs=200)
-    gains = {(who, name): found.gain(who, name) for who in ("a", "b") for name in NAMES}
-    regret = {(figure, name): found.shown(figure, name)[0] for figure in "cde" for name in NAMES}
-    cells = {(label, name): found.by_label[label, name] for label in PUBLISHED for name in NAMES}
+    gains = {(who, name): sampled.gain(who, name) for who in ("a", "b") for name in NAMES}
+    regret = {(figure, name): sampled.estimates(figure, name)[0] for figure in "cde" for name in NAMES}
+    cells = {(label, name): sampled.by_label[label, name] for label in PUBLISHED for name in NAMES}
     near = {
-        key: agrees(own, PUBLISHED[key[0]][NAMES.index(key[1])], READ_TO * PUBLISHED[key[0]][NAMES.index(key[1])])
-        for key, own in cells.items()
+        key: agrees(estimate, PUBLISHED[key[0]][NAMES.index(key[1])], READ_TO * PUBLISHED[key[0]][NAMES.index(key[1])])
+        for key, estimate in cells.items()
     }
     return Findings(
         computed=(
@@ -73,19 +73,19 @@ def run(setting: Setting) -> Findings:
             Check(
                 "Figures a and b: under H-UCB and RH-UCB copies do not help a fully informed agent.",
                 "claim",
-                all_of([at_most(gains[who, name], FLAT) for who in "ab" for name in HIERARCHICAL]),
-                tuple((f"gain of {_who(who)}, {name}", gains[who, name]) for who in "ab" for name in HIERARCHICAL),
+                all_of([at_most(gains[who, name], FLAT) for who in "ab" for name in HIERARCHY]),
+                tuple((f"gain of {_who(who)}, {name}", gains[who, name]) for who in "ab" for name in HIERARCHY),
             ),
             Check(
                 "Figures c and d: copies of bad items ruin UCB1 and S-UCB, and neither H-UCB nor RH-UCB.",
                 "claim",
-                all_of([above(regret[f, bad] - regret[f, own]) for f in "cd" for bad in GAMED for own in HIERARCHICAL]),
+                all_of([above(regret[f, bad] - regret[f, good]) for f in "cd" for bad in GAMED for good in HIERARCHY]),
                 tuple((f"regret {figure}, {name}", regret[figure, name]) for figure in "cd" for name in NAMES),
             ),
             Check(
                 "Figure e: where agents register bad items too, only RH-UCB stays low.",
                 "claim",
-                all_of([above(found.regret_over("rh-ucb", "e", other)) for other in NAMES if other != "rh-ucb"]),
+                all_of([above(sampled.regret_over("rh-ucb", "e", other)) for other in NAMES if other != "rh-ucb"]),
                 tuple((f"regret e, {name}", regret["e", name]) for name in NAMES),
             ),
             Check(
@@ -97,11 +97,11 @@ def run(setting: Setting) -> Findings:
             Check(
                 "S-UCB's number in figure e comes out with a sample twice as large, L = 30 instead of 15.",
                 "ours",
-                agrees(found.larger_sample, PUBLISHED[LAST][3], READ_TO * PUBLISHED[LAST][3]),
+                agrees(sampled.larger_sample, PUBLISHED[LAST][3], READ_TO * PUBLISHED[LAST][3]),
                 (
                     ("published", PUBLISHED[LAST][3]),
                     ("ours, L = 15", cells[LAST, "s-ucb"]),
-                    ("ours, L = 30", found.larger_sample),
+                    ("ours, L = 30", sampled.larger_sample),
                 ),
             ),
             Check(
@@ -113,18 +113,18 @@ def run(setting: Setting) -> Findings:
             Check(
                 "They cost under H-UCB and RH-UCB at this length.",
                 "ours",
-                all_of([at_most(bayes.gain[name, bayes.most]) for name in HIERARCHICAL]),
-                tuple((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in HIERARCHICAL),
+                all_of([at_most(bayes.gain[name, bayes.most]) for name in HIERARCHY]),
+                tuple((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in HIERARCHY),
             ),
             Check(
                 "But at short horizons one copy pays under both, as Theorem 1 has it for H-UCB: prior 0 or 1, one "
                 "opponent of mean ½, without noise.",
                 "ours",
-                all_of([above(one.gain, 1e-6) for one in bayes.short.values()]),
-                tuple((f"{name}, T = {one.horizon}: gain", one.gain) for name, one in bayes.short.items()),
+                all_of([above(case.gain, 1e-6) for case in bayes.short.values()]),
+                tuple((f"{name}, T = {case.horizon}: gain", case.gain) for name, case in bayes.short.items()),
             ),
         ),
-        figures=(found.figure("a"), found.figure("b"), _regrets(regret), bayes.figure()),
+        figures=(sampled.figure("a"), sampled.figure("b"), _regrets(regret), bayes.figure()),
         tables=(_table(cells),),
     )  # fmt: skip
 
@@ -133,7 +133,7 @@ def _who(figure: str) -> str:
     return {"a": ".5", "b": ".9"}[figure]
 
 
-def estimated(values: FloatArray) -> Estimate:
+def mean_of_runs(values: FloatArray) -> Estimate:
     """The mean of independent runs with Student's interval: an estimate of the error, as runs are not normal."""
     count = len(values)
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1))
@@ -147,34 +147,34 @@ class _Sampled:
     def __init__(self, setting: Setting, runs: int) -> None:
         self.experiments = experiments(HORIZON, COPIES_A, COPIES_B)
         self.values = {
-            (one.label, name): one.runs(
-                name, MORE * runs if one.figure == "e" else runs, setting.seed, setting.mechanism
+            (experiment.label, name): experiment.runs(
+                name, MORE * runs if experiment.figure == "e" else runs, setting.seed, setting.mechanism
             )
-            for one in self.experiments
+            for experiment in self.experiments
             for name in NAMES
         }
         (last,) = self.of("e")
         twice = setting.mechanism("s-ucb", sample_factor=2 * SAMPLE_FACTORS["s-ucb", "e"])
-        self.larger_sample = estimated(played(last.market, twice, last.copies, None, runs, setting.seed))
-        self.by_label = {key: estimated(values) for key, values in self.values.items()}
+        self.larger_sample = mean_of_runs(play_runs(last.market, twice, last.copies, None, runs, setting.seed))
+        self.by_label = {key: mean_of_runs(values) for key, values in self.values.items()}
 
     def of(self, figure: str) -> list[Experiment]:
         """Those of one figure, fewest copies first."""
-        return [one for one in self.experiments if one.figure == figure]
+        return [experiment for experiment in self.experiments if experiment.figure == figure]
 
-    def shown(self, figure: str, name: str) -> list[Estimate]:
+    def estimates(self, figure: str, name: str) -> list[Estimate]:
         """The estimates of one figure."""
-        return [self.by_label[one.label, name] for one in self.of(figure)]
+        return [self.by_label[experiment.label, name] for experiment in self.of(figure)]
 
     def gain(self, figure: str, name: str) -> Estimate:
         """What the most copies gain over one, in pairs of runs."""
         first, *_, last = self.of(figure)
-        return estimated(self.values[last.label, name] - self.values[first.label, name])
+        return mean_of_runs(self.values[last.label, name] - self.values[first.label, name])
 
     def regret_over(self, name: str, figure: str, other: str) -> Estimate:
         """By how much the regret of the other is larger, in pairs of runs."""
-        (one,) = self.of(figure)
-        return estimated(self.values[one.label, other] - self.values[one.label, name])
+        (experiment,) = self.of(figure)
+        return mean_of_runs(self.values[experiment.label, other] - self.values[experiment.label, name])
 
     def figure(self, figure: str) -> Lines:
         """Payoff against copies."""
@@ -184,7 +184,7 @@ class _Sampled:
             f"Means over runs of {HORIZON:,} rounds; bands: Student's t at {CONFIDENCE:.0%}. All others register once.",
             "copies N of the agent's one item",
             "payoff (reward units)",
-            tuple(Series.of(name, copies, self.shown(figure, name), mechanism=name) for name in NAMES),
+            tuple(Series.of(name, copies, self.estimates(figure, name), mechanism=name) for name in NAMES),
             log_x=True,
         )
 
@@ -202,11 +202,11 @@ class _Bayesian:
         self.gain = {}
         for name in NAMES:
             mechanism = setting.mechanism(name)
-            honest = played(world, mechanism, {}, agent, runs, setting.seed)
+            honest = play_runs(world, mechanism, {}, agent, runs, setting.seed)
             for count in self.COPIES:
-                copied = played(world, mechanism, {agent: (count, 1)}, agent, runs, setting.seed)
-                self.gain[name, count] = estimated(copied - honest)
-        self.short = {name: Against(setting.mechanism(name), 2, 0.5, self.SHORT) for name in HIERARCHICAL}
+                copied = play_runs(world, mechanism, {agent: (count, 1)}, agent, runs, setting.seed)
+                self.gain[name, count] = mean_of_runs(copied - honest)
+        self.short = {name: Against(setting.mechanism(name), 2, 0.5, self.SHORT) for name in HIERARCHY}
 
     def figure(self) -> Lines:
         """The gain against the copies."""
@@ -251,10 +251,16 @@ def _table(cells: dict[tuple[str, str], Estimate]) -> FindingsTable:
 
 
 ROW = Row(
-    12,
+    14,
     "Shin, Lee and Ok 2022",
     "Multi-armed bandit algorithm against strategic replication (AISTATS 2022), experiments: with fully informed "
     "agents UCB1 and S-UCB are gamed by copies, H-UCB and RH-UCB are not; where agents register bad items too, only "
     "RH-UCB keeps the regret low.",
     run,
+    summary={
+        "confirmed": (
+            "Copies pay under UCB1 and S-UCB, not under H-UCB and RH-UCB, and the published numbers come out again "
+            "(one of them with a larger sample)."
+        )
+    },
 )

@@ -31,8 +31,10 @@ ROUNDING = 1e-9
 def run(setting: Setting) -> Findings:
     """Audits against all opponents, the payoff against its formula, the regret, and UCB1 in ETC's place."""
     horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
-    audits = {(own, n, t): _audit(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons}
-    payoffs = [_payoff(setting, own, n, t) for own in PRIORS for n in (2, 3) for t in horizons[: setting.pick(1, 2)]]
+    audits = {(prior, n, t): _audit(setting, prior, n, t) for prior in PRIORS for n in (2, 3) for t in horizons}
+    payoffs = [
+        _payoff(setting, prior, n, t) for prior in PRIORS for n in (2, 3) for t in horizons[: setting.pick(1, 2)]
+    ]
     growth = [(t, _regret(setting, t)) for t in (10**3, 10**6, 10**9)]
     least = uniform_etc_regret_at_least([[0.9], [0.1]], 1)
     upto = setting.pick(quick=24, full=40)
@@ -54,26 +56,26 @@ def run(setting: Setting) -> Findings:
             Check(
                 "Uniform selection of agents with ETC inside is clone-proof.",
                 "claim",
-                all_of([_answer(one) for one in audits.values()]),
+                all_of([_answer(result) for result in audits.values()]),
                 (("audits", len(audits)), ("gain that comes nearest to paying", _nearest(list(audits.values())))),
             ),
             Check(
                 "Its regret is linear.",
                 "claim",
-                all_of([above(one, least * t - 1e-6 * t) for t, one in growth]),
-                tuple((f"regret per round, T = {t:,}", _scaled(one, 1 / t)) for t, one in growth),
+                all_of([above(regret, least * t - 1e-6 * t) for t, regret in growth]),
+                tuple((f"regret per round, T = {t:,}", _scale(regret, 1 / t)) for t, regret in growth),
             ),
             Check(
                 "The payoff is u_i = Γ_i(T)/n, the single-agent payoff divided by n.",
                 "detail",
-                all(agrees(found, plain, ROUNDING) for found, plain, _ in payoffs),
-                (("largest difference", _largest([_apart(found, plain) for found, plain, _ in payoffs])),),
+                all(agrees(payoff, plain, ROUNDING) for payoff, plain, _ in payoffs),
+                (("largest difference", _largest([_distance(payoff, plain) for payoff, plain, _ in payoffs])),),
             ),
             Check(
                 "It is E Γ_i(Bin(T, 1/n)): so the algorithm inside must be TRP at every horizon up to T, as ETC is.",
                 "ours",
-                all(agrees(found, mixed, ROUNDING * 10) for found, _, mixed in payoffs),
-                (("largest difference", _largest([_apart(found, mixed) for found, _, mixed in payoffs])),),
+                all(agrees(payoff, mixed, ROUNDING * 10) for payoff, _, mixed in payoffs),
+                (("largest difference", _largest([_distance(payoff, mixed) for payoff, _, mixed in payoffs])),),
             ),
             Check(
                 "With UCB1 inside it is not clone-proof: prior {0, 1/10}, two agents, copies (2, 2).",
@@ -110,20 +112,20 @@ def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
     return audit(market, setting.mechanism("uniform-etc", market=market), agent=ANA, opponents="any")
 
 
-def _answer(found: Audit) -> bool | None:
-    return {"clone-proof": True, "exploitable": False, "undecided": None}[found.verdict]
+def _answer(result: Audit) -> bool | None:
+    return {"clone-proof": True, "exploitable": False, "undecided": None}[result.verdict]
 
 
 def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
     """The payoff with copies, Γ(T)/n, and E Γ(Bin(T, 1/n)) from the single-agent payoffs at every horizon."""
     market = _market(PRIORS[prior], agents, horizon)
-    made = setting.mechanism("uniform-etc", market=market)
-    found = evaluate(market, made, {ANA: COPIES}).payoff[ANA]
-    alone = setting.mechanism("etc", arm_rounds=made.arm.explore)
+    mechanism = setting.mechanism("uniform-etc", market=market)
+    payoff = evaluate(market, mechanism, {ANA: COPIES}).payoff[ANA]
+    alone = setting.mechanism("etc", arm_rounds=mechanism.arm.explore)
     single = evaluate_horizons(_market(PRIORS[prior], 1, horizon), alone, range(1, horizon + 1), {ANA: COPIES})
     chances = binom.pmf(range(1, horizon + 1), horizon, 1 / agents)
     mixed = math.fsum(chances[h - 1] * single[h].payoff[ANA].value for h in range(1, horizon + 1))
-    return found, single[horizon].payoff[ANA].value / agents, mixed
+    return payoff, single[horizon].payoff[ANA].value / agents, mixed
 
 
 def _regret(setting: Setting, horizon: int) -> Estimate:
@@ -138,37 +140,39 @@ def _ucb_gains(setting: Setting, prior: Discrete, upto: int) -> tuple[Gains, Gai
     """The largest gain over copies at every horizon: of one agent alone, and of one of two chosen uniformly."""
     inside = setting.mechanism("ucb1").arm
     uniform = setting.mechanism("uniform-etc", arm_rounds=1).agent
-    found = []
-    for agents, made in ((1, Mechanism(arm=inside)), (2, Mechanism(agent=uniform, arm=inside))):
+    gains_by_prior = []
+    for agents, mechanism in ((1, Mechanism(arm=inside)), (2, Mechanism(agent=uniform, arm=inside))):
         market, horizons = _market(prior, agents, upto, "deterministic"), range(1, upto + 1)
-        honest = evaluate_horizons(market, made, horizons)
-        tried = [evaluate_horizons(market, made, horizons, {ANA: own}) for own in ((2, 1), COPIES)]
-        gains = {t: [one[t].payoff[ANA] - honest[t].payoff[ANA] for one in tried] for t in horizons}
-        found.append({t: max(own, key=lambda gain: gain.value) for t, own in gains.items()})
-    return found[0], found[1]
+        honest = evaluate_horizons(market, mechanism, horizons)
+        tried = [evaluate_horizons(market, mechanism, horizons, {ANA: copies}) for copies in ((2, 1), COPIES)]
+        gains = {t: [evaluations[t].payoff[ANA] - honest[t].payoff[ANA] for evaluations in tried] for t in horizons}
+        gains_by_prior.append({t: max(candidates, key=lambda gain: gain.value) for t, candidates in gains.items()})
+    return gains_by_prior[0], gains_by_prior[1]
 
 
 def _short_exploration(setting: Setting) -> Estimate:
     market = _market(PRIORS["0 or 1/2"], 2, 100)
-    made = setting.mechanism("uniform-etc", arm_rounds=1)
-    copied, honest = (evaluate(market, made, {ANA: own}, arithmetic="ball").payoff[ANA] for own in (COPIES, (1, 1)))
+    mechanism = setting.mechanism("uniform-etc", arm_rounds=1)
+    copied, honest = (
+        evaluate(market, mechanism, {ANA: copies}, arithmetic="ball").payoff[ANA] for copies in (COPIES, (1, 1))
+    )
     return copied - honest
 
 
-def _scaled(own: Estimate, factor: float) -> Estimate:
-    return Estimate(own.value * factor, own.error * factor, own.kind, own.method)
+def _scale(estimate: Estimate, factor: float) -> Estimate:
+    return Estimate(estimate.value * factor, estimate.error * factor, estimate.kind, estimate.method)
 
 
-def _apart(own: Estimate, other: float) -> Estimate:
-    return Estimate(abs(own.value - other), own.error, own.kind, own.method)
+def _distance(estimate: Estimate, other: float) -> Estimate:
+    return Estimate(abs(estimate.value - other), estimate.error, estimate.kind, estimate.method)
 
 
-def _largest(found: list[Estimate]) -> Estimate:
-    return max(found, key=lambda own: own.value)
+def _largest(estimates: list[Estimate]) -> Estimate:
+    return max(estimates, key=lambda estimate: estimate.value)
 
 
 def _nearest(audits: list[Audit]) -> Estimate:
-    return max((one.worst.gain for one in audits), key=lambda gain: gain.high)
+    return max((result.worst.gain for result in audits), key=lambda gain: gain.high)
 
 
 def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
@@ -176,8 +180,16 @@ def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
         "Audits of uniform x ETC: all copies, all opponents",
         ("prior", "agents", "T", "m", "verdict", "nearest copies", "their gain"),
         tuple(
-            (prior, n, f"{t:,}", int(one.mechanism.arm.explore), one.verdict, str(one.worst.copies), one.worst.gain)
-            for (prior, n, t), one in audits.items()
+            (
+                prior,
+                n,
+                f"{t:,}",
+                int(result.mechanism.arm.explore),
+                result.verdict,
+                str(result.worst.copies),
+                result.worst.gain,
+            )
+            for (prior, n, t), result in audits.items()
         ),
     )
 
@@ -195,7 +207,7 @@ def _figure(inside: tuple[Gains, Gains], outside: tuple[Gains, Gains], upto: int
         (
             series("{0, 1}, alone", outside[0], 1),
             series("{0, 1}, two agents", outside[1], 2),
-            series("{0, 1/10}, two agents", {t: _scaled(g, 10) for t, g in inside[1].items()}, 0),
+            series("{0, 1/10}, two agents", {t: _scale(g, 10) for t, g in inside[1].items()}, 0),
         ),
         (Mark("pays ↑", y=0.0),),
     )
@@ -223,10 +235,16 @@ def _beside(setting: Setting, horizon: int) -> Estimate:
 
 
 ROW = Row(
-    7,
+    8,
     "Section 5: a uniform first phase",
     "Section 5: if “the first phase runs a simple uniform-random selection algorithm, and the second phase runs some "
     "arbitrary TRP and PI algorithms, then the resulting algorithm is replication-proof”, with u_i = Γ_i/n; and it "
     "“suffers linear regret”.",
     run,
+    summary={
+        "confirmed with corrections": (
+            "With ETC inside it is clone-proof and its regret is linear; the payoff is not Γ(T)/n, so the algorithm "
+            "inside must be TRP at every horizon up to T."
+        )
+    },
 )

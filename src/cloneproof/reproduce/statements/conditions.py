@@ -3,8 +3,9 @@
 Theorem 2: TRP and PI imply clone-proof, for one agent. Its proof splits the ex-ante gain by the realised multiset v of
 means: gain(copies) = - sum over v of P(v) (RP-regret of v with the copies - honest RP-regret of v).
 Proposition 1: not TRP implies not clone-proof. For two originals some prior on the two means of the violation shows it
-(multisets of equal means have no regret). For three and more, other multisets that the prior can realise may offset the
-violation, so the proposition can disagree with the direct computation; such cases are shown, not hidden.
+(multisets of equal means have no regret). For three and more values or originals, other multisets that the prior can
+realise may offset the violation. Such a case "disagrees" with the proposition for the given prior, and refutes nothing
+by itself: another prior may make copies pay. (What refutes it is in `counting_rules`.)
 """
 
 from __future__ import annotations
@@ -93,14 +94,14 @@ def compare_conditions(cases: Iterable[ConditionCase], tolerance: float = 1e-9) 
 
     >>> from cloneproof.mechanisms import mechanism
     >>> fair = Discrete([0, 1], [0.5, 0.5])
-    >>> table = compare_conditions([Case(mechanism("ucb1"), fair, 2, horizon) for horizon in (6, 7)])
+    >>> table = compare_conditions([ConditionCase(mechanism("ucb1"), fair, 2, horizon) for horizon in (6, 7)])
     >>> [(row.trp.verdict, row.direct, row.theorem_2, row.proposition_1) for row in table.rows][1]
     ('violated', 'pays', 'does not apply', 'agrees')
     """
     invariances: list[tuple[Mechanism, PermutationInvariance]] = []
     rows = []
     for case in cases:
-        known = [found for mechanism, found in invariances if mechanism == case.mechanism]
+        known = [result for mechanism, result in invariances if mechanism == case.mechanism]
         invariance = known[0] if known else check_permutation_invariance(case.mechanism)
         if not known:
             invariances.append((case.mechanism, invariance))
@@ -114,7 +115,7 @@ def _row(case: ConditionCase, invariance: PermutationInvariance, tolerance: floa
         case.mechanism, support, case.originals, case.horizon, case.max_copies, case.rewards, tolerance=tolerance
     )
     gains = direct_gains(case)
-    copies = max(gains, key=lambda own: gains[own].value)
+    copies = max(gains, key=lambda vector: gains[vector].value)
     direct: DirectGain = "undecided"
     if any(gain.low > 0 for gain in gains.values()):
         direct = "pays"
@@ -128,8 +129,8 @@ def _row(case: ConditionCase, invariance: PermutationInvariance, tolerance: floa
         copies,
         gains[copies],
         direct,
-        _compared(sufficient, direct, "does not pay"),
-        _compared(trp.verdict == "violated", direct, "pays"),
+        _compare(sufficient, direct, "does not pay"),
+        _compare(trp.verdict == "violated", direct, "pays"),
     )
 
 
@@ -141,14 +142,14 @@ def direct_gains(case: ConditionCase) -> dict[tuple[int, ...], Estimate]:
     market = Market([Agent("agent", case.originals, case.prior)], horizon=case.horizon, rewards=case.rewards)
 
     def payoff(copies: tuple[int, ...]) -> Estimate:
-        found = evaluate_horizons(market, case.mechanism, [case.horizon], {"agent": copies})
-        return found[case.horizon].payoff["agent"]
+        evaluations = evaluate_horizons(market, case.mechanism, [case.horizon], {"agent": copies})
+        return evaluations[case.horizon].payoff["agent"]
 
     honest = payoff((1,) * case.originals)
     return {copies: payoff(copies) - honest for copies in sorted_copies(case.originals, case.max_copies)}
 
 
-def _compared(applies: bool, direct: DirectGain, expected: DirectGain) -> ConditionComparison:
+def _compare(applies: bool, direct: DirectGain, expected: DirectGain) -> ConditionComparison:
     if not applies:
         return "does not apply"
     if direct == "undecided":

@@ -25,10 +25,10 @@ from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.mechanism import Mechanism
 
 
-def different(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
+def unequal_means(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
     """The multisets of realised means in which originals differ; elsewhere there is no regret to lower.
 
-    >>> different((0.25, 0.75), 3)
+    >>> unequal_means((0.25, 0.75), 3)
     [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
     """
     return [means for means in combinations_with_replacement(sorted(support), originals) if len(set(means)) > 1]
@@ -61,5 +61,5 @@ def exploration_slack(
 
 def least_slack(mechanism: Mechanism, support: Sequence[float], originals: int, horizon: int) -> Estimate:
     """The smallest slack over all multisets of means from a support."""
-    found = [exploration_slack(mechanism, means, horizon) for means in different(support, originals)]
-    return min(found, key=lambda one: one.low)
+    slacks = [exploration_slack(mechanism, means, horizon) for means in unequal_means(support, originals)]
+    return min(slacks, key=lambda slack: slack.low)

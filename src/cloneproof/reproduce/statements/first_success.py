@@ -29,28 +29,29 @@ def first_success_regrets(means: Sequence[Fraction], copies: Sequence[int], hori
     ['1/4', '7/16', '39/64']
     """
     arms, best = sum(copies), max(means)
-    shares = [Fraction(own, arms) for own in copies]
+    shares = [Fraction(count, arms) for count in copies]
     success = sum((share * mean for share, mean in zip(shares, means, strict=True)), Fraction(0))
     explored = sum((share * (best - mean) for share, mean in zip(shares, means, strict=True)), Fraction(0))
     committed = sum((share * mean * (best - mean) for share, mean in zip(shares, means, strict=True)), Fraction(0))
-    total, going, found = Fraction(0), Fraction(1), []
+    total, going, regrets = Fraction(0), Fraction(1), []
     stayed = Fraction(0)  # sum of (1 - s)^j over the rounds so far
     for _ in range(horizon):
         total += explored * going + committed * stayed
-        found.append(total)
+        regrets.append(total)
         stayed += going
         going *= 1 - success
-    return found
+    return regrets
 
 
 def first_success_margins(means: Sequence[Fraction], copies: Sequence[int], horizon: int) -> list[Fraction]:
     """RP-regret with these copies minus honest RP-regret, up to each round."""
     honest = first_success_regrets(means, [1] * len(means), horizon)
     orders = sorted(set(permutations(copies)))
-    weights = [sum(1 for own in permutations(copies) if own == order) for order in orders]
+    weights = [sum(1 for permuted in permutations(copies) if permuted == order) for order in orders]
     every = [first_success_regrets(means, order, horizon) for order in orders]
     total = sum(weights)
     return [
-        sum((weight * own[t] for weight, own in zip(weights, every, strict=True)), Fraction(0)) / total - honest[t]
+        sum((weight * regrets[t] for weight, regrets in zip(weights, every, strict=True)), Fraction(0)) / total
+        - honest[t]
         for t in range(horizon)
     ]

@@ -54,8 +54,8 @@ class IndexRule:
         return IndexRule(
             self.cells,
             tuple(
-                own | more if cell == low or own >> low & 1 else own  # what is below `low` is below `high` too
-                for cell, own in enumerate(self.above)
+                mask | more if cell == low or mask >> low & 1 else mask  # what is below `low` is below `high` too
+                for cell, mask in enumerate(self.above)
             ),
         )
 
@@ -70,20 +70,20 @@ def index_rules(horizon: int) -> Iterator[IndexRule]:
     open_ = [IndexRule(cells, (0,) * len(cells))]
     while open_:
         rule = open_.pop()
-        tied = _undecided(rule, horizon)
+        tied = _first_tie(rule, horizon)
         if tied is None:
             yield rule
             continue
         for first in tied:
-            made: IndexRule | None = rule
+            mechanism: IndexRule | None = rule
             for other in tied:
-                if made is not None and other != first:
-                    made = made.with_above(first, other)
-            if made is not None:
-                open_.append(made)
+                if mechanism is not None and other != first:
+                    mechanism = mechanism.with_above(first, other)
+            if mechanism is not None:
+                open_.append(mechanism)
 
 
-def _undecided(rule: IndexRule, horizon: int) -> list[int] | None:
+def _first_tie(rule: IndexRule, horizon: int) -> list[int] | None:
     """The cells that compete for the highest rank in the first state where that is open."""
     number = {cell: at for at, cell in enumerate(rule.cells)}
     states: list[RuleState] = [(0,) * arms for arms in ARMS]
@@ -95,12 +95,12 @@ def _undecided(rule: IndexRule, horizon: int) -> list[int] | None:
                 return highest
             if round_ < horizon - 1:
                 n, s = rule.cells[highest[0]]
-                following.update(_moved(state, highest[0], number[n + 1, s + reward]) for reward in (0, 1))
+                following.update(_replace_cell(state, highest[0], number[n + 1, s + reward]) for reward in (0, 1))
         states = sorted(following)
     return None
 
 
-def _moved(state: RuleState, cell: int, to: int) -> RuleState:
+def _replace_cell(state: RuleState, cell: int, to: int) -> RuleState:
     at = state.index(cell)
     return tuple(sorted((*state[:at], to, *state[at + 1 :])))
 
@@ -123,10 +123,10 @@ def regrets(rule: IndexRule, horizon: int, good: int, bad: int) -> Whole:
             if round_ == horizon - 1:
                 continue
             n, s = rule.cells[cell]
-            for side, own, mean in ((0, goods, high), (1, bads, low)):
-                share = weight * (TIES // tied * own.count(cell))
-                for reward, chance in ((1, mean), (0, QUARTERS - mean)) if own.count(cell) else ():
-                    moved = _moved(own, cell, number[n + 1, s + reward])
+            for side, arms, mean in ((0, goods, high), (1, bads, low)):
+                share = weight * (TIES // tied * arms.count(cell))
+                for reward, chance in ((1, mean), (0, QUARTERS - mean)) if arms.count(cell) else ():
+                    moved = _replace_cell(arms, cell, number[n + 1, s + reward])
                     key = (moved, bads) if side == 0 else (goods, moved)
                     following[key] = following.get(key, np.zeros_like(weight)) + share * chance
         total[round_] *= (QUARTERS * TIES) ** (horizon - 1 - round_)
@@ -137,8 +137,8 @@ def regrets(rule: IndexRule, horizon: int, good: int, bad: int) -> Whole:
 def trp_margin(rule: IndexRule, horizon: int) -> Whole:
     """Twice (RP-regret with copies - honest RP-regret), the least over VECTORS: up to each round, for each pair."""
     honest = regrets(rule, horizon, 1, 1)
-    found = [regrets(rule, horizon, a, b) + regrets(rule, horizon, b, a) - 2 * honest for a, b in VECTORS]
-    return np.asarray(np.minimum.reduce(found))
+    margins = [regrets(rule, horizon, a, b) + regrets(rule, horizon, b, a) - 2 * honest for a, b in VECTORS]
+    return np.asarray(np.minimum.reduce(margins))
 
 
 def is_adaptive(rule: IndexRule, horizon: int) -> bool:
@@ -156,7 +156,7 @@ def is_adaptive(rule: IndexRule, horizon: int) -> bool:
             arm = state.index(rule.highest(set(state))[0])
             n, s = rule.cells[state[arm]]
             for reward in (0, 1) if round_ < horizon - 1 else (0,):
-                after = [number.get((n + 1, s + reward), 0) if a == arm else own for a, own in enumerate(state)]
+                after = [number.get((n + 1, s + reward), 0) if a == arm else before for a, before in enumerate(state)]
                 following.append((after, [*pulls, arm]))
         runs = following
     pulled = [pulls for _, pulls in runs]

@@ -40,7 +40,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     [1.0, 0.0]
     """
     trial = _trial(mechanism)
-    originals = [CopiedOriginal(((mean, Fraction(1)),), own) for mean, own in zip(means, copies, strict=True)]
+    originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
     score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS), FLOATS)
     law = np.zeros(trial + 1)
     at = score.scores >= 0
@@ -93,8 +93,8 @@ def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -
     q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
     ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
     absolute, relative = int(np.argmax(np.where(bound > VISIBLE, bound - q, -1.0))), int(np.argmin(ratio))
-    found = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
-    return found[0], found[1]
+    worst = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
+    return worst[0], worst[1]
 
 
 def _trial(mechanism: Mechanism) -> int:

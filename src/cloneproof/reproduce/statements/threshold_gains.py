@@ -51,10 +51,10 @@ def threshold_gains(
     profiler = ScoreProfiler(game, FLOATS)
     honest = profiler.profile((1,) * len(game.priors))
     scale = 1.0 if game.deterministic else 1.0 / game.score_rounds
-    found = []
+    results = []
     for copies in vectors:
         copied = profiler.profile(copies)
         sweep = threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS)
         gains = np.asarray(sweep.gains, dtype=float) * float(market.share)
-        found.append(ThresholdGains(copies, sweep.thresholds * scale, gains, ROUNDING * market.horizon))
-    return found
+        results.append(ThresholdGains(copies, sweep.thresholds * scale, gains, ROUNDING * market.horizon))
+    return results

@@ -50,8 +50,8 @@ class Cluster:
     def workers(self) -> int:
         """The threads of all workers now; 1 while there are none, so that something waits for the first to come."""
         if time.monotonic() - self._counted >= COUNT_SECONDS:
-            found = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            self._counted, self._count = time.monotonic(), sum(worker["nthreads"] for worker in found)
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            self._counted, self._count = time.monotonic(), sum(worker["nthreads"] for worker in workers)
         return max(1, self._count)
 
     def submit(self, *task: Any) -> Result:  # noqa: ANN401

@@ -115,7 +115,7 @@ class _Driver:
                 pieces = self.flying.pop(future)
                 results = self._result(future)
                 self._keep(results)
-                self.agenda.came(pieces, results, workers)
+                self.agenda.finish_task(pieces, results, workers)
             self._tell(workers)
 
     def collect_stopped(self) -> None:

@@ -83,14 +83,14 @@ def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
     >>> gaps([(4, 8), (0, 2), (6, 9)], 12)
     [(2, 4), (9, 12)]
     """
-    found, done = [], 0
+    missing, done = [], 0
     for first, stop in sorted(ranges):
         if first > done:
-            found.append((done, min(first, runs)))
+            missing.append((done, min(first, runs)))
         done = max(done, stop)
         if done >= runs:
-            return found
-    return [*found, (done, runs)]
+            return missing
+    return [*missing, (done, runs)]
 
 
 def is_refusal(payload: bytes) -> bool:

@@ -17,10 +17,10 @@ from cloneproof.analysis.audit.dominance.two_phase_game import TwoPhaseGame
 from cloneproof.engines.closed_form.laws.arithmetic import LOST, PRECISION, Arithmetic, Array, Number
 from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Deterministic, RewardLaw
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
-from cloneproof.engines.closed_form.phases.cut_exploration import merged
+from cloneproof.engines.closed_form.phases.cut_exploration import merge_equal_means
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, realisations
-from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw, agent_score, committed_among
-from cloneproof.engines.closed_form.size import check_staged
+from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw, agent_score, commitment_of_types
+from cloneproof.engines.closed_form.size import check_trials
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ScoreProfiler:
         ordered = contested and game.phases.order_matters(arms)
         with ctx.workprec(PRECISION):
             if contested:
-                check_staged([tuple(originals)], game.phases, self.arithmetic)
+                check_trials([tuple(originals)], game.phases, self.arithmetic)
             excess = self.arithmetic.number(0)
             varied: list[tuple[Array, Array]] = []
             level: list[tuple[Array, Array]] = []
@@ -107,16 +107,16 @@ class ScoreProfiler:
 
     def _commits_to(self, runs: MeanCounts) -> Number:
         """The mean of the arm that a fresh ETC commits to."""
-        types = merged(runs)
+        types = merge_equal_means(runs)
         if types not in self._committed:
             m = self.game.arm_rounds
-            groups, chosen = committed_among(types, m, self._rewards(), self.arithmetic)
+            groups, chosen = commitment_of_types(types, m, self._rewards(), self.arithmetic)
             mean = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
             self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
         return self._committed[types]
 
     def _score(self, runs: MeanCounts, ordered: bool) -> ScoreLaw:
-        key = runs if ordered else merged(runs)
+        key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
             self._scores[key] = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)

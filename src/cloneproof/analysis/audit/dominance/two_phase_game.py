@@ -17,7 +17,7 @@ from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.engines.closed_form.expectation import prior_mean
 from cloneproof.engines.closed_form.laws.arithmetic import LOST, PRECISION, Number, ball
 from cloneproof.engines.closed_form.laws.binomial_law import binomial_term
-from cloneproof.engines.closed_form.laws.quadrature import discretised
+from cloneproof.engines.closed_form.laws.quadrature import discretise
 from cloneproof.engines.closed_form.phases.commitment import Atoms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, unfinished_trial
@@ -183,7 +183,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
-    game = TwoPhaseGame(case, tuple(discretised(prior, 0) for prior in agent.priors), rounds, award)
+    game = TwoPhaseGame(case, tuple(discretise(prior, 0) for prior in agent.priors), rounds, award)
     if running.arm.order == "index" and not game.symmetric:
         raise _refusal("one prior for all originals where arms are explored by index", "several")
     return game

@@ -54,18 +54,18 @@ def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
     return Law(low, weights)
 
 
-def judged_binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
+def binomial_with_cdf(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
     """The same with its distribution function, of which high powers may be taken: one rounding, not one a term."""
     low, window = binomial_window(rounds, mean)
     return Law(low, arithmetic.array(list(window)), 1, arithmetic.array(list(binomial_below(rounds, mean))))
 
 
-def convolved(a: Law, b: Law, arithmetic: Arithmetic) -> Law:
+def convolve(a: Law, b: Law, arithmetic: Arithmetic) -> Law:
     """The law of the sum of two independent numbers; a sum of positive products loses one rounding a term."""
     if len(a.weights) == 1 or len(b.weights) == 1:
         return Law(a.low + b.low, a.weights * b.weights, a.roundings + b.roundings + 1)
     roundings = a.roundings + b.roundings + min(len(a.weights), len(b.weights))
-    return trimmed(Law(a.low + b.low, arithmetic.convolve(a.weights, b.weights), roundings))
+    return trim(Law(a.low + b.low, arithmetic.convolve(a.weights, b.weights), roundings))
 
 
 def power(law: Law, exponent: int, arithmetic: Arithmetic) -> Law:
@@ -73,19 +73,19 @@ def power(law: Law, exponent: int, arithmetic: Arithmetic) -> Law:
     result: Law | None = None
     while exponent:
         if exponent & 1:
-            result = law if result is None else convolved(result, law, arithmetic)
+            result = law if result is None else convolve(result, law, arithmetic)
         exponent >>= 1
         if exponent:
-            law = convolved(law, law, arithmetic)
+            law = convolve(law, law, arithmetic)
     return Law(0, arithmetic.array([1]), 0) if result is None else result
 
 
-def scaled(law: Law, factor: Number) -> Law:
+def scale(law: Law, factor: Number) -> Law:
     """Every weight times a factor."""
     return Law(law.low, law.weights * factor, law.roundings + 2)
 
 
-def mixed(laws: Iterable[Law], arithmetic: Arithmetic) -> Law:
+def add_laws(laws: Iterable[Law], arithmetic: Arithmetic) -> Law:
     """The sum of laws, weight by weight."""
     parts = list(laws)
     if len(parts) == 1:
@@ -97,7 +97,7 @@ def mixed(laws: Iterable[Law], arithmetic: Arithmetic) -> Law:
     return Law(low, total, max(part.roundings for part in parts) + len(parts))
 
 
-def trimmed(law: Law) -> Law:
+def trim(law: Law) -> Law:
     """Without negligible weights at both ends."""
     weights = law.weights
     if weights.dtype != object:

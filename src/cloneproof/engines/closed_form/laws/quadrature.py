@@ -31,7 +31,7 @@ def resolutions(market: Market) -> tuple[int, int] | None:
     return RESOLUTIONS[most] if most else None
 
 
-def discretised(prior: Prior, points: int) -> Atoms:
+def discretise(prior: Prior, points: int) -> Atoms:
     """The prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule."""
     if prior.atoms is not None:
         pairs = [(value, Fraction(weight)) for value, weight in prior.atoms]
@@ -74,5 +74,5 @@ def _distribution(prior: Prior, at: Array) -> Array:
         return np.clip((at - prior.low) / (prior.high - prior.low), 0, 1)
     if isinstance(prior, Beta):
         return np.asarray(scipy.special.betainc(prior.a, prior.b, at))
-    atoms = discretised(prior, 0)
+    atoms = discretise(prior, 0)
     return np.asarray(sum(((value < at) * float(weight) for value, weight in atoms), np.zeros(len(at))))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Number
-from cloneproof.engines.closed_form.laws.integer_law import Law, binomial, convolved, judged_binomial, mixed, scaled
+from cloneproof.engines.closed_form.laws.integer_law import Law, add_laws, binomial, binomial_with_cdf, convolve, scale
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts, committed_sums
 from cloneproof.mechanisms.online.level import TICK_BITS
 
@@ -19,7 +19,7 @@ Sums = Any  # a law of a sum of rewards, in the form of its family
 class RewardLaw(Protocol):
     """Sums of rewards of arms whose means are known."""
 
-    def judged(self, mean: float, rounds: int) -> Law:
+    def comparison_law(self, mean: float, rounds: int) -> Law:
         """The law of what an arm is judged by after that many rounds, on some scale common to all arms."""
 
     def pulls(self, rounds: int, mean: float) -> Sums:
@@ -31,7 +31,7 @@ class RewardLaw(Protocol):
     def mixture(self, parts: Iterable[tuple[Number, Sums]]) -> Sums:
         """The weighted mixture."""
 
-    def committed(self, types: MeanCounts, rounds: int) -> list[Sums]:
+    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Sums]:
         """For each type, the law of the sum of all exploration rewards where an arm of it is committed to."""
 
     def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
@@ -44,22 +44,22 @@ class Bernoulli:
 
     arithmetic: Arithmetic
 
-    def judged(self, mean: float, rounds: int) -> Law:
-        return judged_binomial(rounds, mean, self.arithmetic)
+    def comparison_law(self, mean: float, rounds: int) -> Law:
+        return binomial_with_cdf(rounds, mean, self.arithmetic)
 
     def pulls(self, rounds: int, mean: float) -> Law:
         return binomial(rounds, mean, self.arithmetic)
 
     def plus(self, a: Law, b: Law) -> Law:
-        return convolved(a, b, self.arithmetic)
+        return convolve(a, b, self.arithmetic)
 
     def mixture(self, parts: Iterable[tuple[Number, Law]]) -> Law:
-        return mixed((scaled(law, weight) for weight, law in parts), self.arithmetic)
+        return add_laws((scale(law, weight) for weight, law in parts), self.arithmetic)
 
     def scores(self, sums: Law, rounds: int) -> tuple[Array, Array, int]:
         return np.arange(sums.low, sums.high + 1, dtype=float), sums.weights, sums.roundings
 
-    def committed(self, types: MeanCounts, rounds: int) -> list[Law]:
+    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Law]:
         return committed_sums(types, rounds, self.arithmetic)
 
 
@@ -74,11 +74,11 @@ class Deterministic:
     def of(cls, means: Iterable[float], arithmetic: Arithmetic) -> Deterministic:
         """With the order of all means that may occur."""
         distinct = set(means)
-        seen = {mean: ticks(mean) / (1 << TICK_BITS) for mean in distinct}
-        order = {value: rank for rank, value in enumerate(sorted(set(seen.values())))}
-        return cls(arithmetic, {mean: order[seen[mean]] for mean in distinct})
+        rounded = {mean: ticks(mean) / (1 << TICK_BITS) for mean in distinct}
+        order = {value: rank for rank, value in enumerate(sorted(set(rounded.values())))}
+        return cls(arithmetic, {mean: order[rounded[mean]] for mean in distinct})
 
-    def judged(self, mean: float, rounds: int) -> Law:
+    def comparison_law(self, mean: float, rounds: int) -> Law:
         return Law(self.ranks[mean], self.arithmetic.array([1]), 0)
 
     def pulls(self, rounds: int, mean: float) -> dict[int, Number]:
@@ -103,12 +103,12 @@ class Deterministic:
         order = sorted(rounded)
         return np.array(order), self.arithmetic.array([rounded[score] for score in order]), 2 * len(sums) + 2
 
-    def committed(self, types: MeanCounts, rounds: int) -> list[dict[int, Number]]:
+    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[dict[int, Number]]:
         best = max(self.ranks[mean] for mean, _ in types)
         tied = sum(count for mean, count in types if self.ranks[mean] == best)
         explored = sum(rounds * count * ticks(mean) for mean, count in types)
-        one = self.arithmetic.number(1)
-        return [{explored: one * count / tied} if self.ranks[mean] == best else {} for mean, count in types]
+        unit = self.arithmetic.number(1)
+        return [{explored: unit * count / tied} if self.ranks[mean] == best else {} for mean, count in types]
 
 
 def ticks(mean: float) -> int:

@@ -32,19 +32,19 @@ class Commitment:
 
     def mean(self, groups: list[EqualArms], group: int) -> Number:
         """The mean of the arm committed to, where it belongs to one given original of the group."""
-        own = zip(groups[group].atoms, self.chances[group], strict=True)
-        return sum(chance * value for (value, _), chance in own)
+        weighted = zip(groups[group].atoms, self.chances[group], strict=True)
+        return sum(chance * value for (value, _), chance in weighted)
 
 
-def commitment(groups: list[EqualArms], judged: Callable[[float], Law], arithmetic: Arithmetic) -> Commitment:
-    """The chances of commitment, where `judged(mean)` is the law of what an arm is judged by.
+def commitment(groups: list[EqualArms], comparison_law: Callable[[float], Law], arithmetic: Arithmetic) -> Commitment:
+    """The chances of commitment, where `comparison_law(mean)` is the law of what an arm is judged by.
 
     Originals are independent, and copies of one are so given its mean. So the factor of an original in the tie formula
     is its average over the prior of (F(s-) + x f(s))^copies, and no joint enumeration of means is needed.
     """
     arms = sum(group.copies * group.number for group in groups)
     nodes, weights = tie_nodes(arms - 1, arithmetic)
-    laws = {value: judged(value) for group in groups for value, _ in group.atoms}
+    laws = {value: comparison_law(value) for group in groups for value, _ in group.atoms}
     chances = [[arithmetic.number(0)] * len(group.atoms) for group in groups]
     least = max(min(laws[value].low for value, _ in group.atoms) for group in groups)
     widest = 1
@@ -53,12 +53,12 @@ def commitment(groups: list[EqualArms], judged: Callable[[float], Law], arithmet
         if low > high:
             continue
         widest = max(widest, high - low + 1)
-        seen = {value: _seen(other, low, high, arithmetic) for value, other in laws.items()}
+        tails = {value: _below_and_at(other, low, high, arithmetic) for value, other in laws.items()}
         step = max(1, CHUNK // (high - low + 1))
         for start in range(0, len(nodes), step):
             x, weight = nodes[start : start + step, None], weights[start : start + step]
-            below = {value: before + x * at for value, (before, at) in seen.items()}
-            for g, gain in _wins(groups, winner, below, seen[winner][1], arithmetic):
+            below = {value: before + x * at for value, (before, at) in tails.items()}
+            for g, gain in _wins(groups, winner, below, tails[winner][1], arithmetic):
                 position = [value for value, _ in groups[g].atoms].index(winner)
                 chances[g][position] = chances[g][position] + (weight @ gain).sum()
     # F + x f has 3 roundings, its powers 4 for each arm; then the sums over atoms, groups, values and nodes
@@ -67,7 +67,7 @@ def commitment(groups: list[EqualArms], judged: Callable[[float], Law], arithmet
     return Commitment(tuple(tuple(row) for row in chances), roundings)
 
 
-def _seen(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
+def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
     """The weight below and at each number from low to high; one entry for all of them where the law lies elsewhere."""
     if low <= law.high and law.low <= high:
         return law.on(low, high, arithmetic)
@@ -83,10 +83,10 @@ def _wins(
         terms = [arithmetic.number(weight) * below[value] ** group.copies for value, weight in group.atoms]
         factors.append(sum(terms[1:], terms[0]))
     others = products_without_each([factor**group.number for factor, group in zip(factors, groups, strict=True)])
-    found = []
+    wins = []
     for g, group in enumerate(groups):
         share = dict(group.atoms).get(winner)
         if share is not None:
-            own = at * below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
-            found.append((g, own * others[g] * arithmetic.number(share * group.copies)))
-    return found
+            tied = at * below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
+            wins.append((g, tied * others[g] * arithmetic.number(share * group.copies)))
+    return wins

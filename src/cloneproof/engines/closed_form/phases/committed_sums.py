@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic
-from cloneproof.engines.closed_form.laws.integer_law import Law, binomial, convolved, mixed, power
+from cloneproof.engines.closed_form.laws.integer_law import Law, add_laws, binomial, convolve, power
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
 
 MeanCounts = tuple[tuple[float, int], ...]  # different means, and how many arms have each
@@ -22,7 +22,7 @@ UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
 def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> list[Law]:
     """For each type, the law of the number of successes in `rounds` pulls of every arm where it is committed to."""
     laws = [binomial(rounds, mean, arithmetic) for mean, _ in types]
-    found: list[list[Law]] = [[] for _ in types]
+    sums: list[list[Law]] = [[] for _ in types]
     low = _lowest_best(laws, types)
     for high in sorted({law.high for law in laws}):
         if high < low:
@@ -32,13 +32,13 @@ def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> li
         if len(active) == 1:
             parts = {active[0]: [_best_from(laws[active[0]], types[active[0]], low, rounds, arithmetic)]}
         else:
-            own = [(laws[t], types[t][1]) for t in active]
+            kinds = [(laws[t], types[t][1]) for t in active]
             arms = sum(count for _, count in types)
-            parts = {t: part for t, part in zip(active, _ties(own, low, high, arms, arithmetic), strict=True) if part}
+            parts = {t: part for t, part in zip(active, _ties(kinds, low, high, arms, arithmetic), strict=True) if part}
         for t, part in parts.items():
-            found[t].append(reduce(lambda a, b: convolved(a, b, arithmetic), whole, mixed(part, arithmetic)))
+            sums[t].append(reduce(lambda a, b: convolve(a, b, arithmetic), whole, add_laws(part, arithmetic)))
         low = high + 1
-    return [mixed(part, arithmetic) if part else Law(0, arithmetic.array([0]), 0) for part in found]
+    return [add_laws(part, arithmetic) if part else Law(0, arithmetic.array([0]), 0) for part in sums]
 
 
 def _lowest_best(laws: list[Law], types: MeanCounts) -> int:
@@ -69,7 +69,7 @@ def _best_from(law: Law, kind: tuple[float, int], low: int, rounds: int, arithme
             whole = binomial(rounds * more, mean, arithmetic)
             step = best if more == done else Law(low, law.weights[low - law.low :])
             lower = power(below, done, arithmetic)
-            best = mixed([convolved(best, whole, arithmetic), convolved(lower, step, arithmetic)], arithmetic)
+            best = add_laws([convolve(best, whole, arithmetic), convolve(lower, step, arithmetic)], arithmetic)
             done += more
     return best
 
@@ -86,10 +86,10 @@ def _ties(kinds: list[tuple[Law, int]], low: int, high: int, arms: int, arithmet
                 cut[-1] = cut[-1] * x
                 below = Law(law.low, cut, 3)
                 but_one.append(power(below, count - 1, arithmetic))
-                all_arms.append(convolved(but_one[-1], below, arithmetic))
-            for t, (own, count) in enumerate(kinds):
-                law = Law(s, own.weights[s - own.low : s - own.low + 1] * (weight * count), 3)
+                all_arms.append(convolve(but_one[-1], below, arithmetic))
+            for t, (reward_law, count) in enumerate(kinds):
+                law = Law(s, reward_law.weights[s - reward_law.low : s - reward_law.low + 1] * (weight * count), 3)
                 for u in range(len(kinds)):
-                    law = convolved(law, but_one[u] if u == t else all_arms[u], arithmetic)
+                    law = convolve(law, but_one[u] if u == t else all_arms[u], arithmetic)
                 parts[t].append(law)
     return parts

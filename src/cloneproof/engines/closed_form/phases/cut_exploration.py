@@ -15,7 +15,7 @@ from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
 from cloneproof.mechanisms.rule import Order
 
 
-def cut_short(
+def unfinished_exploration(
     runs: MeanCounts, order: Order, arm_rounds: int, rounds: int, rewards: RewardLaw, arithmetic: Arithmetic
 ) -> Sums:
     """The law of the sum of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
@@ -31,24 +31,24 @@ def cut_short(
             total = rewards.plus(total, rewards.pulls(taken, mean))
             left -= taken
         return total
-    types = merged(runs)
+    types = merge_equal_means(runs)
     counts = [count for _, count in types]
     if order == "round-robin":
         each, extra = divmod(rounds, sum(counts))
-        return drawn(types, [each * count for count in counts], counts, extra, 1, rewards, arithmetic)
+        return sums_of_random_arms(types, [each * count for count in counts], counts, extra, 1, rewards, arithmetic)
     full, rest = divmod(rounds, arm_rounds)
     if rest == 0:
-        return drawn(types, [0] * len(types), counts, full, arm_rounds, rewards, arithmetic)
+        return sums_of_random_arms(types, [0] * len(types), counts, full, arm_rounds, rewards, arithmetic)
     parts = []
     for t, (_, count) in enumerate(types):
         started = [rest if u == t else 0 for u in range(len(types))]
         others = [number - (u == t) for u, number in enumerate(counts)]
         weight = arithmetic.number(Fraction(count, sum(counts)))
-        parts.append((weight, drawn(types, started, others, full, arm_rounds, rewards, arithmetic)))
+        parts.append((weight, sums_of_random_arms(types, started, others, full, arm_rounds, rewards, arithmetic)))
     return rewards.mixture(parts)
 
 
-def drawn(
+def sums_of_random_arms(
     types: MeanCounts,
     base: list[int],
     counts: list[int],
@@ -69,8 +69,8 @@ def drawn(
             return rewards.pulls(base[t] + step * left, mean)
         parts = []
         for number, chance in hypergeometric(counts[t], others, left, arithmetic):
-            own = rewards.pulls(base[t] + step * number, mean)
-            parts.append((chance, rewards.plus(own, rest(t + 1, left - number))))
+            sums = rewards.pulls(base[t] + step * number, mean)
+            parts.append((chance, rewards.plus(sums, rest(t + 1, left - number))))
         return rewards.mixture(parts)
 
     return rest(0, draws)
@@ -96,7 +96,7 @@ def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic)
         ways = ways * ((marked - number) * (draws - number)) // ((number + 1) * (others - draws + number + 1))
 
 
-def merged(runs: MeanCounts) -> MeanCounts:
+def merge_equal_means(runs: MeanCounts) -> MeanCounts:
     """The different means and how many arms have each, the rarest first (fewest ways to draw from it)."""
     counts: dict[float, int] = {}
     for mean, count in runs:

@@ -37,8 +37,8 @@ def gaussian_commitment(groups: list[EqualArms], spread: float, rounds: int, poi
         for g, group in enumerate(groups):
             for position, (value, weight) in enumerate(group.atoms):
                 if value == winner:
-                    own = below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
-                    win = float(density @ (own * others[g]))
+                    tied = below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
+                    win = float(density @ (tied * others[g]))
                     chances[g][position] = float(weight) * group.copies * win
     arms = sum(group.copies * group.number for group in groups)
     return Commitment(tuple(tuple(row) for row in chances), len(steps) + 8 * arms)

@@ -20,7 +20,7 @@ class CopiedOriginal(NamedTuple):
     copies: int
 
 
-def grouped(originals: list[CopiedOriginal]) -> list[EqualArms]:
+def group_originals(originals: list[CopiedOriginal]) -> list[EqualArms]:
     """Originals of equal prior and equal number of copies together, in order of first appearance."""
     return [EqualArms(*original, number) for original, number in Counter(originals).items()]
 
@@ -29,25 +29,25 @@ def count_realisations(originals: list[CopiedOriginal], ordered: bool) -> int:
     """How many `realisations` there are."""
     if ordered:
         return math.prod(len(original.atoms) for original in originals)
-    return math.prod(math.comb(g.number + len(g.atoms) - 1, g.number) for g in grouped(originals))
+    return math.prod(math.comb(g.number + len(g.atoms) - 1, g.number) for g in group_originals(originals))
 
 
 def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tuple[Fraction, MeanCounts]]:
     """Each realisation with its probability: runs of (mean, arms), in order of registration if that is wanted."""
     if ordered:
         for atoms in product(*(original.atoms for original in originals)):
-            runs = tuple((value, own.copies) for (value, _), own in zip(atoms, originals, strict=True))
+            runs = tuple((value, original.copies) for (value, _), original in zip(atoms, originals, strict=True))
             yield math.prod((weight for _, weight in atoms), start=Fraction(1)), runs
         return
-    for parts in product(*(list(_multisets(group)) for group in grouped(originals))):
+    for parts in product(*(list(_multisets(group)) for group in group_originals(originals))):
         weight = math.prod((chance for chance, _ in parts), start=Fraction(1))
         yield weight, tuple(run for _, runs in parts for run in runs)
 
 
 def _multisets(group: EqualArms) -> Iterator[tuple[Fraction, MeanCounts]]:
     """How many of the group's originals have each value, with multinomial probabilities."""
-    for drawn in combinations_with_replacement(range(len(group.atoms)), group.number):
-        counts = Counter(drawn)
+    for positions in combinations_with_replacement(range(len(group.atoms)), group.number):
+        counts = Counter(positions)
         chance = Fraction(math.factorial(group.number))
         for position, number in counts.items():
             chance *= group.atoms[position][1] ** number / math.factorial(number)

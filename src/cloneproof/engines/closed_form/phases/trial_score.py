@@ -16,7 +16,7 @@ from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Nu
 from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, RewardLaw, Sums
 from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, commitment
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
-from cloneproof.engines.closed_form.phases.cut_exploration import cut_short, merged
+from cloneproof.engines.closed_form.phases.cut_exploration import merge_equal_means, unfinished_exploration
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, realisations
 from cloneproof.engines.closed_form.phases.round_schedule import Fixed, schedule
 from cloneproof.errors import EngineError
@@ -75,14 +75,14 @@ def agent_score(
                 scores, law, steps = rewards.scores(sums, scored)
             parts.append((scores, law, share, share * award))
             roundings, count = max(roundings, steps + lost), count + 1
-    return _merged(parts, roundings + count + 8, arithmetic)
+    return _combine(parts, roundings + count + 8, arithmetic)
 
 
-def _merged(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> ScoreLaw:
+def _combine(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> ScoreLaw:
     scores = np.unique(np.concatenate([part[0] for part in parts]))
     chances, awards = arithmetic.zeros(len(scores)), arithmetic.zeros(len(scores))
-    for own, law, share, award in parts:
-        at = np.searchsorted(scores, own)
+    for possible, law, share, award in parts:
+        at = np.searchsorted(scores, possible)
         chances[at] += law * share
         awards[at] += law * award
     return ScoreLaw(scores, chances, awards, roundings)
@@ -92,10 +92,10 @@ def _pieces(
     runs: MeanCounts, phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
 ) -> tuple[list[ScorePiece], int]:
     """The joint law of score and award given the means, by the type of the arm that the trial committed to."""
-    types = merged(runs)
+    types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
-    groups, chosen = committed_among(types, m, rewards, arithmetic)
+    groups, chosen = commitment_of_types(types, m, rewards, arithmetic)
     number = arithmetic.number
 
     def fresh(rounds: int) -> Number:
@@ -121,7 +121,7 @@ def _pieces(
         return [(rewards.pulls(phases.trial, types[0][0]), awards[0])], chosen.roundings
     if phases.trial >= arms * m:
         left = phases.trial - arms * m
-        explored = rewards.committed(types, m)
+        explored = rewards.sums_by_commitment(types, m)
         return [
             (rewards.plus(sums, rewards.pulls(left, mean)), award)
             for (mean, _), sums, award in zip(types, explored, awards, strict=True)
@@ -131,18 +131,18 @@ def _pieces(
             f"the closed-form engine expects a trial that explores every arm where nothing restarts at the award, got "
             f"{phases.trial} rounds for {arms} arms of {m} rounds; use engine='monte-carlo', or restart='award'"
         )
-    sums = cut_short(runs, phases.mechanism.arm.order, m, phases.trial, rewards, arithmetic)
+    sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards, arithmetic)
     return [(sums, awards[0])], chosen.roundings + 3 * (arms + 2) * len(types)  # a mixture for each type
 
 
-def committed_among(
+def commitment_of_types(
     types: MeanCounts, arm_rounds: int, rewards: RewardLaw, arithmetic: Arithmetic
 ) -> tuple[list[EqualArms], Commitment]:
     """Which of the arms of known means is committed to: a group for each mean."""
     groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
     if isinstance(rewards, Bernoulli):
         return groups, _among_bernoulli(types, arm_rounds, arithmetic)
-    return groups, commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+    return groups, commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
 
 
 @lru_cache(maxsize=8192)
@@ -150,7 +150,7 @@ def _among_bernoulli(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic)
     """The costly part of an audit, and the same for every number of agents, allowance of arms and score."""
     groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
     rewards = Bernoulli(arithmetic)
-    return commitment(groups, lambda mean: rewards.judged(mean, arm_rounds), arithmetic)
+    return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
 
 
 def etc_reward(
@@ -158,7 +158,7 @@ def etc_reward(
 ) -> Number:
     """What a fresh ETC over arms of known means earns in so many rounds."""
     plan = schedule([count for _, count in runs], phases.mechanism.arm.order, phases.arm_rounds, Fixed.of(rounds))
-    total = arithmetic.number(sum(mean * own for (mean, _), own in zip(runs, plan.exploration, strict=True)))
+    total = arithmetic.number(sum(mean * pulls for (mean, _), pulls in zip(runs, plan.exploration, strict=True)))
     if rounds > sum(count for _, count in runs) * phases.arm_rounds:
         best = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
         total = total + arithmetic.number(plan.committed) * best

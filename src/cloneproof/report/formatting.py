@@ -15,10 +15,10 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
-def shown(name: object) -> str:
+def printable(name: object) -> str:
     r"""A name as a page can show it: what cannot be printed is replaced.
 
-    >>> shown("ana\x00")
+    >>> printable("ana\x00")
     'ana\ufffd'
     """
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
@@ -129,7 +129,7 @@ def prior_words(prior: Prior) -> str:
     """What is known of a mean."""
     if prior.atoms is None:
         facts = ", ".join(f"{key} {value}" for key, value in prior.to_dict().items())
-        return f"a mean from a continuous prior ({shown(facts)})"
+        return f"a mean from a continuous prior ({printable(facts)})"
     if len(prior.atoms) == 1:
         return f"mean {prior.atoms[0][0]:g}"
     parts = [f"{value:g} (probability {weight:.3g})" for value, weight in prior.atoms[:6]]
@@ -148,7 +148,7 @@ def verdict_sentence(audit: Audit) -> str:
     """The verdict in a sentence."""
     worst, tolerance = audit.worst, audit.tolerance
     beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
-    name, rounds = shown(worst.agent), f"{worst.horizon:,} rounds"
+    name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
     if audit.verdict == "exploitable":
         return (
             f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
@@ -171,9 +171,9 @@ def verdict_sentence(audit: Audit) -> str:
     )
 
 
-def shown_lines(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Several lines, as a page can show them."""
-    return "\n".join(shown(line) for line in text.split("\n"))
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def sentence(text: str) -> str:

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.pages.words import NARROW, agent_words, copies_sentence, error_words, number, percent, shown
+from cloneproof.report.formatting import NARROW, agent_words, copies_sentence, error_words, number, percent, printable
 
-StoryStep = tuple[str, str]  # a heading of a few words, and what happens
+AttackStep = tuple[str, str]  # a heading of a few words, and what happens
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
 MOST_NAMED = 6  # opponents that get a sentence of their own
 
 
-def witness_story(audit: Audit) -> list[StoryStep]:
+def attack_steps(audit: Audit) -> list[AttackStep]:
     """The steps of the deviation that the audit ends with."""
     worst = audit.worst
-    name, share, family = shown(worst.agent), worst.market.share, worst.market.family.name
-    own = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    name, share, family = printable(worst.agent), worst.market.share, worst.market.family.name
+    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
     steps = [
         (
             "The platform",
-            f"{shown(audit.mechanism.name)} runs for {worst.horizon:,} rounds. Each round serves one registered arm, "
-            f"rewards are {shown(FAMILIES.get(family, family))}, and whoever owns the arm is paid "
+            f"{printable(audit.mechanism.name)} runs for {worst.horizon:,} rounds. Each round serves one registered "
+            f"arm, rewards are {printable(FAMILIES.get(family, family))}, and whoever owns the arm is paid "
             f"{100 * share:g}{NARROW}% of its reward.",
         ),
-        ("The provider", f"{name} has {agent_words(own)}. {_ignorance(worst, name)}"),
+        ("The provider", f"{name} has {agent_words(agent)}. {_what_the_agent_knows(worst, name)}"),
     ]
     if len(worst.market.agents) > 1:
         steps.append(("The others", _others(worst)))
     steps += [
         (
             "Honest",
-            f"{name} registers {copies_sentence((1,) * own.count)} and expects {number(worst.honest)} "
+            f"{name} registers {copies_sentence((1,) * agent.count)} and expects {number(worst.honest)} "
             f"({error_words(worst.honest)}).",
         ),
         (
@@ -41,16 +41,16 @@ def witness_story(audit: Audit) -> list[StoryStep]:
         ("The difference", f"{number(worst.gain, sign=True)} ({error_words(worst.gain)}): {percent(worst)}."),
     ]
     if audit.verdict == "exploitable":
-        steps.append(("Why", why(audit.mechanism, worst)))
+        steps.append(("Why", why_it_pays(audit.mechanism, worst)))
     return steps
 
 
-def _ignorance(worst: Witness, name: str) -> str:
-    own = next(agent for agent in worst.market.agents if agent.name == worst.agent)
-    sure = all(prior.atoms is not None and len(prior.atoms) == 1 for prior in own.priors)
+def _what_the_agent_knows(worst: Witness, name: str) -> str:
+    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    sure = all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors)
     if sure:
-        return f"{name} knows their quality." if own.count > 1 else f"{name} knows its quality."
-    return f"{name} cannot tell beforehand which of them is good." if own.count > 1 else "Nobody knows it beforehand."
+        return f"{name} knows their quality." if agent.count > 1 else f"{name} knows its quality."
+    return f"{name} cannot tell beforehand which of them is good." if agent.count > 1 else "Nobody knows it beforehand."
 
 
 def _others(worst: Witness) -> str:
@@ -59,13 +59,13 @@ def _others(worst: Witness) -> str:
     for agent in others[:MOST_NAMED]:
         copies = worst.all_copies.get(agent.name, (1,) * agent.count)
         registers = "registers honestly" if set(copies) == {1} else f"registers {copies_sentence(copies)}"
-        sentences.append(f"{shown(agent.name)} has {agent_words(agent)}, and {registers}.")
+        sentences.append(f"{printable(agent.name)} has {agent_words(agent)}, and {registers}.")
     if len(others) > MOST_NAMED:
         sentences.append(f"{len(others) - MOST_NAMED} more are listed in the market below.")
     return " ".join(sentences)
 
 
-def why(mechanism: Mechanism, worst: Witness) -> str:
+def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
     """What in the mechanism's structure lets copies pay; general words where we know no better."""
     agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
     if not mechanism.scoring.allows(arms):
