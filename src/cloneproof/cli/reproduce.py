@@ -19,8 +19,10 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Check every statement of the paper and its predecessor. Writes report.html, results.json and certificates."""
+    from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 
+    checked_seed(seed)  # before a folder is made
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
         results = run(

@@ -166,7 +166,9 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
     if any(prior.atoms is None for prior in agent.priors):
-        raise _refusal(f"discrete priors of {agent.name!r}", "a continuous one")
+        raise _refusal(
+            f"discrete priors of {agent.name!r}", "a continuous one (prior.discretised(5) makes it discrete)"
+        )
     rule, horizon = running.agent, market.horizon
     if rule is None and (number > 1 or running.restart is not None):
         raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")
