@@ -12,7 +12,7 @@ from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
 from cloneproof.errors import CertificateError, CloneproofError, brief
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 
@@ -63,8 +63,8 @@ def verify(
     'accepted'
     'it is about another market: its horizon is 400 in the certificate, and 500 in yours'
     """
-    if market is not None and not isinstance(market, Market):
-        raise CertificateError(f"expected a market to compare with, got {brief(market)}; give a cp.Market or None")
+    if market is not None:
+        checked_market(market)
     data = read_json(path)
     if isinstance(data, dict):
         from cloneproof.analysis import replay_record  # late: it loads what draws runs, which a certificate needs not

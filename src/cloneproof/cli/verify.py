@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cloneproof.cli.display.output import print_json
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
-from cloneproof.cli.output import print_json
 from cloneproof.errors import CloneproofError
 
 if TYPE_CHECKING:

@@ -23,9 +23,21 @@ PRECISION = 160  # bits
 class Verification:
     """Whether a certificate holds; and what it says in the checker's own words, or why it does not hold.
 
-    `kind` is "certificate", or "replay record" where samples were drawn again. The same samples are no proof, so a
-    record that holds is `replayed` and not `accepted`. `about` has the mechanism, every prior, the horizon and the
-    agent of an accepted certificate, which proves something of exactly these.
+    Attributes
+    ----------
+    accepted : bool
+        Whether it is a proof that was found again.
+    statement : str
+        What it says in the checker's own words, or why it does not hold.
+    seconds : float
+        How long it took.
+    kind : {"certificate", "replay record"}
+        "replay record" where samples were drawn again.
+    replayed : bool
+        Whether a record came out the same. The same samples are no proof, so that it is not `accepted`.
+    about : tuple of (str, str)
+        The mechanism, every prior, the horizon and the agent of an accepted certificate, which proves something of
+        exactly these.
     """
 
     accepted: bool

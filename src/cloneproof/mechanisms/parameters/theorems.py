@@ -35,7 +35,7 @@ def known_gap(market: Market) -> float:
     if market.gap is None:
         raise MechanismError(
             "expected a market with a gap, which the theorem needs, got continuous priors without one; "
-            "declare gap in the market, bin an empirical prior, or give the rounds yourself"
+            "declare gap in the market, use prior.discretised(5), or give the rounds yourself"
         )
     if market.gap < SMALLEST_GAP:
         raise MechanismError(

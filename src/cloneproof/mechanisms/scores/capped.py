@@ -14,6 +14,15 @@ class Capped(Score):
     """The average of all rewards; an agent with more than `max_arms` arms has no score.
 
     With at most floor(M/m) arms a trial of M rounds explores each of them for m rounds, whatever is registered.
+
+    Parameters
+    ----------
+    max_arms : int
+        The arms up to which an agent has a score.
+
+    References
+    ----------
+    docs/textbook, the capped theorem.
     """
 
     max_arms: int = field()
