@@ -12,7 +12,7 @@ from cloneproof.analysis.exact_evaluations import ExactEngine
 from cloneproof.engines.estimate import Estimate
 
 HorizonPayoffs = dict[int, Estimate]
-AgentResult = TypeVar("Result", bound="SearchResult")
+AgentResult = TypeVar("AgentResult", bound="SearchResult")
 
 
 @dataclass
