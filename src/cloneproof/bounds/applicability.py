@@ -78,7 +78,7 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 
     References
     ----------
-    The hold-out theorem and the capped theorem, docs/textbook/hold-out.md.
+    The hold-out theorem, docs/textbook/hold-out.md, and the capped theorem, docs/textbook/capped-h-etc-r.md.
 
     Examples
     --------

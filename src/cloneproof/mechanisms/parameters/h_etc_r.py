@@ -1,7 +1,7 @@
 """Parameters of H-ETC-R by Theorems 4 and 5, and what is claimed of it where the arms of an agent are limited.
 
 Theorem 4 is refuted as stated. It holds at the same m if agents with more than floor(M/m) arms have no score: a trial
-then explores every arm for m rounds, whatever is registered (the capped theorem, docs/textbook/hold-out.md).
+then explores every arm for m rounds, whatever is registered (the capped theorem, docs/textbook/capped-h-etc-r.md).
 """
 
 from __future__ import annotations

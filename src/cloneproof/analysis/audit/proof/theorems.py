@@ -1,7 +1,7 @@
 """Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
 
 Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Three are
-theorems of docs/textbook/hold-out.md, whose proofs are ours and have not been reviewed by others; a verdict that rests
+theorems of docs/textbook, whose proofs are ours and have not been reviewed by others; a verdict that rests
 on one of them says so. Those about an award also need the agent's means to be exchangeable given everything about the
 others, which holds in a market, where agents are independent. All are about replications (every original at least
 once): withholding, several accounts and priors that differ between originals are not covered.
@@ -153,8 +153,8 @@ def _capped(case: AuditCase) -> str | None:
     if not _covered_award(case):
         return None
     return (
-        "the capped theorem (docs/textbook/hold-out.md; not a computation, and the proof is ours): agents with more "
-        f"than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
+        "the capped theorem (docs/textbook/capped-h-etc-r.md; not a computation, and the proof is ours): agents with "
+        f"more than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
         "(l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
         f"against {INDEPENDENT}"
     )
