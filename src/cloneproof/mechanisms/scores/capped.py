@@ -22,7 +22,7 @@ class Capped(Score):
 
     References
     ----------
-    docs/textbook, the capped theorem.
+    docs/certificates.md and docs/textbook: the capped theorem.
     """
 
     max_arms: int = field()
