@@ -17,7 +17,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from cloneproof.analysis.certificate.document import RejectedError, number, prior, require, whole
+from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
+from cloneproof.analysis.certificate.game import prior
 
 SCAN = "scan"
 CERTIFICATE_KEYS = {
@@ -63,6 +64,15 @@ def scan_honesty(data: dict[str, Any]) -> str:
         "do as long as that does not depend on which of its originals is better: the scan theorem (our proof, "
         f"unreviewed), for {draws} draws of {pulls} pulls and originals of {len(means)} possible means"
     )
+
+
+def scan_name_fits(mechanism: dict[str, Any]) -> bool:
+    """Whether the description is of a scan mechanism that has the name it is given."""
+    try:
+        _scan(mechanism)
+    except (KeyError, RejectedError):
+        return False
+    return True
 
 
 def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:

@@ -21,8 +21,8 @@ def scan_facts(data: dict[str, Any]) -> CertificateFacts:
     if mechanism["agent"] is not None:
         rule = mechanism["agent"]
         contest = (
-            f"a contest of champions by {rule['rule']} (constant {rule['constant']!r}, for {rule['horizon']} rounds) on "
-            f"rewards after {score['after'] if score else 0} rounds each"
+            f"a contest of champions by {rule['rule']} (constant {rule['constant']!r}, for {rule['horizon']} rounds) "
+            f"on rewards after {score['after'] if score else 0} rounds each"
         )
     return (
         ("mechanism", mechanism["name"]),

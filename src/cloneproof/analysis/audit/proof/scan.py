@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cloneproof.analysis.audit.cases import AuditCase
+from cloneproof.analysis.audit.cases import AuditCase, epoch_cases
 from cloneproof.analysis.audit.proof.scan_conditions import violated_odds
 from cloneproof.analysis.audit.proof.theorems import same_prior
 from cloneproof.errors import MechanismError
@@ -35,6 +35,9 @@ def scan_theorem(case: AuditCase) -> str | None:
     >>> scan_theorem(audit_case(market, mechanism("reservoir", rounds=5, draws=3, threshold=3), "ana"))[:16]
     'the scan theorem'
     """
+    if case.running.clearing.planned_epochs:  # epochs start afresh with the same means, so payoffs add up
+        sentences = [scan_theorem(epoch) for epoch in epoch_cases(case)]
+        return None if None in sentences else f"in every epoch: {sentences[-1]}"
     family, agent = case.market.family, case.agent
     if not is_scan(case.running) or not (family.low >= 0 and family.high <= 1) or not same_prior(agent):
         return None
