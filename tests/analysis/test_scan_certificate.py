@@ -174,11 +174,25 @@ def test_what_has_no_certificate_says_so(tmp_path):
         cp.write_certificate(audit, tmp_path / "none.json")
 
 
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_it_is_about_this_market_and_mechanism(certificates, tmp_path, name):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(certificates[name]))
+    found = cp.verify(path, market=MARKET, mechanism=MECHANISMS[name])
+    assert found.accepted
+    assert dict(found.about)["mechanism"] == MECHANISMS[name].name
+    others = [mechanism for other, mechanism in MECHANISMS.items() if other != name]
+    assert not any(cp.verify(path, market=MARKET, mechanism=other).accepted for other in others)
+    assert not cp.verify(path, market=MARKET.with_horizon(400)).accepted
+
+
 def test_the_command_line_says_what_it_is_about(certificates, tmp_path):
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(certificates["first pass"]))
     shown = CliRunner().invoke(app, ["verify", str(path)])
     assert shown.exit_code == 0
     assert "no copies and no withholding" in " ".join(shown.stdout.split())
+    for words in ("reservoir", "3 draws, 4 pulls each", "counts of 4 coins of means 0/1, 1/4, 1/2"):
+        assert words in " ".join(shown.stdout.split())
     path.write_text(json.dumps(certificates["first pass"] | {"agent": "cy"}))
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 1

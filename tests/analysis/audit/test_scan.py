@@ -180,6 +180,16 @@ def test_a_continuous_prior_is_covered_too():
     assert "any two means" in audit.scope
 
 
+def test_doubling_epochs_are_covered():
+    market = cp.Market([cp.Agent("ana", 2, FOUR), cp.Agent("bo", 1, cp.Point(0.5))], horizon=100)
+    unknown = cp.mechanism("reservoir", rates=(0.2, 0.4, 0.6, 0.8), originals=2, agents=2, horizon="unknown")
+    audit = cp.audit(market, unknown, opponents="any")
+    assert audit.verdict == "clone-proof"
+    assert "in every epoch" in audit.scope
+    with pytest.raises(cp.errors.CertificateError, match="in epochs"):
+        cp.write_certificate(audit, "unused.json")
+
+
 def test_originals_of_different_priors_are_not_covered():
     mixed = cp.Agent("ana", prior=[cp.Point(0.2), cp.Point(0.8)])
     market = cp.Market([mixed, cp.Agent("bo", 1, cp.Point(0.5))], horizon=200)

@@ -133,6 +133,11 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
     """The possible means of the agent's originals, exactly, and how many coins a test counts."""
     support = case.agent.support
+    if case.running.clearing.planned_epochs:
+        raise CertificateError(
+            "expected one mechanism over the whole horizon, got one in epochs, for which there is no certificate; "
+            "certify the mechanism of an epoch"
+        )
     if support is None:
         raise CertificateError(
             "expected an agent whose prior has finitely many values, got a continuous prior, which no certificate "
