@@ -5,21 +5,19 @@ Run with `make bench`. Milliseconds of processor time a run, so that other work 
 
 from __future__ import annotations
 
-import runpy
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.display.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
+from cloneproof.reproduce.evidence import shin_2022_experiments as shin_2022
 
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}
 TOO_DEAR = 2_500_000  # arms x rounds of a run of Thompson sampling that nobody waits for
-SHIN = runpy.run_path(str(Path(__file__).parents[1] / "studies" / "shin_2022.py"))
 
 
 def milliseconds(job: Job) -> float:
@@ -36,17 +34,21 @@ def milliseconds(job: Job) -> float:
 
 
 def experiments() -> None:
-    names = SHIN["NAMES"]
+    names = shin_2022.NAMES
     table = new_table("Shin, Lee and Ok 2022, T = 100,000: milliseconds a run", "figure", *names)
     every = []
-    for figure, label, market, copies, _ in SHIN["experiments"](100_000):
+    for experiment in shin_2022.experiments(100_000):
         cells = []
         for name in names:
-            factor = SHIN["SAMPLE_FACTORS"].get(name, {}).get(figure)
+            factor = shin_2022.SAMPLE_FACTORS.get((name, experiment.figure))
             mechanism = cp.mechanism(name, **({} if factor is None else {"sample_factor": factor}))
-            cells.append(milliseconds(Job(market, mechanism, full_copies(market.agents, copies))))
+            cells.append(
+                milliseconds(
+                    Job(experiment.market, mechanism, full_copies(experiment.market.agents, experiment.copies))
+                )
+            )
         every += cells
-        table.add_row(f"{figure}: {label}", *(f"{cell:.2f}" for cell in cells))
+        table.add_row(f"{experiment.figure}: {experiment.label}", *(f"{cell:.2f}" for cell in cells))
     mean = sum(every) / len(every)
     table.caption = f"{mean:.2f} ms on average: 10^9 runs are {mean * 1e6 / 3600:,.0f} core hours"
     print_table(table)

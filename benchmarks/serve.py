@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import uvloop
 
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.display.output import new_table, print_table
 
 BATCH = 1000
 WARM_UP = 10_000  # the trial has 8,000 rounds
@@ -215,7 +215,7 @@ async def spread(
     services: list[Service], bodies: list[bytes], send: Callable[[Service, list[bytes]], Awaitable[list[float]]]
 ) -> list[float]:
     """Each service gets its part of the calls, all at the same time."""
-    parts = [send(one, bodies[number :: len(services)]) for number, one in enumerate(services)]
+    parts = [send(service, bodies[number :: len(services)]) for number, service in enumerate(services)]
     return [seconds for part in await asyncio.gather(*parts) for seconds in part]
 
 

@@ -60,7 +60,9 @@ def best_responses(
             )
         if agent.priors not in known:
             gains = (
-                _sampled(market, mechanism, agent, cap, pairs, seed) if pairs else _exact(market, mechanism, agent, cap)
+                _sample_gains(market, mechanism, agent, cap, pairs, seed)
+                if pairs
+                else _exact(market, mechanism, agent, cap)
             )
             paying = [copies for copies, gain in gains.items() if gain.low > 0]
             known[agent.priors] = max(paying, key=lambda copies: gains[copies].value, default=None)
@@ -80,7 +82,7 @@ def _exact(market: Market, mechanism: Mechanism, agent: Agent, cap: Cap) -> dict
     return gains
 
 
-def _sampled(
+def _sample_gains(
     market: Market, mechanism: Mechanism, agent: Agent, cap: Cap, pairs: int, seed: int
 ) -> dict[CopyVector, Estimate]:
     return {

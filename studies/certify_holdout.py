@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.cli.output import progress_bar
-from resumable_rows import resumed
+from cloneproof.cli.display.output import progress_bar
+from resumable_rows import resume_rows
 
 SUPPORTS = {  # values and weights, by increasing difficulty: gaps 1, 1/2 and 1/5
     "0 1": ((0.0, 1.0), (0.5, 0.5)),
@@ -135,7 +135,7 @@ def summary(rows: Iterable[Row]) -> list[str]:
 def main(folder: Path, most: int | None = None) -> None:
     """The whole grid, or so many of its cases."""
     with progress_bar() as bar:
-        rows = resumed(
+        rows = resume_rows(
             Row,
             folder / "certificates.csv",
             list(cases())[:most],

@@ -29,9 +29,9 @@ from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
 from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.proof.theorems import elementary
-from cloneproof.cli.output import progress_bar
+from cloneproof.cli.display.output import progress_bar
 from cloneproof.engines.closed_form.laws.arithmetic import BALLS
-from resumable_rows import resumed
+from resumable_rows import resume_rows
 
 DEVIATIONS = 4  # of each market
 SURELY = 16.0  # so many times the counted roundings below zero is below zero
@@ -205,7 +205,7 @@ def main(folder: Path, theorem: int = 100, small: int = 4) -> None:
     """So many blocks of 1,000 pairs at the theorem's m and at m from 1 to 5, and a table of the signs."""
     cases = [(True, number) for number in range(small)] + [(False, number) for number in range(theorem)]
     with progress_bar() as bar:
-        blocks = resumed(
+        blocks = resume_rows(
             Block,
             folder / "random_deviations.csv",
             cases,

@@ -37,7 +37,7 @@ def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
         labels = [
-            (axes, _drawn(axes, panel, row == len(rows) - 1))
+            (axes, _draw_panel(axes, panel, row == len(rows) - 1))
             for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True))
             for panel, axes in zip(panels, axes_of_row, strict=True)
         ]
@@ -48,7 +48,7 @@ def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
     return figure
 
 
-def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
+def _draw_panel(axes: Axes, panel: Panel, last: bool) -> list[Label]:
     """One panel without its labels, which are placed when all is drawn."""
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -67,7 +67,7 @@ def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
         if len(x) == 1:  # no band: a bar
             axes.vlines(x, low, high, color=style.colour, alpha=0.4, linewidth=1.5)
         axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3)
-    _framed(axes, panel, last)
+    _frame(axes, panel, last)
     lowest_first = sorted(
         (curve for curve in panel.curves.items() if curve[1]), key=lambda curve: curve[1][-1][1].value
     )
@@ -75,7 +75,7 @@ def _drawn(axes: Axes, panel: Panel, last: bool) -> list[Label]:
     return [*ends, *_bound_labels(panel)]
 
 
-def _framed(axes: Axes, panel: Panel, last: bool) -> None:
+def _frame(axes: Axes, panel: Panel, last: bool) -> None:
     """Title, axes and ticks."""
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_ylabel(panel.ylabel)

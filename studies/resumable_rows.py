@@ -42,7 +42,7 @@ def read_csv(kind: type[StudyRow], path: str | Path) -> list[StudyRow]:
     return rows
 
 
-def resumed(
+def resume_rows(
     kind: type[StudyRow],
     path: Path,
     cases: Sequence[StudyCase],

@@ -22,10 +22,10 @@ import numpy as np
 
 import cloneproof as cp
 from best_responses import best_responses, up_to
-from cloneproof.cli.output import new_table, print_table, progress_bar
+from cloneproof.cli.display.output import new_table, print_table, progress_bar
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
-from resumable_rows import resumed
+from resumable_rows import resume_rows
 
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"
@@ -97,7 +97,7 @@ def points(
             yield name, mechanism, horizon
 
 
-def evaluated(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
+def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
     """One point."""
     sized = market(name, horizon)
     platform = cp.mechanism(mechanism, market=sized)
@@ -177,7 +177,7 @@ def growth(rows: Iterable[Row], mechanism: str, name: str, since: int) -> tuple[
     return float(slope), explained, float(np.polyfit(x, np.log(y), 1)[0])
 
 
-def told(rows: Sequence[Row]) -> list[str]:
+def describe(rows: Sequence[Row]) -> list[str]:
     """What must hold, with the numbers: bounds everywhere, growth, and hold-out against H-ETC-R at the end."""
     bounded = [row for row in rows if math.isfinite(row.bound)]
     under = [row for row in bounded if row.honest.low <= row.bound]
@@ -202,15 +202,15 @@ def main(folder: str) -> None:
     """All points, the table of what was found, and the figure; or, quickly, a few points and no files."""
     if folder == "quick":
         some = [point for point in points([TWO], HORIZONS[:3]) if point[1] in (*EXACT, "ucb1")]
-        rows = [evaluated(*point, pulls=20_000) for point in some]
+        rows = [evaluate_case(*point, pulls=20_000) for point in some]
     else:
         with progress_bar() as bar:
-            rows = resumed(
+            rows = resume_rows(
                 Row,
                 Path(folder) / "which_mechanism.csv",
                 list(points()),
                 case_of=lambda row: (row.market, row.mechanism, row.horizon),
-                make=lambda point: evaluated(*point),
+                make=lambda point: evaluate_case(*point),
                 track=lambda left: bar.track(left, description="which mechanism"),
             )
         regret_figure(panels(rows)).savefig(Path(folder) / "which_mechanism.png", dpi=110)
@@ -219,7 +219,7 @@ def main(folder: str) -> None:
         cells = (f"{row.honest.value:,.0f} ± {row.error:,.0f}", f"{row.at_best.value:,.0f} ± {row.response_error:,.0f}")
         table.add_row(row.mechanism, f"{row.horizon:,}", *cells, row.responses or "honest")
     print_table(table)
-    print("\n".join(told(rows)))
+    print("\n".join(describe(rows)))
 
 
 if __name__ == "__main__":

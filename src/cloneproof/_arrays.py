@@ -6,3 +6,5 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.uint64]

@@ -72,7 +72,7 @@ def against_floods(chances: tuple[float, ...], m: int, arms: int) -> int:
     return math.ceil(1.1 * m * spare + (len(chances) - arms) * m)
 
 
-def audited(
+def audit_priors(
     chances: tuple[float, float], values: tuple[float, float], arms: int, horizon: int, short: bool = False
 ) -> tuple[int, float, str]:
     """Dominance for n = 2: m of exp(-m gap^2) <= m cost / T, the best gain of at most K arms, and the verdict.
@@ -120,8 +120,8 @@ def main(quick: bool, folder: str) -> dict[str, object]:
     cases = list(product([(0.8, 0.2), (0.7, 0.3)], [(0.25, 0.75)], (3,), (10**4, 10**6)))
     cases += product([(0.7, 0.4), (0.6, 0.5)], [(0.2, 0.8), (0.25, 0.75)], (3, 4), (10**4, 10**6))
     for chances, values, arms, long in cases[-1:] if quick else cases:
-        rounds, worst, verdict = audited(chances, values, arms, long)
-        cut = audited(chances, values, arms, long, short=True)[2]
+        rounds, worst, verdict = audit_priors(chances, values, arms, long)
+        cut = audit_priors(chances, values, arms, long, short=True)[2]
         rows.append(
             f"hold-out, n = 2, p = {chances}, values {values}, K = {arms}, T = {long}: m = {rounds}, best gain of at "
             f"most K arms {worst:.3f}; with floods of more arms: {verdict}, with W = 100: {cut}"

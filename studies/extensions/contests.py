@@ -42,7 +42,7 @@ def games(quick: bool) -> list[Game]:
     ]
 
 
-def counted(quick: bool) -> list[str]:
+def count_checks(quick: bool) -> list[str]:
     """Exact checks over all contests: none pays under the condition, many do with a tenth of m."""
     tried = paying = small = small_monotone = 0
     closest = -math.inf
@@ -107,7 +107,7 @@ def any_contest_rounds(originals: int, gap: float, horizon: int) -> int:
 
 def main(quick: bool, folder: str) -> dict[str, object]:
     """Draw the figure; give back the table."""
-    rows = counted(quick) + falling(quick)
+    rows = count_checks(quick) + falling(quick)
     horizons = [7000] if quick else [10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6]
     markets = [Like(5, 3, (0.2, 0.4, 0.6, 0.8)), Like(10, 2, (0.1, 0.3, 0.5, 0.7, 0.9)), Like(3, 2, (0.25, 0.75))]
     curves_of = [regrets(markets[0], horizons, 100 if quick else 400)]

@@ -1,6 +1,6 @@
 """The five extensions: the script runs, and every key number has a second computation.
 
-`examples/extensions` holds the study; docs/textbook/extensions.md tells it.
+`studies/extensions` holds the study; docs/textbook/extensions.md tells it.
 """
 
 import math
@@ -197,10 +197,10 @@ def test_a_flood_pays_up_to_the_formula_s_horizon_and_no_further(p):
 
 
 def test_a_long_trial_stops_the_flood_and_a_short_one_does_not():
-    from asymmetric import audited
+    from asymmetric import audit_priors
 
-    assert audited((0.7, 0.3), (0.25, 0.75), 3, 10**4)[2] == "clone-proof"
-    assert audited((0.8, 0.2), (0.25, 0.75), 3, 10**4, short=True)[2] == "exploitable"
+    assert audit_priors((0.7, 0.3), (0.25, 0.75), 3, 10**4)[2] == "clone-proof"
+    assert audit_priors((0.8, 0.2), (0.25, 0.75), 3, 10**4, short=True)[2] == "exploitable"
 
 
 # ---- (d) withholding

@@ -11,7 +11,7 @@ import cloneproof as cp
 from best_responses import best_responses, up_to
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms import CATALOGUE
-from resumable_rows import as_csv, read_csv, resumed
+from resumable_rows import as_csv, read_csv, resume_rows
 
 ROOT = Path(__file__).parents[2]
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -115,7 +115,7 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     last = {row.mechanism: row.regret for row in rows if (row.market, row.horizon) == (own["FIVE"], 10**9)}
     assert last["h-etc-r"] > 10 * last["holdout-h-etc"]
     page = (ROOT / "docs" / "which_mechanism.md").read_text()
-    assert all(line in page for line in own["told"](rows))
+    assert all(line in page for line in own["describe"](rows))
 
 
 @pytest.mark.parametrize("mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r"])
@@ -123,7 +123,7 @@ def test_points_of_the_study_come_out_again(study, mechanism):
     own, rows = study
     name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**6)
     written = next(row for row in rows if (row.market, row.mechanism, row.horizon) == (name, mechanism, horizon))
-    again = own["evaluated"](name, mechanism, horizon)
+    again = own["evaluate_case"](name, mechanism, horizon)
     for key in ("regret", "response_regret", "bound"):
         assert getattr(again, key) == pytest.approx(getattr(written, key), rel=1e-9)
     assert again.responses == written.responses
@@ -180,7 +180,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path):
         return Square(number, number**2, number % 2 == 0)
 
     def run():
-        return resumed(Square, path, [4, 1, 2, 3], lambda row: row.number, make)
+        return resume_rows(Square, path, [4, 1, 2, 3], lambda row: row.number, make)
 
     with pytest.raises(KeyboardInterrupt):
         run()

@@ -43,7 +43,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(parts, costs, behaviour, work
             cost = costs[int(piece.key.split()[1])] if piece.runs else 0.0
             results.append(TaskDone(TaskPiece(piece.key, piece.first, runs), b"", cost * max(1, runs), cost))
         done += [result.piece for result in results]
-        agenda.came(pieces, results, workers)
+        agenda.finish_task(pieces, results, workers)
     for key, spans in missing.items():
         own = [piece for piece in done if piece.key == key]
         if spans:
@@ -58,7 +58,7 @@ def test_many_quick_parts_share_a_task_and_slow_ones_do_not():
     for cost, together in ((0.001, 25), (4.0, 2), (10.0, 1)):
         agenda = Agenda([(f"{number}", []) for number in range(101)], {}, Sizes())
         (first,), _ = agenda.task(2)  # nobody knows yet how quick they are
-        agenda.came([first], [TaskDone(first, b"", cost, 0.0)], 2)
+        agenda.finish_task([first], [TaskDone(first, b"", cost, 0.0)], 2)
         assert len(agenda.task(2)[0]) == together
 
 
@@ -66,12 +66,12 @@ def test_tasks_are_a_few_seconds_and_shorter_near_the_end():
     agenda = Agenda([("a", [(0, 100_000)])], {"a": 3}, Sizes(chunk_bytes=1 << 30))
     probe, each = agenda.task(2)
     assert each == 1.0
-    agenda.came(probe, [TaskDone(TaskPiece("a", 0, 1000), b"", 1.0, 0.001)], 2)
+    agenda.finish_task(probe, [TaskDone(TaskPiece("a", 0, 1000), b"", 1.0, 0.001)], 2)
     runs = []
     while not agenda.empty:
         pieces, _ = agenda.task(2)
         runs.append(sum(piece.runs for piece in pieces))
-        agenda.came(pieces, [TaskDone(piece, b"", piece.runs * 0.001, 0.001) for piece in pieces], 2)
+        agenda.finish_task(pieces, [TaskDone(piece, b"", piece.runs * 0.001, 0.001) for piece in pieces], 2)
     assert sum(runs) == 99_000
     assert max(runs) <= 10_000
     assert max(runs[-3:]) <= 2_000

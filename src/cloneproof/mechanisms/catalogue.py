@@ -11,14 +11,15 @@ from cloneproof._checks import whole
 from cloneproof._discovery import check_options
 from cloneproof.bounds import first_horizon_with_award
 from cloneproof.errors import MechanismError, did_you_mean
-from cloneproof.market.market import HORIZON_LIMIT, Market
-from cloneproof.mechanisms import algorithms
+from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
+from cloneproof.mechanisms import algorithms, reservoirs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.h_etc_r import h_etc_r_parameters
 from cloneproof.mechanisms.parameters.holdout import holdout_parameters
+from cloneproof.mechanisms.parameters.reservoir import reservoir_contest_parameters, reservoir_parameters
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
     etc_parameters,
-    h_etc_r_parameters,
     uniform_etc_parameters,
 )
 from cloneproof.mechanisms.rule import positive
@@ -33,24 +34,54 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "uniform-etc": algorithms.uniform_etc,
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
+    "reservoir": reservoirs.reservoir,
+    "reservoir-contest": reservoirs.reservoir_contest,
+    "kl-ucb": algorithms.kl_ucb,
     "epsilon-greedy": algorithms.epsilon_greedy,
     "thompson": algorithms.thompson,
 }
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
-    "holdout-h-etc": holdout_parameters,
+    "holdout-h-etc": holdout_parameters, "reservoir": reservoir_parameters,
+    "reservoir-contest": reservoir_contest_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc",)  # a platform's own bounds will do
+_NO_MARKET_NEEDED = ("holdout-h-etc", "reservoir", "reservoir-contest")  # a platform's own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
     """A mechanism by name, its parameters given or from the theorem for a market.
 
-    It keeps the numbers, never the market. With a market, `factor` sets the constant in
-    m = (factor / gap^2) l ln(2T), 2 in the theorems. `holdout-h-etc` also takes a platform's own bounds: agents,
-    horizon, max_originals, and gap, agent_gap and spread where they are known.
+    Parameters
+    ----------
+    name : str
+        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r",
+        "holdout-h-etc", "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
+    market : Market, optional
+        Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
+        never the market.
+    **options
+        The mechanism's parameters. With a market, `factor` sets the constant in m = (factor / gap^2) l ln(2T), 2 in the
+        theorems. "holdout-h-etc" also takes a platform's own bounds: agents, horizon ("unknown" for doubling epochs),
+        max_originals, and gap, agent_gap and spread where they are known.
 
+    Returns
+    -------
+    Mechanism
+        With its `parameters` and what is claimed of it, `claims`.
+
+    Raises
+    ------
+    MechanismError
+        For an unknown name, an unknown or impossible parameter, or a parameter that is missing.
+
+    References
+    ----------
+    The paper, Algorithms 1 to 5 and Theorems 3 to 5; Shin, Lee and Ok (2022); docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> from cloneproof import mechanism
     >>> mechanism("h-etc-r", agent_rounds=80, arm_rounds=40).parameters["arm_rounds"]
     40
     >>> ours = mechanism("holdout-h-etc", agents=5, horizon=10**6, max_originals=3, gap=0.2, agent_gap=0.2)
@@ -61,6 +92,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
         raise MechanismError(
             f"unknown mechanism {name!r}; {did_you_mean(str(name), CATALOGUE)}known are {', '.join(CATALOGUE)}"
         )
+    if market is not None:
+        checked_market(market)
     build, theorem = CATALOGUE[name], _THEOREMS.get(name)
     known = list(inspect.signature(build).parameters)
     derivable = theorem is not None and (market is not None or name in _NO_MARKET_NEEDED)
@@ -82,7 +115,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
             f"mechanism {name!r} needs {' and '.join(needed)}; give them, or market=.. to take them from its theorem"
         )
     defaults = {key: p.default for key, p in signature.items() if p.default is not None}
-    counts = {key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation == "int"}
+    counts = {
+        key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation in ("int", "int | None")
+    }
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)

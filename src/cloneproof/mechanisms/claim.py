@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed of a mechanism, by whom, and what we found: there to be refuted."""
+    """What is claimed of a mechanism, by whom, and what we found: there to be refuted.
+
+    Parameters
+    ----------
+    property : str
+        What is claimed.
+    source : str
+        Where it is claimed.
+    finding : str, optional
+        What we found.
+    """
 
     property: str
     source: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from cloneproof.errors import MechanismError
+from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.claim import Claim
 from cloneproof.mechanisms.part import short_spelling
 from cloneproof.mechanisms.restart import RESTARTS_PACKAGE, Restart, restart_from
@@ -25,20 +25,51 @@ __all__ = ["Claim", "Mechanism", "Sample", "mechanism_from_dict"]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Rules and data; `agent=None` makes it flat, one level over all arms.
+    """The platform's whole algorithm, composed of rules and of data about them.
 
-    restart     "award": arm statistics are cleared when the agents' exploration is over; `Doubling()`: everything
-                starts afresh in doubling epochs (flat mechanisms); `HoldOutEpochs(..)`: a hold-out mechanism in each
-                epoch, with rounds of its own (the rules then only say in which order is explored); None: never
-    score       "all": every reward of an agent counts; `HoldOut(..)`: only fresh rewards of the arm committed to
-    sample      arms kept from the start; None: all
-    fallback    the mechanism to run instead where the horizon is too short for the agents' exploration
+    Parameters
+    ----------
+    arm : Rule
+        How an arm is chosen: among the arms of the agent, or among all arms in a flat mechanism.
+    agent : Rule, optional
+        How an agent is chosen; left out, the mechanism is flat, one level over all arms.
+    restart : {"award"}, Doubling or HoldOutEpochs, optional
+        "award": arm statistics are cleared when the agents' exploration is over. `cp.parts.Doubling()`: everything
+        starts afresh in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
+        epoch, with rounds of its own; the rules then only say in which order is explored. Left out: never.
+    score : {"all"}, HoldOut or Capped, default "all"
+        "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
+        committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
+    sample : Sample, optional
+        Arms kept from the start; all, if left out.
+    fallback : Mechanism, optional
+        What runs instead where the horizon is too short for the agents' exploration.
+    name : str, default "composed"
+        What tables and pages call it.
+    parameters : mapping of str to Any, optional
+        The numbers that it was made from, for those who read it.
+    claims : tuple of Claim, optional
+        What is claimed of it, there to be refuted.
 
-    `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts behind them, which answer
-    every question about them.
+    Raises
+    ------
+    MechanismError
+        Where the parts do not go together.
 
-    >>> from cloneproof.mechanisms.rules.etc import etc
-    >>> made = Mechanism(agent=etc(80), arm=etc(40), restart="award")
+    Notes
+    -----
+    A mechanism sees who registered how many arms, and the horizon; means, priors and which arms are copies are out of
+    its reach. `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts behind them,
+    which answer every question about them.
+
+    References
+    ----------
+    The paper, Algorithms 1 to 5: UCB1 is flat UCB, H-UCB is UCB over UCB, H-ETC-R is ETC over ETC with a restart.
+
+    Examples
+    --------
+    >>> from cloneproof import Mechanism, rule
+    >>> made = Mechanism(agent=rule("etc", rounds=80), arm=rule("etc", rounds=40), restart="award")
     >>> str(made), made.restart, made.clearing.at_award
     ('etc(80) x etc(40), restart at the award', 'award', True)
     """
@@ -56,14 +87,35 @@ class Mechanism:
     def __post_init__(self) -> None:
         for level in (self.agent, self.arm):
             if not isinstance(level, Rule) and not (level is None and level is self.agent):
-                raise MechanismError(f"expected a rule such as ucb() for each level, got {level!r}; compose two rules")
+                raise MechanismError(
+                    f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
+                )
+        kinds = {"sample": (Sample, "a sample of arms"), "fallback": (Mechanism, "a mechanism")}
+        for part, (kind, words) in kinds.items():
+            value = getattr(self, part)
+            if value is not None and not isinstance(value, kind):
+                raise MechanismError(f"expected {part} to be {words}, got {brief(value)}; make one, or leave it out")
+        if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
+            raise MechanismError(
+                f"expected a name as text and parameters by name, got {brief(self.name)} and "
+                f"{brief(self.parameters)}; or leave them out"
+            )
+        if not isinstance(self.claims, tuple) or not all(isinstance(claim, Claim) for claim in self.claims):
+            raise MechanismError(f"expected claims as a tuple of Claim, got {brief(self.claims)}; or leave them out")
         object.__setattr__(self, "restart", short_spelling(self.clearing, RESTARTS_PACKAGE))
         object.__setattr__(self, "score", short_spelling(self.scoring, SCORES_PACKAGE))
         alone = self.scoring.counts_all and self.sample is None and self.fallback is None
         self.clearing.check(self.agent, self.arm, alone)
         self.scoring.check(self.agent, self.arm)
-        if self.fallback is not None and not isinstance(self.fallback, Mechanism):
-            raise MechanismError(f"expected fallback to be a mechanism, got {self.fallback!r}; compose one")
+        if self.arm.draws and (
+            self.sample is not None or (self.restart is not None and not self.clearing.planned_epochs)
+        ):
+            raise MechanismError(
+                f"rule {self.arm.name!r} draws from the arms and expects neither a sample nor a restart, got "
+                f"{self.sample or self.restart!r}; leave it out"
+            )
+        if self.agent is not None and self.agent.draws:
+            raise MechanismError(f"rule {self.agent.name!r} draws from arms, got it for agents; use it as arm=..")
         if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
@@ -90,7 +142,20 @@ class Mechanism:
         return all(rule.permutation_invariant for rule in self.rules)
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
-        """The mechanism that runs over this horizon: the fallback where agents cannot all be explored."""
+        """The mechanism that runs over this horizon: the fallback where agents cannot all be explored.
+
+        Parameters
+        ----------
+        agents : int
+            How many registered.
+        horizon : int
+            The number of rounds.
+
+        Returns
+        -------
+        Mechanism
+            This one, or its fallback.
+        """
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback
         return self

@@ -31,26 +31,65 @@ MOST_ROUNDS = 10**15
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
+Fallback = Literal["best", "draw"]
 Priority = Callable[..., float]
 Chance = Callable[..., list[float]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How one level picks; see the module for the contract of `priority`.
+    """How one level picks among its candidates.
 
-    explore     rounds that every candidate gets before priorities count
-    order       of exploration: least-pulled first with ties at random, one candidate after the other in a random order,
-                or one after the other as registered
-    commits     whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds
-    clock       whether `clock` counts the current round (t) or only the completed ones (t - 1)
-    randomised  whether the priority looks at `coin` or `draw`
-    binarise    whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson)
-    chance      how likely each candidate is to be picked, given everything before and before the dice of this round:
-                `chance(clock, pulls, means, outstanding, *parameters)` -> list; only a randomised rule needs it, and
-                one without it leaves the probability of its picks unknown
-    spreads     whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that
-                is to be uniform whatever is late says no
+    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority, ties uniformly
+    at random.
+
+    Parameters
+    ----------
+    name : str
+        What messages and tables call it.
+    priority : callable
+        `priority(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters)` -> number, a pure function of
+        numbers: the level's round and its logarithm, the rewards known of the candidate and their average, two uniform
+        numbers (one for the level, one for the candidate), how many candidates there are, and the parameters.
+    parameters : tuple of float, optional
+        The numbers that `priority` gets at its end.
+    explore : int, default 0
+        Rounds that every candidate gets before priorities count.
+    order : {"round-robin", "block", "index"}, default "round-robin"
+        Of exploration: least-pulled first with ties at random, one candidate after the other in a random order, or one
+        after the other as registered.
+    commits : bool, default False
+        Whether the choice is frozen when exploration ends, judged on the rewards of the explored rounds.
+    clock : {"current", "completed"}, default "current"
+        Whether `clock` counts the current round (t) or only the completed ones (t - 1).
+    randomised : bool, default False
+        Whether the priority looks at `coin` or `draw`.
+    binarise : bool, default False
+        Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
+    chance : callable, optional
+        How likely each candidate is to be picked, given everything before and before the dice of this round:
+        `chance(clock, pulls, means, outstanding, *parameters)` -> list. Only a randomised rule needs it, and one
+        without it leaves the probability of its picks unknown.
+    spreads : bool, default True
+        Whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that is to
+        be uniform whatever is late says no.
+    draws : int, default 0
+        Slots of each agent that are the candidates of an arm level: uniform draws with replacement from its arms, each
+        with statistics of its own. 0: the candidates are the arms themselves.
+    threshold : float, optional
+        Where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to
+        pass being committed to. None: all slots are tested.
+    fallback : {"best", "draw"}, default "best"
+        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
+    options : mapping of str to Any, optional
+        The options that a rule by name was made with.
+
+    Examples
+    --------
+    >>> from cloneproof import Mechanism
+    >>> greedy = Rule("greedy", lambda clock, log_clock, pulls, mean, coin, draw, candidates: mean, explore=1)
+    >>> str(Mechanism(arm=greedy))
+    'greedy'
     """
 
     name: str
@@ -64,7 +103,33 @@ class Rule:
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
     spreads: bool = True
+    draws: int = 0
+    threshold: float | None = None
+    fallback: Fallback = "best"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise MechanismError(f"expected the name of a rule as text, got {brief(self.name)}; name it")
+        if not callable(self.priority):
+            raise MechanismError(
+                f"expected the priority of rule {self.name!r} as a function of numbers, got {brief(self.priority)}; "
+                "give a function"
+            )
+        if not isinstance(self.parameters, tuple):
+            raise MechanismError(
+                f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "
+                "write e.g. (2.0,)"
+            )
+        explore = whole(self.explore)
+        if explore is None or not 0 <= explore <= MOST_ROUNDS:
+            raise MechanismError(
+                f"expected rule {self.name!r} to explore for a whole number of rounds from 0, "
+                f"got {brief(self.explore)}; use e.g. 1"
+            )
+        object.__setattr__(self, "explore", explore)
+        checked_order(self.order)
+        checked_clock(self.clock)
 
     @property
     def permutation_invariant(self) -> bool:
@@ -85,6 +150,26 @@ def rule_names() -> list[str]:
 def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
     """A rule by name.
 
+    Parameters
+    ----------
+    name : str
+        One of "ucb", "etc", "uniform", "slow-ucb", "steady-ucb", "epsilon-greedy", "thompson".
+    **options
+        The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
+
+    Returns
+    -------
+    Rule
+        For a level of `cp.Mechanism`.
+
+    Raises
+    ------
+    MechanismError
+        For an unknown name or an unknown, impossible or missing option.
+
+    Examples
+    --------
+    >>> from cloneproof import rule
     >>> rule("ucb", constant=1.0).explore
     1
     """

@@ -44,9 +44,9 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
         data = json.loads(index.store.read(StoredChunk(need.whole, 0, 0)))
         refusals = data.pop("refusals")
         if "evaluation" in data:
-            return _evaluated(_evaluation(point, data["evaluation"], refusals))
+            return _evaluation_answer(_evaluation(point, data["evaluation"], refusals))
         if "verdict" in data:
-            return _audited(data)
+            return _audit_answer(data)
         if not need.sampled:
             return PointAnswer({}, "refused", tuple(refusals))
     stored = [StoredRuns(index, key, len(point.market.agents) + 1) for key in need.sampled]
@@ -56,8 +56,8 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
         sampled = sample(
             job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=Inline, chunk=READ
         )
-        found = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
-        return _evaluated(found)
+        evaluation = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
+        return _evaluation_answer(evaluation)
     honest, agent = point.honest, point.options["agent"]
     found_gain = gain(
         point.market,
@@ -89,14 +89,14 @@ class StoredRuns:
         """Runs first .. first + count - 1; who asks has made sure that they are stored."""
         rows, at = [], first
         while at < first + count:
-            chunk = self._holding(at)
-            found = self._rows(chunk)[at - chunk.first : first + count - chunk.first]
-            rows.append(found)
-            at += len(found)
+            chunk = self._chunk_with(at)
+            part = self._rows(chunk)[at - chunk.first : first + count - chunk.first]
+            rows.append(part)
+            at += len(part)
         together = np.concatenate(rows)
         return Outcomes(together[:, :-1], together[:, -1])
 
-    def _holding(self, run: int) -> StoredChunk:
+    def _chunk_with(self, run: int) -> StoredChunk:
         if self._open is not None and self._open[0].first <= run < self._open[0].stop:
             return self._open[0]
         for number in range(bisect_right(self.reach, run) - 1, -1, -1):  # ranges of several sweeps may overlap
@@ -118,12 +118,12 @@ def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> 
     return replace(stored, notes=(*outside, *refusals, *stored.notes[len(outside) :]))
 
 
-def _evaluated(found: Evaluation) -> PointAnswer:
-    estimates = {("payoff", name): estimate for name, estimate in found.payoff.items()}
-    return PointAnswer(estimates | {("regret", ""): found.regret}, found.engine, found.notes)
+def _evaluation_answer(evaluation: Evaluation) -> PointAnswer:
+    estimates = {("payoff", name): estimate for name, estimate in evaluation.payoff.items()}
+    return PointAnswer(estimates | {("regret", ""): evaluation.regret}, evaluation.engine, evaluation.notes)
 
 
-def _audited(data: dict[str, Any]) -> PointAnswer:
+def _audit_answer(data: dict[str, Any]) -> PointAnswer:
     worst = data["worst"]
     estimates = {(name, worst["agent"]): Estimate.from_dict(worst[name]) for name in ("gain", "honest", "copied")}
     for name, witness in data["apart"].items():

@@ -92,7 +92,7 @@ def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict
     for key in ("market", "mechanism"):
         if key not in block:
             raise SweepError(f"missing key {key!r} in block {number} of {source}; add a line {key} = ..")
-    listed = {key: _listed(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
+    listed = {key: _as_list(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
     return listed | {"market": [file for given in listed["market"] for file in _files(given, folder)]}
 
 
@@ -109,7 +109,7 @@ def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
     return files
 
 
-def _listed(value: Any) -> list[Any]:  # noqa: ANN401
+def _as_list(value: Any) -> list[Any]:  # noqa: ANN401
     return list(value) if isinstance(value, list | tuple | range) else [value]
 
 

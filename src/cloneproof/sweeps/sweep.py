@@ -81,7 +81,7 @@ def sweep(
     _check_place(cluster, workers)
     points = _points(grid)
     version = code_version()
-    parts, needs = keyed(points, version)
+    parts, needs = parts_by_key(points, version)
     shelf = open_store(store, version)
     shelf.tidy()
     name = str(grid) if isinstance(grid, str | Path) else "a mapping"
@@ -103,9 +103,9 @@ def sweep(
     try:
         _complete(index, needs, parts, cluster, workers, sizes or Sizes(), state, report)
         table = _table(points, needs, index)
-    except DamagedChunk as found:
+    except DamagedChunk as damage:
         raise SweepError(
-            f"{found} (it went bad while the sweep ran: {shelf.path(found.chunk)} is computed again then)"
+            f"{damage} (it went bad while the sweep ran: {shelf.path(damage.chunk)} is computed again then)"
         ) from None
     except KeyboardInterrupt as stopped:
         words = str(stopped) or f"interrupted: what is stored in {shelf.folder} is kept; the same command goes on"
@@ -118,7 +118,7 @@ def sweep(
     return SweepTable(table, done)
 
 
-def keyed(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:
+def parts_by_key(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:
     """Every part by its key, and what each point needs of them."""
     parts: dict[str, Part] = {}
     needs = []

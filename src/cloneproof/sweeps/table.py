@@ -143,14 +143,14 @@ class TableBuilder:
     def add(self, point: GridPoint, answer: PointAnswer) -> None:
         """The rows of a point; a point that an engine refused has one, without a value."""
         estimates: Iterable[tuple[tuple[str, str], Any]] = answer.estimates.items() or [(("refused", ""), None)]
-        copies = {**point.copies, **{name: tuple(own) for name, own in answer.witness.items()}}
+        copies = {**point.copies, **{name: tuple(counts) for name, counts in answer.witness.items()}}
         shown = {
             "point": point.number,
             "question": point.question,
             "market": point.label,
             "mechanism": point.mechanism.name,
             "parameters": json.dumps(dict(point.mechanism.parameters), default=str),
-            "copies": "; ".join(f"{name} {','.join(map(str, own))}" for name, own in copies.items()),
+            "copies": "; ".join(f"{name} {','.join(map(str, counts))}" for name, counts in copies.items()),
             "horizon": point.market.horizon,
             "seed": point.seed,
             "engine": answer.engine,

@@ -32,7 +32,7 @@ def job(mechanism, market=MARKET):
         (small("h-etc-r", choice="greedy"), {"stepping"}),
         (small("thompson"), {"stepping"}),
         (small("h-ucb"), {"ucb", "stepping"}),
-        (NOT_COMPILED, {"plain"}),
+        (NOT_COMPILED, {"reference"}),
     ],
 )
 def test_the_kernel_follows_the_structure(mechanism, names):

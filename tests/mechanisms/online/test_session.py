@@ -465,6 +465,6 @@ def test_a_run_of_no_decisions_is_refused_and_changes_nothing(most):
     live = cp.session(small("etc"), {"ana": 1}, 50)
     play(live, 20)
     before = live.to_json()
-    with pytest.raises(cp.errors.SessionError, match="at least one decision"):
+    with pytest.raises(cp.errors.SessionError, match="expected a whole number of decisions from 1"):
         live.decide_run(most)
     assert live.to_json() == before

@@ -74,10 +74,25 @@ class View:
 
 @dataclass(frozen=True)
 class BlackBox:
-    """Someone else's bandit, for use where a mechanism is sampled: `factory(view)` makes a fresh policy for each run.
+    """Someone else's bandit, for use where a mechanism is sampled.
 
-    A call of the factory, of `select` or of `update` that takes longer than `call_limit` seconds is a failure.
+    Parameters
+    ----------
+    factory : callable
+        `factory(view)` makes a fresh policy for each run: an object with `select() -> arm` and `update(arm, reward)`,
+        called in turn in every round. The view has `arms`, `owner[arm]`, `registered`, `horizon` and `seed`.
+    name : str, optional
+        What tables call it; the factory's own name if left out.
+    call_limit : float, default 30.0
+        A call of the factory, of `select` or of `update` that takes more seconds is a failure.
 
+    Raises
+    ------
+    EngineError
+        Where the factory cannot be called, or the limit is none.
+
+    Examples
+    --------
     >>> class First:
     ...     def __init__(self, view): pass
     ...     def select(self): return 0

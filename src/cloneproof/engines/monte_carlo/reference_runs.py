@@ -8,14 +8,14 @@ from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.reference import Run, simulate_run
 
 
-def plain_run(job: Job, run: int) -> Run:
+def reference_run(job: Job, run: int) -> Run:
     """One run of a job; a stratum's means are priors of one point, everything else is as drawn."""
     market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
     return simulate_run(market, job.mechanism, job.copies, job.seed, run)
 
 
-def plain_outcomes(job: Job, first: int, count: int) -> Outcomes:
+def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Runs first, .., first + count - 1 of any job: slow, but there is nothing that it cannot run."""
-    runs = [plain_run(job, run) for run in range(first, first + count)]
+    runs = [reference_run(job, run) for run in range(first, first + count)]
     payoff = np.array([list(run.payoff.values()) for run in runs]).reshape(count, len(job.market.agents))
     return Outcomes(payoff, np.array([run.regret for run in runs]))

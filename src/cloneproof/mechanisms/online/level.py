@@ -102,6 +102,10 @@ class Level:
         self.total[k] += ticks
         self.missing -= 1
 
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for candidate k now counts towards its statistics."""
+        return not self.rule.commits or self.decided[k] < self.explore
+
     def wait(self, waiting: Sequence[int]) -> int:
         """A waiting round: round-robin over the waiting candidates, counted in no comparison."""
         least = min(self.waits[k] for k in waiting)

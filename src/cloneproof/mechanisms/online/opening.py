@@ -7,7 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from cloneproof._checks import is_one_line, real, whole
 from cloneproof.errors import MechanismError, SessionError, brief
+from cloneproof.market.copies import MOST_ARMS
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
+from cloneproof.market.market import HORIZON_LIMIT
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.registration import Registration
 
@@ -35,10 +37,12 @@ def checked_terms(
 ) -> SessionTerms:
     """The terms of a session, after a check of all that was given."""
     if not isinstance(mechanism, Mechanism):
-        raise MechanismError(f"expected a mechanism, got {mechanism!r}; make one with cloneproof.mechanism(name, ..)")
+        raise MechanismError(f"expected a mechanism, got {brief(mechanism)}; make one with cp.mechanism(name, ..)")
     rounds, portion = whole(horizon), real(share)
-    if rounds is None or rounds < 1:
-        raise SessionError(f"expected a horizon that is a whole number from 1, got {brief(horizon)}; count the rounds")
+    if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
+        raise SessionError(
+            f"expected a horizon that is a whole number from 1 to 10^15, got {brief(horizon)}; count the rounds"
+        )
     if portion is None or not 0 < portion <= 1:
         raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
     family = BOUNDED if rewards is None else reward_family(rewards)
@@ -54,11 +58,11 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
     """The public view in its usual order, keys as positions."""
     if not isinstance(registered, Mapping) or not registered:
         raise SessionError(
-            f"expected registered as agent to number of arms, got {registered!r}; give e.g. {{'ana': 2}}"
+            f"expected registered as agent to number of arms, got {brief(registered)}; give e.g. {{'ana': 2}}"
         )
     counts = tuple(whole(arms) or 0 for arms in registered.values())
     for (name, arms), count in zip(registered.items(), counts, strict=True):
-        if not isinstance(name, str) or count < 1:
+        if not isinstance(name, str) or not name.strip() or count < 1:
             raise SessionError(
                 f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
                 "leave out an agent that registered nothing"
@@ -67,6 +71,8 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
             raise SessionError(
                 f"expected an agent's name without line breaks and control characters, got {name!r}; leave them out"
             )
+    if sum(counts) > MOST_ARMS:
+        raise SessionError(f"expected at most {MOST_ARMS} arms in a session, got {sum(counts)}; leave some out")
     arm_keys = tuple(tuple(range(count)) for count in counts)
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
 

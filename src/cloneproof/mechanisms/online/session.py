@@ -33,16 +33,28 @@ from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
 
 
 class Decision(NamedTuple):
-    """Whom to serve this round. `id` is the round, from 1; `arm` counts from 0 inside its agent.
+    """Whom to serve this round.
 
-    `phase` is trial or award where agents are first tried and one is then chosen, waiting where a commitment waits for
-    rewards, and play otherwise.
+    Attributes
+    ----------
+    id : int
+        The round, from 1; a reward names it.
+    agent : str
+        Whose arm.
+    arm : int
+        Which of its arms, from 0.
+    phase : {"trial", "award", "waiting", "play"}
+        "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
+        rewards, and "play" otherwise.
+    slot : int
+        The number of the draw that is played, where the mechanism draws from arms; else -1.
     """
 
     id: int
     agent: str
     arm: int
     phase: str
+    slot: int = -1
 
 
 class SessionEntry(NamedTuple):
@@ -56,7 +68,31 @@ class SessionEntry(NamedTuple):
 
 
 class Session:
-    """A mechanism in the middle of its work. Made by `cloneproof.session`."""
+    """A mechanism in the middle of its work; opened by `cp.session`, or gone on with by `Session.from_json`.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        What decides.
+    horizon : int
+        The most decisions.
+    round : int
+        The decisions so far.
+    payoff : dict of str to float
+        What each agent has been paid so far.
+    ledger : list of SessionEntry
+        Every reward that has arrived.
+    probability : float or None
+        Of the last decision.
+
+    Examples
+    --------
+    >>> from cloneproof import Session, mechanism, session
+    >>> live = session(mechanism("ucb1"), registered={"ana": 2}, horizon=10, share=0.4)
+    >>> live.reward(live.decide().id, 1.0)
+    >>> Session.from_json(live.to_json()).payoff
+    {'ana': 0.4}
+    """
 
     def __init__(self, terms: SessionTerms) -> None:
         self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
@@ -72,23 +108,50 @@ class Session:
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
 
     def decide(self) -> Decision:
-        """Decide the next round. Never waits for rewards."""
+        """Decide the next round. Never waits for rewards.
+
+        Returns
+        -------
+        Decision
+            Its id, agent, arm and phase.
+
+        Raises
+        ------
+        SessionError
+            Where the horizon is reached.
+        """
         return self.decide_run(1)[0]
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
         """Decide the next round and those after it that no reward can change, as after the last commitment.
 
-        At most `most` in all, and not beyond the horizon. Returns the first decision and how many there are of it, with
-        ids that follow on each other: what as many calls of `decide` would have returned.
+        Parameters
+        ----------
+        most : int
+            The most decisions in all; none goes beyond the horizon.
+
+        Returns
+        -------
+        (Decision, int)
+            The first decision and how many there are of it, with ids that follow on each other: what as many calls of
+            `decide` would have returned.
+
+        Raises
+        ------
+        SessionError
+            Where the horizon is reached.
         """
         if self.round >= self.horizon:
             raise SessionError(
                 f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
             )
-        if most < 1:
-            raise SessionError(
-                f"expected at least one decision to be asked for, got {brief(most)}; give a number from 1"
-            )
+        if type(most) is not int or most < 1:
+            number = whole(most)
+            if number is None or number < 1:
+                raise SessionError(
+                    f"expected a whole number of decisions from 1 to be asked for, got {brief(most)}; give e.g. 1"
+                )
+            most = number
         first = self.round + 1
         allocation, count = self.state.next_run(first, min(most, self.horizon - self.round))
         allocation = self._allocations.setdefault(allocation, allocation)
@@ -101,10 +164,24 @@ class Session:
             self._agent_of.extend([allocation.agent] * count)
             self._arm_of.extend([allocation.arm] * count)
             self._value_of.extend([math.nan] * count)
-        return Decision(first, self.registration.names[allocation.agent], allocation.arm, allocation.phase), count
+        name = self.registration.names[allocation.agent]
+        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
 
     def reward(self, decision: int, value: float) -> None:
-        """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op."""
+        """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op.
+
+        Parameters
+        ----------
+        decision : int
+            The id of a decision made so far.
+        value : float
+            The reward, of the session's reward family.
+
+        Raises
+        ------
+        SessionError
+            For an id that is none, a reward outside the family, or another value than the one entered before.
+        """
         if type(decision) is not int:
             decision = self._checked_id(decision)
         if decision not in self.pending:
@@ -116,9 +193,27 @@ class Session:
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         """Enter rewards of different decisions that all await one; all are checked first.
 
-        Returns the allocation and the ticks of each.
+        Parameters
+        ----------
+        rewards : sequence of (int, float)
+            Ids and rewards.
+
+        Returns
+        -------
+        list of (Allocation, int)
+            What was decided, and the reward in ticks of 2**-60.
+
+        Raises
+        ------
+        SessionError
+            Where something is wrong with any of them; none is entered then.
         """
-        decisions = {decision for decision, _ in rewards}
+        try:
+            decisions = {decision for decision, _ in rewards}
+        except (TypeError, ValueError):
+            raise SessionError(
+                f"expected rewards as pairs of id and value, got {brief(rewards)}; give e.g. [(1, 0.5)]"
+            ) from None
         if len(decisions) < len(rewards) or not decisions <= self.pending.keys():
             raise SessionError("expected rewards of different decisions that await one, got others; send them singly")
         worth = {value: ticks(self._checked(value)) for value in {value for _, value in rewards}}
@@ -146,7 +241,7 @@ class Session:
         return number
 
     def _checked_id(self, decision: object) -> int:
-        number = None if isinstance(decision, float) else whole(decision)  # an id is a name, not a count
+        number = None if isinstance(decision, float) else whole(decision)  # an id is a name, not a quantity
         if number is None or not 1 <= number <= self.round:
             raise SessionError(
                 f"expected the id of a decision made so far (1 to {self.round}), got {brief(decision)}; use its id"
@@ -188,7 +283,13 @@ class Session:
         ]
 
     def to_json(self) -> str:
-        """The whole session as text, from which `from_json` goes on as if nothing had happened."""
+        """The whole session as text, from which `from_json` goes on as if nothing had happened.
+
+        Returns
+        -------
+        str
+            JSON with a digest, which guards against damage and not against malice.
+        """
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
@@ -210,7 +311,25 @@ class Session:
 
     @classmethod
     def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
-        """A session from the text of `to_json`; a mechanism with functions of your own must be given again."""
+        """A session from the text of `to_json`.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+        mechanism : Mechanism, optional
+            The mechanism again, where it has functions of your own, which a text cannot hold.
+
+        Returns
+        -------
+        Session
+            As it was when it was saved.
+
+        Raises
+        ------
+        SessionError
+            Where the text is damaged, of another version, or of another mechanism.
+        """
         body = opened(text)
         try:
             saved = restored_mechanism(body["mechanism"], mechanism)
@@ -243,13 +362,39 @@ def session(
     rewards: RewardFamily | str | Mapping[str, Any] | None = None,
     history: bool = True,
 ) -> Session:
-    """Open a session: the mechanism, who registered how many arms, and the horizon.
+    """Open a session: a mechanism that decides live, one round at a time.
 
-    Rewards are any numbers in [0, 1] unless a reward family is named. Without `history` the session forgets a decision
-    once it has its reward: its memory does not grow with the rounds, its own ledger stays empty, and a repeated reward
-    is an error, so somebody else has to keep the books.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What decides.
+    registered : mapping of str to int
+        How many arms each agent registered.
+    horizon : int
+        The most decisions.
+    seed : int, default 0
+        One seed, the same decisions.
+    share : float, default 1.0
+        The part of each reward that is paid to the owner of the arm.
+    rewards : str, dict or RewardFamily, optional
+        The family that rewards are checked against; any number in [0, 1] if left out.
+    history : bool, default True
+        Without it the session forgets a decision once it has its reward: its memory does not grow with the rounds, its
+        own ledger stays empty, and a repeated reward is an error, so somebody else has to keep the books.
 
-    >>> from cloneproof.mechanisms.catalogue import mechanism
+    Returns
+    -------
+    Session
+        With `decide`, `reward`, `payoff` and `to_json`.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense.
+
+    Examples
+    --------
+    >>> from cloneproof import mechanism, session
     >>> s = session(mechanism("ucb1"), registered={"ana": 3, "bo": 1}, horizon=10, seed=0)
     >>> d = s.decide()
     >>> s.reward(d.id, 1.0)

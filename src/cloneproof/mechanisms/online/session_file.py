@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import sub
 from typing import Any, Final
 
-from cloneproof.errors import CloneproofError, MechanismError, SessionError
+from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
@@ -50,6 +50,10 @@ def opened(text: str) -> dict[str, Any]:
 def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
     """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
     if given is not None:
+        if not isinstance(given, Mechanism):
+            raise SessionError(
+                f"expected the mechanism of the session, got {brief(given)}; give the one that it was opened with"
+            )
         if given.to_dict() != saved:
             raise SessionError(
                 f"the session was run by {saved['name']!r} with other parameters, got {given}; give the same one"
@@ -92,7 +96,7 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
         allocations[id(allocation)] = allocation
         numbers[id(allocation)].append(number)
     return [
-        [*allocations[key], [decisions[0], *map(sub, decisions[1:], decisions)]]
+        [*_fields(allocations[key]), [decisions[0], *map(sub, decisions[1:], decisions)]]
         for key, decisions in sorted(numbers.items(), key=lambda item: allocations[item[0]])
     ]
 
@@ -101,6 +105,11 @@ def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocatio
     """Each allocation of `pending_to_data`, and the numbers of its decisions."""
     for *fields, steps in data:
         yield Allocation(*fields), accumulate(steps)
+
+
+def _fields(allocation: Allocation) -> tuple[Any, ...]:
+    """Without the slot where candidates are arms: such files are older than slots."""
+    return allocation[:-1] if allocation.slot < 0 else allocation
 
 
 def _digest(text: str) -> str:

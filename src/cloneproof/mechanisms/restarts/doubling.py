@@ -13,7 +13,17 @@ from cloneproof.mechanisms.rule import Rule, positive
 
 @dataclass(frozen=True)
 class Doubling(Restart):
-    """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm."""
+    """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm.
+
+    Parameters
+    ----------
+    power : float, default 4.0
+        Of the logarithm.
+
+    References
+    ----------
+    The paper, Algorithm 4 and Proposition 2.
+    """
 
     power: float = 4.0
 

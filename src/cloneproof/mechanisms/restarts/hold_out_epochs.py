@@ -24,6 +24,17 @@ class HoldOutEpochs(Restart):
     """Doubling epochs, each a hold-out mechanism of its own, with the m and W that the theorem asks for its length.
 
     For platforms that do not know their horizon. The last epoch is planned for its whole length too, and just cut.
+
+    Parameters
+    ----------
+    max_originals : int
+        L, the most originals of an agent.
+    max_arms : int
+        K, the arms up to which an agent has a score; at least L.
+    gap, agent_gap : float, optional
+        The smallest distances of means of one agent and of best means of two; left out where they are not known.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards.
     """
 
     max_originals: int

@@ -15,6 +15,17 @@ class HoldOut(Score):
 
     Under a rule for agents that does not commit, the count starts when max_arms * m rounds of the agent are over, with
     however few arms: an index favours those with few rewards, and copies would otherwise make them fewer.
+
+    Parameters
+    ----------
+    rounds : int
+        W, the fresh rewards that count.
+    max_arms : int
+        K, the arms up to which an agent has a score.
+
+    References
+    ----------
+    docs/textbook/hold-out.md.
     """
 
     rounds: int = field()

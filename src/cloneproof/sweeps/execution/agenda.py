@@ -62,13 +62,13 @@ class Agenda:
         as those met so far say that they are quick, and never so many that a worker is left with nothing.
         """
         if self.ready:
-            return self._ready(self._aim(workers)), self.sizes.most
+            return self._next_ranges(self._aim(workers)), self.sizes.most
         each = self.probe_seconds / self.probed if self.probed else self.sizes.usual
         fair = -(-len(self.unprobed) // (2 * workers))
         together = max(1, min(fair, MOST_PIECES, int(self.sizes.usual / max(each, 1e-6))))
         return [self._probe(*self.unprobed.popleft()) for _ in range(together)], self.sizes.probe
 
-    def _ready(self, aim: float) -> list[TaskPiece]:
+    def _next_ranges(self, aim: float) -> list[TaskPiece]:
         """Ranges of that many seconds together; one at least, and not more than memory likes."""
         pieces, seconds, size = list[TaskPiece](), 0.0, 0
         (key, first, runs), whole = self.ready[0]
@@ -95,7 +95,7 @@ class Agenda:
         first, stop = ranges[0]
         return TaskPiece(key, first, min(stop - first, self._most_runs(key)))
 
-    def came(self, pieces: list[TaskPiece], results: list[TaskDone], workers: int) -> None:
+    def finish_task(self, pieces: list[TaskPiece], results: list[TaskDone], workers: int) -> None:
         """A task is back: what it left out goes on the agenda again, and a probe's part is cut into ranges."""
         done = {(result.piece.key, result.piece.first): result for result in results}
         for piece in pieces:

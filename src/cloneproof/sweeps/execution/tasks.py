@@ -108,9 +108,9 @@ def _runs(config: Configuration, piece: TaskPiece, seconds: float, stop: Callabl
     while done < piece.runs:
         step = min(step, piece.runs - done, LARGEST_STEP)
         begun = time.perf_counter()
-        found = compiled(job, piece.first + done, step)
+        outcomes = compiled(job, piece.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
-        rows.append(np.column_stack([found.payoff, found.regret]))
+        rows.append(np.column_stack([outcomes.payoff, outcomes.regret]))
         cost, done = took / step, done + step
         spent += took if len(rows) > 1 or took > COMPILING else 0.0
         if spent >= seconds or stop():
@@ -125,25 +125,25 @@ def _exact(config: Configuration) -> dict[str, Any]:
     refusals: list[str] = []
     for engine in EXACT_ENGINES[options["engine"]]:
         try:
-            found = evaluate(config.market, config.mechanism, options["copies"], engine, options["arithmetic"])  # type: ignore[arg-type]
+            evaluation = evaluate(config.market, config.mechanism, options["copies"], engine, options["arithmetic"])  # type: ignore[arg-type]
         except EngineError as refusal:
             refusals.append(str(refusal))
         else:
-            return {"evaluation": found.to_dict(), "refusals": refusals}
+            return {"evaluation": evaluation.to_dict(), "refusals": refusals}
     return {"refusals": refusals}
 
 
 def _audit(config: Configuration) -> dict[str, Any]:
     """The verdict, its witness and its scope; or why there is none."""
     try:
-        found = audit(config.market, config.mechanism, **config.rest)
+        result = audit(config.market, config.mechanism, **config.rest)
     except EngineError as refusal:
         return {"refusals": [str(refusal)]}
     return {
-        "verdict": found.verdict,
-        "scope": found.scope,
-        "worst": found.worst.to_dict(),
-        "apart": {name: witness.to_dict() for name, witness in found.apart.items()},
-        "notes": list(found.notes),
+        "verdict": result.verdict,
+        "scope": result.scope,
+        "worst": result.worst.to_dict(),
+        "apart": {name: witness.to_dict() for name, witness in result.apart.items()},
+        "notes": list(result.notes),
         "refusals": [],
     }

@@ -13,7 +13,7 @@ from cloneproof._randomness import substream
 from cloneproof.engines.monte_carlo.blocks.engine import block_outcomes, blocks_apply, blocks_of_run
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs
-from cloneproof.engines.monte_carlo.reference_runs import plain_run
+from cloneproof.engines.monte_carlo.reference_runs import reference_run
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
@@ -95,7 +95,7 @@ def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, 
 @settings(max_examples=60)
 def test_deterministic_rewards_are_the_reference_to_the_bit(market, mechanism, seed, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
-    expected = plain_run(job, 3)
+    expected = reference_run(job, 3)
     assert block_outcomes(job, 3, 1).payoff[0].tolist() == list(expected.payoff.values())
 
 

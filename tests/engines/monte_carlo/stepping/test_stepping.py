@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof.engines import simulate_run
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.reference_runs import plain_outcomes
+from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
 from cloneproof.engines.monte_carlo.stepping.engine import decisions_of_run, step_outcomes, stepping_applies
 from cloneproof.market import full_copies
 from cloneproof.market.family import RewardFamily
@@ -61,7 +61,7 @@ def agree(market, mechanism, copies, seed, run):
     assert stepping_applies(job)
     first, count = max(0, run - 1), 2
     found = step_outcomes(job, first, count)
-    expected = plain_outcomes(job, first, count)
+    expected = reference_outcomes(job, first, count)
     assert found.payoff.tolist() == expected.payoff.tolist()
     assert found.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
     starts = dict(zip(job.copies, np.cumsum([0, *(sum(own) for own in job.copies.values())]), strict=False))
@@ -127,7 +127,7 @@ def test_strata_replace_the_means_and_nothing_else():
     for r in range(6):
         run = simulate_run(market.at(strata[(1 + r) % 4]), job.mechanism, job.copies, 3, 1 + r)
         assert found.payoff[r, 0] == run.payoff["ana"]
-    assert found.payoff.tolist() == plain_outcomes(job, 1, 6).payoff.tolist()
+    assert found.payoff.tolist() == reference_outcomes(job, 1, 6).payoff.tolist()
 
 
 def helper(t):

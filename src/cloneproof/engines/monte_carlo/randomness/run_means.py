@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
-from cloneproof._arrays import FloatArray
+from cloneproof._arrays import FloatArray, WordArray
 from cloneproof._randomness import substream
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.reference import MEANS_STREAM
 from cloneproof.market.priors import Beta, Prior
-
-WordArray = npt.NDArray[np.uint64]
 
 
 def words(streams: WordArray | np.uint64, index: int) -> WordArray:

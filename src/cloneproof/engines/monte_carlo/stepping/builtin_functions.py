@@ -1,18 +1,19 @@
-"""All rules and reward families behind one compiled function each, which a number directs.
+"""All rules behind one compiled function, and all reward families behind another, which a number directs.
 
 One function for all of them makes one kernel for all of them, compiled once and cached on disk. The functions
-themselves are those of the rules and families, compiled as they are; somebody's own is called by its address.
+themselves are those of the rules and families, compiled as they are; a user's is called by its address.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numba as nb
 import numpy as np
 
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
 from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
@@ -30,9 +31,23 @@ _average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw = (
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
 
-@nb.njit(nogil=True)
-def priority(which, clock, log_clock, pulls, mean, coin, draw, candidates, parameter, address):
-    """The priority of rule `which` of PRIORITIES, none of which has more than one parameter; below 0, one's own."""
+class PriorityInputs(NamedTuple):
+    """What a priority depends on, besides its parameters and in their order; see `mechanisms.rule`."""
+
+    clock: np.int64
+    log_clock: float
+    pulls: np.int64
+    mean: float
+    coin: float
+    draw: float
+    candidates: np.int64
+
+
+@compiled
+def priority(function, inputs):
+    """The priority of rule `function.which` of PRIORITIES, each with at most one parameter; below 0, a user's."""
+    which, parameter = function.which, function.parameter
+    clock, log_clock, pulls, mean, coin, draw, candidates = inputs
     if which == 0:
         value = _average(clock, log_clock, pulls, mean, coin, draw, candidates)
     elif which == 1:
@@ -46,14 +61,14 @@ def priority(which, clock, log_clock, pulls, mean, coin, draw, candidates, param
     elif which == 5:
         value = _posterior_draw(clock, log_clock, pulls, mean, coin, draw, candidates)
     else:
-        value = priority_at(address, clock, log_clock, pulls, mean, coin, draw, candidates)  # type: ignore[call-arg]
+        value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
 
 
 THOMPSON: Final = PRIORITIES.index(thompson.posterior_draw)
 
 
-@nb.njit(nogil=True)
+@compiled
 def surely_below(bar, pulls, mean, draw):
     """Whether Thompson's priority, which takes a dear quantile, is below `bar` by a cheap bound.
 
@@ -65,11 +80,12 @@ def surely_below(bar, pulls, mean, draw):
     return distance > 0.0 and 2.0 * (pulls + 1) * distance * distance > -np.log(0.5 * (1.0 - draw))
 
 
-@nb.njit(nogil=True)
-def reward_at(which, mean, u, parameter, address):
-    """The reward at level u of family `which` of FAMILIES; below 0, one's own."""
+@compiled
+def reward_at(function, mean, u):
+    """The reward at level u of family `function.which` of FAMILIES; below 0, a user's."""
+    which, parameter = function.which, function.parameter
     if which < 0:
-        return quantile_at(address, mean, u)  # type: ignore[call-arg]
+        return quantile_at(function.address, mean, u)
     if which == 0:
         return _bernoulli(mean, u)
     if which == 1:

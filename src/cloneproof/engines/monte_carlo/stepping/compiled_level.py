@@ -8,20 +8,20 @@ in a fixed sequence, and then picks by priority.
 # ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from cloneproof.engines.monte_carlo.arm_table import all_explored, rank_by_word
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
-from cloneproof.engines.monte_carlo.stepping.builtin_functions import THOMPSON, priority, surely_below
+from cloneproof.engines.monte_carlo.stepping.builtin_functions import THOMPSON, PriorityInputs, priority, surely_below
 from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 
 NOT_A_NUMBER = -2  # a priority was NaN
 
 
-@nb.njit(nogil=True)
+@compiled
 def open_level(level, rows, explore, stream, randomised):
     """A level with no statistics."""
     level.explore, level.needed = explore, all_explored(level.end - level.begin, explore)
@@ -33,9 +33,9 @@ def open_level(level, rows, explore, stream, randomised):
             rows[k].draw = word(draws, rows[k].key)
 
 
-@nb.njit(nogil=True)
-def explored(level, order, rows):
-    """The candidate whose turn it is."""
+@compiled
+def candidate_to_explore(level, order, rows):
+    """The candidate whose turn it is in the exploration."""
     begin, count, at = level.begin, level.end - level.begin, level.rounds
     if order == INDEX:
         return begin + at // level.explore
@@ -52,20 +52,20 @@ def explored(level, order, rows):
     return begin + rows[begin + position].rank
 
 
-@nb.njit(nogil=True)
+@compiled
 def pick(level, clock, rule, logarithms, rows):
     """The candidate to play in the level's round `clock` (from 1)."""
     if level.choice >= 0:
         return level.choice
     if level.rounds < level.needed:
-        return explored(level, rule.order, rows)
+        return candidate_to_explore(level, rule.order, rows)
     k = best(level, clock, rule, logarithms, rows)
     if rule.commits:
         level.choice = k
     return k
 
 
-@nb.njit(nogil=True)
+@compiled
 def best(level, clock, rule, logarithms, rows):
     """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
     if rule.completed:
@@ -77,7 +77,7 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
-    if rule.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
+    if rule.priority.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
@@ -87,9 +87,8 @@ def best(level, clock, rule, logarithms, rows):
             continue
         value = bar
         if k != leader:
-            value = priority(
-                rule.which, clock, log_clock, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
-            )
+            inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
+            value = priority(rule.priority, inputs)
         if value > highest:
             highest, ties = value, 0
         elif value != highest:
@@ -103,7 +102,7 @@ def best(level, clock, rule, logarithms, rows):
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
 
 
-@nb.njit(nogil=True)
+@compiled
 def best_average(level, clock, coin, rule, rows):
     """The candidate of the highest average, and its priority."""
     leader = level.begin
@@ -113,12 +112,10 @@ def best_average(level, clock, coin, rule, rows):
     row = rows[leader]
     draw = uniform(row.draw, level.rounds)
     count = level.end - level.begin
-    return leader, priority(
-        rule.which, clock, 0.0, row.arrived, row.mean, coin, draw, count, rule.parameter, rule.address
-    )
+    return leader, priority(rule.priority, PriorityInputs(clock, 0.0, row.arrived, row.mean, coin, draw, count))
 
 
-@nb.njit(nogil=True)
+@compiled
 def enter(row, reward, binarise, coins, round_):
     """Enter a reward that counts, or the coin that stands for it."""
     if binarise:

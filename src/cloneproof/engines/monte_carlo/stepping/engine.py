@@ -10,30 +10,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cloneproof._arrays import FloatArray
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
-from cloneproof.engines.monte_carlo.reference_runs import plain_run
+from cloneproof.engines.monte_carlo.reference_runs import reference_run
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import FAMILIES, PRIORITIES, USES_LOGARITHM
-from cloneproof.engines.monte_carlo.stepping.stepping_kernel import run_steps
-from cloneproof.engines.monte_carlo.stepping.stepping_plan import Function, epoch_rounds, plan_of, tables_of
-from cloneproof.engines.monte_carlo.stepping.user_functions import own_priority, own_quantile
+from cloneproof.engines.monte_carlo.stepping.stepping_kernel import SteppingResults, run_steps
+from cloneproof.engines.monte_carlo.stepping.stepping_plan import Function, Functions, plan_of, tables_of
+from cloneproof.engines.monte_carlo.stepping.user_functions import user_priority, user_quantile
 from cloneproof.mechanisms.logarithm import ln
 from cloneproof.mechanisms.mechanism import Mechanism
 
 
-class _Functions(NamedTuple):
+class _CompiledFunctions(NamedTuple):
     """The functions of a job, and what must not be forgotten while their addresses are in use."""
 
-    agent: Function
-    arm: Function
-    family: Function
+    functions: Functions
     kept: tuple[Any, ...]
 
 
 def stepping_applies(job: Job) -> bool:
-    """Whether rules and reward family compile; built-in ones do. Epochs that are planned one by one do not."""
-    if job.mechanism.clearing.planned_epochs:
+    """Whether rules and reward family compile; built-in ones do. Planned epochs and slots do not."""
+    if job.mechanism.clearing.planned_epochs or job.mechanism.arm.draws:
         return False
     return _functions(job, _running(job)) is not None
 
@@ -43,39 +41,26 @@ def step_outcomes(job: Job, first: int, count: int) -> Outcomes:
     return _outcomes(job, first, count, np.zeros(0, np.int64))
 
 
-def decisions_of_run(job: Job, run: int) -> Any:  # noqa: ANN401
+def decisions_of_run(job: Job, run: int) -> IntArray:
     """The arm of every round of a run, numbered through all agents in the order of registration."""
     decisions = np.zeros(job.market.horizon, np.int64)
     _outcomes(job, run, 1, decisions)
     return decisions
 
 
-def _outcomes(job: Job, first: int, count: int, decisions: Any) -> Outcomes:  # noqa: ANN401
-    running, agents = _running(job), len(job.market.agents)
-    functions = _functions(job, running)
-    assert functions is not None
-    plan = plan_of(job, running, functions.agent, functions.arm, functions.family)
-    arms, rows, levels = tables_of(job, running, plan)
-    payoff, regret = np.empty((count, agents)), np.empty(count)
-    numbers = (
-        plan,
-        np.array(job.market.family.values or (), np.float64),
-        epoch_rounds(running, plan.horizon),
-        _logarithms(plan.horizon if _needs_logarithms(running) else 0),
-        arms,
-        rows,
-        levels,
-        decisions,
-        means_of_runs(job, first, count),
-        run_streams(job.seed, first, count),
-        payoff,
-        regret,
-    )
-    run_steps(*numbers)
+def _outcomes(job: Job, first: int, count: int, decisions: IntArray) -> Outcomes:
+    running = _running(job)
+    compiled = _functions(job, running)
+    assert compiled is not None
+    logarithms = _logarithms(job.market.horizon if _needs_logarithms(running) else 0)
+    plan = plan_of(job, running, compiled.functions, logarithms)
+    payoff, regret = np.empty((count, plan.agents)), np.empty(count)
+    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
+    run_steps(plan, tables_of(job, running, plan), means, streams, SteppingResults(payoff, regret, decisions))
     payoff *= job.market.share
     for r in np.flatnonzero(np.isnan(payoff[:, 0])):
-        found = plain_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
-        payoff[r], regret[r] = list(found.payoff.values()), found.regret
+        run = reference_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
+        payoff[r], regret[r] = list(run.payoff.values()), run.regret
     return Outcomes(payoff, regret)
 
 
@@ -83,19 +68,20 @@ def _running(job: Job) -> Mechanism:
     return job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)
 
 
-def _functions(job: Job, running: Mechanism) -> _Functions | None:
-    """The functions of agents (those of the arms, where there is one level), arms and rewards, if all compile."""
-    found, kept = [], []
+def _functions(job: Job, running: Mechanism) -> _CompiledFunctions | None:
+    """The functions of a job as the kernel calls them, if all compile."""
+    priorities, kept = [], []
     for rule in (running.agent or running.arm, running.arm):
-        compiled = None if rule.priority in PRIORITIES else own_priority(rule.priority, rule.parameters)
-        found.append(_function(PRIORITIES, rule.priority, rule.parameters, compiled))
+        compiled = None if rule.priority in PRIORITIES else user_priority(rule.priority, rule.parameters)
+        priorities.append(_function(PRIORITIES, rule.priority, rule.parameters, compiled))
         kept.append(compiled)
     family = job.market.family
-    compiled = None if family.quantile in FAMILIES else own_quantile(family.quantile, family.parameters)
-    reward = _function(FAMILIES, family.quantile, family.parameters, compiled)
-    if found[0] is None or found[1] is None or reward is None:
+    compiled = None if family.quantile in FAMILIES else user_quantile(family.quantile, family.parameters)
+    quantile = _function(FAMILIES, family.quantile, family.parameters, compiled)
+    agent, arm = priorities
+    if agent is None or arm is None or quantile is None:
         return None
-    return _Functions(found[0], found[1], reward, (*kept, compiled))
+    return _CompiledFunctions(Functions(agent, arm, quantile), (*kept, compiled))
 
 
 def _function(

@@ -1,12 +1,12 @@
-"""What the stepping kernel must know of a job: numbers, and three tables (arms, candidates, levels)."""
+"""What the stepping kernel must know of a job: a plan, and the tables that its runs work in."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable, arm_rows
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -16,11 +16,19 @@ ROUND_ROBIN, BLOCK, INDEX = range(3)
 
 
 class Function(NamedTuple):
-    """A function for the kernel: which of the built-in ones and its parameter, or -1 and the address of one's own."""
+    """A function for the kernel: which of the built-in ones and its parameter, or -1 and the address of a user's."""
 
     which: int
     parameter: float
     address: int
+
+
+class Functions(NamedTuple):
+    """The functions of a job: priorities of agents (those of the arms, where there is one level) and arms, rewards."""
+
+    agent: Function
+    arm: Function
+    quantile: Function
 
 
 _ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
@@ -31,7 +39,7 @@ CANDIDATE: Final = np.dtype(
         ("arm", "i8"),  # the row of the arm, where the candidate is one
         ("key", "u8"),
         ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
-        ("draw", "u8"),  # the stream of its own draws
+        ("draw", "u8"),  # the stream of its draws
         ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
     ],
     align=True,
@@ -51,9 +59,7 @@ LEVEL: Final = np.dtype(
 class RuleNumbers(NamedTuple):
     """A rule as numbers."""
 
-    which: int  # and the next two: its priority, as a `Function`
-    parameter: float
-    address: int
+    priority: Function
     explore: int
     order: int
     commits: bool
@@ -63,7 +69,7 @@ class RuleNumbers(NamedTuple):
 
 
 class SteppingPlan(NamedTuple):
-    """A job as numbers. Rounds of exploration are cut at T + 1, which no run can tell from more."""
+    """A job as numbers and arrays. Rounds of exploration are cut at T + 1, which no run can tell from more."""
 
     arms: int
     agents: int
@@ -77,21 +83,20 @@ class SteppingPlan(NamedTuple):
     scored: int  # rewards that a score counts
     most_arms: int  # of an agent that has a score
     sample: int  # arms kept from the start, per agent or of all; 0 where all are
-    family: int  # and the next two: its quantile, as a `Function`
-    parameter: float
-    address: int
-    checked: bool  # whether rewards may lie outside their family's support: a family of one's own
+    quantile: Function
+    checked: bool  # whether rewards may lie outside their family's support, as those of a user's family may
     low: float
     high: float
     largest: float  # rewards beyond this would overflow an exact sum
+    values: FloatArray  # that rewards may have; none where any within [low, high] will do
+    epochs: IntArray  # see `epoch_rounds`
+    logarithms: FloatArray  # of 0, 1, .. rounds; none where no rule needs them
 
 
 def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
     """A rule as the kernel reads it."""
     return RuleNumbers(
-        which=priority.which,
-        parameter=priority.parameter,
-        address=priority.address,
+        priority=priority,
         explore=min(rule.explore, horizon + 1),
         order=_ORDERS[rule.order],
         commits=rule.commits,
@@ -101,15 +106,15 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
     )
 
 
-def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family: Function) -> SteppingPlan:
-    """The plan of a job; `running` is the mechanism that runs over its horizon, the rest numbers its functions."""
+def plan_of(job: Job, running: Mechanism, functions: Functions, logarithms: FloatArray) -> SteppingPlan:
+    """The plan of a job; `running` is the mechanism that runs over its horizon."""
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
     return SteppingPlan(
         arms=sum(map(sum, job.copies.values())),
         agents=len(job.market.agents),
         horizon=horizon,
-        agent_rule=rule_numbers(running.agent or running.arm, agent, horizon),
-        arm_rule=rule_numbers(running.arm, arm, horizon),
+        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon),
+        arm_rule=rule_numbers(running.arm, functions.arm, horizon),
         flat=running.agent is None,
         award=running.clearing.at_award,
         in_epochs=running.clearing.flat_epochs,
@@ -117,18 +122,31 @@ def plan_of(job: Job, running: Mechanism, agent: Function, arm: Function, family
         scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
         most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
         sample=0 if running.sample is None else running.sample.size(horizon),
-        family=family.which,
-        parameter=family.parameter,
-        address=family.address,
-        checked=family.which < 0,
+        quantile=functions.quantile,
+        checked=functions.quantile.which < 0,
         low=rewards.low,
         high=rewards.high,
         largest=2.0**61 / horizon,
+        values=np.array(rewards.values or (), np.float64),
+        epochs=epoch_rounds(running, horizon),
+        logarithms=logarithms,
     )
 
 
-def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> tuple[ArmTable, ArmTable, ArmTable]:
-    """Arms, candidates and levels: the arms' level (flat), or the agents' level and one for each agent."""
+class SteppingTables(NamedTuple):
+    """What a run works in: arms, candidates, levels, and what each agent is paid so far, as exact sums.
+
+    Levels are that of all arms (flat), or that of the agents and one for each agent.
+    """
+
+    arms: ArmTable
+    candidates: ArmTable
+    levels: ArmTable
+    paid: IntArray
+
+
+def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> SteppingTables:
+    """The tables of a job."""
     rows = arm_rows(job)
     arms = np.zeros(len(rows), ARM)
     for field, values in zip(("agent", "number", "original", "copy", "column"), zip(*rows, strict=True), strict=True):
@@ -143,7 +161,7 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> tuple[ArmTabl
     levels["begin"][1:] = levels["end"][:-1]
     if running.agent is not None:
         score, commits = running.scoring, running.agent.commits
-        skipped = [score.skipped_rounds(arms, running.arm.explore, commits) for arms in sizes[1:]]
+        skipped = [score.skipped_rounds(size, running.arm.explore, commits) for size in sizes[1:]]
         levels["skipped"][1:] = np.minimum(skipped, NEVER)
     arms["key"] = (arms["agent"] << 32) + arms["number"] if plan.flat else arms["number"]
     candidates = np.zeros(sum(sizes), CANDIDATE)
@@ -152,10 +170,10 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> tuple[ArmTabl
     if not plan.sample:  # the candidates of a sample are another run's others
         candidates["arm"][sum(sizes) - len(rows) :] = np.arange(len(rows))
         candidates["key"][sum(sizes) - len(rows) :] = arms["key"]
-    return arms, candidates, levels
+    return SteppingTables(arms, candidates, levels, np.zeros((plan.agents, 2), np.int64))
 
 
-def epoch_rounds(running: Mechanism, horizon: int) -> npt.NDArray[np.int64]:
+def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
     """The last round of epochs 0 (there is none), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
     ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
     explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]

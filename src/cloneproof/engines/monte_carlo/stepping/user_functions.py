@@ -1,4 +1,4 @@
-"""Somebody's own rule or reward family, compiled as it is, for a kernel that calls it by its address.
+"""A user's rule or reward family, compiled as it is, for a kernel that calls it by its address.
 
 A pure function of numbers compiles; functions that it calls, through its closure or its module, are compiled with it.
 What the compiler cannot take (Python objects, text, ..) is left to the reference simulator, and so is a run in which
@@ -7,7 +7,7 @@ is a pure function of numbers.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,55 +29,55 @@ _PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, n
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 
 
-def own_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def user_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
     """A rule's priority with its parameters, compiled (NaN where it raises), or None where it does not compile."""
     with _lock:
-        return _own_priority(function, parameters)
+        return _user_priority(function, parameters)
 
 
-def own_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
     """A family's quantile in the same way."""
     with _lock:
-        return _own_quantile(function, parameters)
+        return _user_quantile(function, parameters)
 
 
 @lru_cache(maxsize=256)
-def _own_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def _user_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
     compiled = _compiled(function, {})
 
     @nb.njit(nogil=True)
-    def applied(clock, log_clock, pulls, mean, coin, draw, candidates):
+    def with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates):
         return float(compiled(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters))
 
     def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
         try:
-            value = applied(clock, log_clock, pulls, mean, coin, draw, candidates)
+            value = with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates)
         except Exception:
             value = np.nan
         return value
 
-    return _at_an_address(_PRIORITY, priority)
+    return _callable_by_address(_PRIORITY, priority)
 
 
 @lru_cache(maxsize=256)
-def _own_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
     compiled = _compiled(function, {})
 
     @nb.njit(nogil=True)
-    def applied(mean, u):
+    def with_parameters(mean, u):
         return float(compiled(mean, u, *parameters))
 
     def quantile(mean, u):
         try:
-            value = applied(mean, u)
+            value = with_parameters(mean, u)
         except Exception:
             value = np.nan
         return value
 
-    return _at_an_address(_QUANTILE, quantile)
+    return _callable_by_address(_QUANTILE, quantile)
 
 
-def _at_an_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
+def _callable_by_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
     try:
         return nb.cfunc(signature)(function)
     except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
@@ -85,7 +85,7 @@ def _at_an_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
 
 
 def _compiled(function: Any, known: dict[int, Any]) -> Any:  # noqa: ANN401
-    """The function with all plain functions that it can reach compiled; anything else is given back."""
+    """The function with all Python functions that it can reach compiled; anything else is given back."""
     if not isinstance(function, FunctionType) or is_jitted(function):
         return function
     if id(function) in known:
@@ -107,13 +107,17 @@ def _call(context, builder, signature, arguments):
     return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
 
 
-@intrinsic
-def priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates):
-    """The priority by the function at an address."""
+def _priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates):
     return nb.float64(nb.int64, *_PRIORITY.args), _call
 
 
-@intrinsic
-def quantile_at(typing, address, mean, u):
-    """The reward by the function at an address."""
+priority_at: Any = intrinsic(_priority_at)
+"""`priority_at(address, *inputs)`: the priority by the function at an address."""
+
+
+def _quantile_at(typing, address, mean, u):
     return nb.float64(nb.int64, *_QUANTILE.args), _call
+
+
+quantile_at: Any = intrinsic(_quantile_at)
+"""`quantile_at(address, mean, u)`: the reward by the function at an address."""

@@ -1,18 +1,20 @@
 """Who is explored when, and which arms are sampled: sorting by hash, in time proportional to the number of arms."""
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 
 _ZERO = np.uint64(0)
 
 
-@nb.njit(nogil=True)
-def exploration(stream, keys, order):
+@compiled
+def sort_for_exploration(stream, keys, order):
     """Write candidates 0, 1, .. into `order`, sorted by `word(word(stream, key), 0)` as a level's queue sorts them.
 
     Hashes are uniform, so dealing them into as many buckets as there are candidates and inserting within a bucket
@@ -43,9 +45,9 @@ def exploration(stream, keys, order):
         order[place] = k
 
 
-@nb.njit(nogil=True)
-def sample(stream, keys, size, kept):
-    """Write the `size` candidates of smallest `word(stream, key)` into `kept`, in their own order."""
+@compiled
+def sample_by_hash(stream, keys, size, kept):
+    """Write the `size` candidates of smallest `word(stream, key)` into `kept`, in the order of the candidates."""
     least = np.empty(size, np.uint64)
     held = 0
     for k in range(len(keys)):

@@ -1,16 +1,22 @@
-"""Sets of arms as bits: put, take, and find the member of a given rank in the order of registration.
+"""Sets of arms as bits: add, remove, and find the member of a given rank in the order of registration.
 
-A set is a row of 64-bit words; the sizes of blocks of eight words stand in a row of their own, so that the search for
-a member reads a few sizes and a few words however many arms there are.
+A set is a row of 64-bit words. The sizes of blocks of eight words stand in another row, so that the search for a
+member reads these sizes and eight words however many arms there are.
 """
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 
 from __future__ import annotations
 
-import numba as nb
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
+
+from cloneproof._arrays import IntArray, WordArray
+from cloneproof.engines.monte_carlo.compiled_functions import compiled, inlined
 
 WORD_BITS = 64
 BLOCK_WORDS = 8
@@ -23,29 +29,40 @@ _IN_BYTE = np.array(
 )
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def ones(typing_context, word):
-    """How many bits are set (one instruction where the processor has it)."""
+class BitSet(NamedTuple):
+    """Where a set stands: its words begin at words[row], the sizes of its blocks at ints[sizes]; all are unsigned."""
 
+    words: WordArray
+    row: np.uint64
+    ints: IntArray
+    sizes: np.uint64
+    blocks: np.uint64
+
+
+def _ones(typing_context, word):
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
 
 
-@nb.njit(nogil=True, forceinline=True)
+ones: Any = intrinsic(_ones)
+"""`ones(word)`: how many bits are set (one instruction where the processor has it)."""
+
+
+@inlined
 def flip(words, row, k):
-    """Put element k into the set that begins at word `row`, or take it out."""
+    """Add element k to the set that begins at word `row`, or remove it."""
     words[row + (k >> 6)] ^= _ONE << (np.uint64(k) & _LOW)
 
 
-@nb.njit(nogil=True, forceinline=True)
+@inlined
 def holds(words, row, k):
     """Whether element k is in the set."""
     return (words[row + (k >> 6)] >> (np.uint64(k) & _LOW)) & _ONE != 0
 
 
-@nb.njit(nogil=True, forceinline=True)
+@inlined
 def bit_of_rank(word, rank):
     """The position of the set bit of that rank: counts of bits in each byte, summed up by one product, then a table."""
     counts = word - ((word >> _ONE) & _BY_2)
@@ -57,12 +74,13 @@ def bit_of_rank(word, rank):
     return shift + np.uint64(_IN_BYTE[(rank << np.uint64(8)) | ((word >> shift) & _BYTE)])
 
 
-@nb.njit(nogil=True, forceinline=True)
-def member(words, row, ints, sizes, blocks, rank):
-    """The element of that rank, counted from 0; the sizes of the blocks begin at ints[sizes]. All are unsigned.
+@inlined
+def member(bit_set, rank):
+    """The element of that rank, counted from 0, an unsigned number as the rank is.
 
     Lots are random, so no branch may depend on them: a wrong guess of the processor costs more than all eight words.
     """
+    words, row, ints, sizes, blocks = bit_set
     total = below = block = np.uint64(0)
     for b in range(sizes, sizes + blocks):
         total += np.uint64(ints[b])
@@ -80,37 +98,38 @@ def member(words, row, ints, sizes, blocks, rank):
     return ((position - row) << np.uint64(6)) + bit_of_rank(words[position], rank - below)
 
 
-@nb.njit(nogil=True, forceinline=True)
-def two_members(words, row, ints, sizes, blocks, one, other):
+@inlined
+def two_members(bit_set, rank_a, rank_b):
     """Two searches at a time: each is a long chain of dependent steps, and two side by side cost hardly more."""
-    total = below_one = below_other = block_one = block_other = np.uint64(0)
+    words, row, ints, sizes, blocks = bit_set
+    total = below_a = below_b = block_a = block_b = np.uint64(0)
     for b in range(sizes, sizes + blocks):
         total += np.uint64(ints[b])
-        passed_one, passed_other = total <= one, total <= other
-        block_one += np.uint64(passed_one)
-        block_other += np.uint64(passed_other)
-        below_one = total if passed_one else below_one
-        below_other = total if passed_other else below_other
-    one -= below_one
-    other -= below_other
-    start_one, start_other = row + (block_one << np.uint64(3)), row + (block_other << np.uint64(3))
-    place_one, place_other = start_one, start_other
-    total_one = total_other = below_one = below_other = np.uint64(0)
+        passed_a, passed_b = total <= rank_a, total <= rank_b
+        block_a += np.uint64(passed_a)
+        block_b += np.uint64(passed_b)
+        below_a = total if passed_a else below_a
+        below_b = total if passed_b else below_b
+    rank_a -= below_a
+    rank_b -= below_b
+    start_a, start_b = row + (block_a << np.uint64(3)), row + (block_b << np.uint64(3))
+    place_a, place_b = start_a, start_b
+    total_a = total_b = below_a = below_b = np.uint64(0)
     for w in range(_BLOCK):
-        total_one += ones(words[start_one + w])
-        total_other += ones(words[start_other + w])
-        passed_one, passed_other = total_one <= one, total_other <= other
-        place_one += np.uint64(passed_one)
-        place_other += np.uint64(passed_other)
-        below_one = total_one if passed_one else below_one
-        below_other = total_other if passed_other else below_other
+        total_a += ones(words[start_a + w])
+        total_b += ones(words[start_b + w])
+        passed_a, passed_b = total_a <= rank_a, total_b <= rank_b
+        place_a += np.uint64(passed_a)
+        place_b += np.uint64(passed_b)
+        below_a = total_a if passed_a else below_a
+        below_b = total_b if passed_b else below_b
     return (
-        ((place_one - row) << np.uint64(6)) + bit_of_rank(words[place_one], one - below_one),
-        ((place_other - row) << np.uint64(6)) + bit_of_rank(words[place_other], other - below_other),
+        ((place_a - row) << np.uint64(6)) + bit_of_rank(words[place_a], rank_a - below_a),
+        ((place_b - row) << np.uint64(6)) + bit_of_rank(words[place_b], rank_b - below_b),
     )
 
 
-@nb.njit(nogil=True)
+@compiled
 def member_of_union(words, width, sets, number, rank):
     """The element of that rank in the union of disjoint sets, whose numbers are `sets[:number]`."""
     for position in range(width):

@@ -1,33 +1,34 @@
 """The leading group of a level.
 
-Where statistics are nearly all distinct there are as many groups as candidates. So only a short list is looked at: the
+Where statistics are nearly all distinct there are as many groups as candidates. So only a short list is scanned: the
 groups whose index some rounds ahead is above a `cut`; nobody else can lead until then, or until the short list's best
-falls to the cut. As in `plain`, a leading group stays while its index is above the bar.
+falls to the cut. As in `leader_scan`, a leading group stays while its index is above the bound on its rivals.
 """
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform
 from cloneproof.engines.monte_carlo.ucb.groups.bit_sets import holds, member_of_union
-from cloneproof.engines.monte_carlo.ucb.groups.equal_statistics import enlist
+from cloneproof.engines.monte_carlo.ucb.groups.group_lists import add_to_short_list
 from cloneproof.engines.monte_carlo.ucb.groups.group_memory import (
-    BAR,
+    AHEAD,
     COUNT,
     CUT,
     CUT_UNTIL,
     IN_SHORT,
+    LEADER,
     LIVE,
     PULLS,
-    REACH,
+    RIVALS,
     SHORT,
     STATISTIC,
-    TOP,
     UNTIL,
     WIDTH,
 )  # fmt: skip
@@ -36,18 +37,19 @@ from cloneproof.engines.monte_carlo.ucb.tables.exact_index import index
 SHORT_ENOUGH = 40
 
 
-@nb.njit(nogil=True)
-def _shortlist(ints, floats, at, level, first, root, clock):
+@compiled
+def _make_short_list(groups, level, root, clock):
     """Choose a cut and list the groups that may come above it for some rounds."""
-    row, bound, live = at.level + 8 * level, at.bound + 4 * level, at.live + first
+    ints, floats, _, at = groups
+    row, bound, live = at.level + 8 * level.number, at.bound + 4 * level.number, at.live + level.first
     count = ints[row + LIVE]
     for p in range(ints[row + SHORT]):
-        ints[8 * ints[at.short + first + p] + IN_SHORT] = -1
+        ints[8 * ints[at.short + level.first + p] + IN_SHORT] = -1
     ints[row + SHORT] = 0
     if count <= SHORT_ENOUGH:
         floats[bound + CUT], ints[row + CUT_UNTIL] = -math.inf, len(root) - 1
         for p in range(count):
-            enlist(ints, floats, at, level, first, ints[live + p])
+            add_to_short_list(groups, level, ints[live + p])
         return
     best, now = -math.inf, root[clock]
     for p in range(count):
@@ -59,31 +61,33 @@ def _shortlist(ints, floats, at, level, first, root, clock):
     for p in range(count):
         g = ints[live + p]
         if floats[2 * g] + then * floats[2 * g + 1] > cut:
-            enlist(ints, floats, at, level, first, g)
+            add_to_short_list(groups, level, g)
     if ints[row + SHORT] > 2 * SHORT_ENOUGH:
         floats[bound + WIDTH] *= 0.6
     elif 2 * ints[row + SHORT] < SHORT_ENOUGH:
         floats[bound + WIDTH] *= 1.5
 
 
-@nb.njit(nogil=True)
-def find_top(ints, floats, words, at, level, first, root, exact, clock, margin, tie_stream, rounds, constant):
-    """Find the leading group, the bar for it, and the candidate (-1: any member by lot).
+@compiled
+def find_leading_group(groups, level, table, clock, tie_stream, rounds, constant):
+    """Find the leading group and the bound on its rivals; returns the candidate (-1: any member by lot).
 
-    The candidate is named where groups of different statistics have the machine's index in common.
+    The candidate is named where groups of different statistics have the session's index in common.
     """
-    row, bound = at.level + 8 * level, at.bound + 4 * level
+    ints, floats, _, at = groups
+    root, margin = table.root, table.margin
+    row, bound = at.level + 8 * level.number, at.bound + 4 * level.number
     if clock > ints[row + CUT_UNTIL]:
-        _shortlist(ints, floats, at, level, first, root, clock)
-    reach = min(1024, 2 * ints[row + REACH]) if clock > ints[row + UNTIL] else max(8, ints[row + REACH] >> 1)
-    ints[row + REACH] = reach
+        _make_short_list(groups, level, root, clock)
+    ahead = min(1024, 2 * ints[row + AHEAD]) if clock > ints[row + UNTIL] else max(8, ints[row + AHEAD] >> 1)
+    ints[row + AHEAD] = ahead
     now = root[clock]
     while True:
-        until = min(clock + reach, min(ints[row + CUT_UNTIL], len(root) - 1))
+        until = min(clock + ahead, ints[row + CUT_UNTIL], len(root) - 1)
         then = root[until]
         top = top_then = -1
         best = second = best_then = second_then = -math.inf
-        lines = at.short_line + 2 * first
+        lines = at.short_line + 2 * level.first
         for p in range(ints[row + SHORT]):
             mean, slope = floats[lines + 2 * p], floats[lines + 2 * p + 1]
             value = mean + now * slope
@@ -100,24 +104,24 @@ def find_top(ints, floats, words, at, level, first, root, exact, clock, margin, 
                     second_then = value
         if best > floats[bound + CUT] + 2 * margin:
             break
-        _shortlist(ints, floats, at, level, first, root, clock)
-    bar = max(floats[bound + CUT], second_then if top == top_then else best_then)
-    ints[row + TOP], ints[row + UNTIL], floats[bound + BAR] = ints[at.short + first + top], until, bar + margin
+        _make_short_list(groups, level, root, clock)
+    rivals = max(floats[bound + CUT], second_then if top == top_then else best_then)
+    ints[row + LEADER], ints[row + UNTIL] = ints[at.short + level.first + top], until
+    floats[bound + RIVALS] = rivals + margin
     if second < best - margin:
         return -1
-    return _exact_top(
-        ints, floats, words, at, level, first, clock, now, exact[clock], best - margin, tie_stream, rounds, constant
-    )
+    return _find_exact_leader(groups, level, table, clock, best - margin, tie_stream, rounds, constant)
 
 
-@nb.njit(nogil=True)
-def _exact_top(ints, floats, words, at, level, first, clock, now, f, near, tie_stream, rounds, constant):
-    """The same by the machine's own index, among the groups whose estimates are near the best."""
-    row = at.level + 8 * level
+@compiled
+def _find_exact_leader(groups, level, table, clock, near, tie_stream, rounds, constant):
+    """The same by the session's index, among the groups whose estimates are at least `near`."""
+    ints, floats, words, at = groups
+    row, now, f = at.level + 8 * level.number, table.root[clock], table.exact[clock]
     tied = np.empty(ints[row + SHORT], np.int64)
-    best, number, members = -math.inf, np.int64(0), np.int64(0)
+    best, number, members = -math.inf, 0, 0
     for p in range(ints[row + SHORT]):
-        g = ints[at.short + first + p]
+        g = ints[at.short + level.first + p]
         if floats[2 * g] + now * floats[2 * g + 1] < near:
             continue
         pulls = ints[8 * g + PULLS]
@@ -129,11 +133,11 @@ def _exact_top(ints, floats, words, at, level, first, clock, now, f, near, tie_s
             tied[number] = g
             number += 1
             members += ints[8 * g + COUNT]
-    ints[row + TOP], ints[row + UNTIL] = tied[0], clock  # look again in the next round
+    ints[row + LEADER], ints[row + UNTIL] = tied[0], clock  # look again in the next round
     if number == 1:
         return -1
     k = member_of_union(words, at.width, tied, number, np.int64(uniform(tie_stream, rounds) * members))
     for p in range(number):
         if holds(words, tied[p] * at.width, k):
-            ints[row + TOP] = tied[p]
+            ints[row + LEADER] = tied[p]
     return k

@@ -1,25 +1,29 @@
-"""The index as the machine computes it, for the rounds in which the quick estimate cannot tell two candidates apart."""
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+"""The index as a session computes it, for the rounds in which the quick estimate cannot tell two candidates apart."""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 
 from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
-TICK_BITS = 60
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
+from cloneproof.mechanisms.online.level import TICK_BITS
+
+BELOW_ONE, TICK = (1 << TICK_BITS) - 1, 2.0**-TICK_BITS
 _DIGIT_BITS = 30
 _DIGIT = (1 << _DIGIT_BITS) - 1
 
 
-@nb.njit(nogil=True)
+@compiled
 def index(mean, pulls, f):
     """Mean + sqrt(f(t) / n), rounded as in `rules.ucb.index`: f is c ln t, already rounded."""
     return mean + math.sqrt(f / pulls)
 
 
-@nb.njit(nogil=True)
+@compiled
 def average(whole, ticks, pulls):
     """(whole + ticks 2^-60) / pulls rounded once to the nearest double, ties to even: Python's division of integers.
 
@@ -45,13 +49,13 @@ def average(whole, ticks, pulls):
             if quotient >= 1 << 54:
                 exponent = bit + _DIGIT_BITS * (3 - digits) - TICK_BITS
                 rest = remainder > 0 or _below(whole, ticks, digits, bit)
-                return math.ldexp(_rounded(quotient, rest), exponent + 2)
+                return math.ldexp(_rounded(quotient, rest), int(exponent + 2))
         digits += 1
         if digits > 60:  # nothing but zeros
             return 0.0
 
 
-@nb.njit(nogil=True)
+@compiled
 def _below(whole, ticks, digits, bit):
     """Whether the dividend has bits below this one."""
     position = bit + _DIGIT_BITS * (3 - digits)
@@ -62,7 +66,7 @@ def _below(whole, ticks, digits, bit):
     return ticks != 0 or whole & ((1 << (position - TICK_BITS)) - 1) != 0
 
 
-@nb.njit(nogil=True)
+@compiled
 def _rounded(quotient, rest):
     """A quotient of 55 bits, rounded to 53: to the nearest, ties to even."""
     kept, dropped = quotient >> 2, quotient & 3

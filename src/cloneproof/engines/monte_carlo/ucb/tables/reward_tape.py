@@ -1,5 +1,7 @@
 """Reward tapes, compiled: the words of a stream one after the other, each from the last by one addition."""
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import math
 
 import numba as nb
 import numpy as np
+
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,7 +29,7 @@ def mixed(x):
     return np.int64((x ^ (x >> _31)) >> _12)
 
 
-@nb.njit(nogil=True)
+@compiled
 def threshold(mean):
     """The whole number that `mixed` stays below exactly where uniform < mean, u = (mixed + 1/2) 2^-52."""
     return np.int64(math.ceil(mean * 2.0**52 - 0.5))
