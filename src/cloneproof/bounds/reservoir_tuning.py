@@ -59,7 +59,7 @@ def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
 def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
     """Numbers without a search: the threshold between the two highest rates, at Chernoff's point.
 
-    Within a factor of two or so of the tuned regret, and quick enough for a mechanism that plans epochs as they come.
+    Several times the tuned regret, and quick enough for a mechanism that plans epochs as they come.
 
     Examples
     --------
