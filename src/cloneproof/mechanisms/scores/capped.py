@@ -22,7 +22,7 @@ class Capped(Score):
 
     References
     ----------
-    docs/certificates.md and docs/textbook: the capped theorem.
+    docs/textbook/capped-h-etc-r.md.
     """
 
     max_arms: int = field()
