@@ -43,11 +43,11 @@ def run(setting: Setting) -> Findings:
             "sequences. Then all rules that explore or exploit on sure rewards without looking at the number of arms, "
             f"in fractions. Then all index rules on horizons up to {longest}: a rule ranks (pulls, successes) and "
             f"pulls the highest arm, ties uniformly. TRP is checked in whole numbers for all {len(PAIRS)} pairs of "
-            f"means in quarters, copies {', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed schedule followed by a single "
-            "arm. Then the rule that pulls at random until the first success and stays there, in exact fractions; and "
-            f"ETC that goes on with the best arm so far instead of committing (m = {m}, every horizon up to "
-            f"{horizon}), by the state tree. That the reservoir is TRP for all means, copies and horizons is proved in "
-            "the textbook (our proof, not yet reviewed by others)."
+            f"means in quarters, copies {', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed "
+            "schedule followed by a single arm. Then the rule that pulls at random until the first success and stays "
+            f"there, in exact fractions; and ETC that goes on with the best arm so far instead of committing "
+            f"(m = {m}, every horizon up to {horizon}), by the state tree. That the reservoir is TRP for all means, "
+            "copies and horizons is proved in the textbook (our proof, not yet reviewed by others)."
         ),
         checks=(
             *answers,
