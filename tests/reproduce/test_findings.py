@@ -49,6 +49,15 @@ def test_the_verdict(claims, details, ours, expected):
     assert verdict(checks(claims, details, ours)) == expected
 
 
+def test_a_hedged_remark_is_refuted_on_our_reading():
+    remark = [Check("s", "reading", False)]
+    assert verdict(remark) == "refuted on our reading"
+    assert verdict([*remark, *checks([False], [], [])]) == "refuted as stated"
+    assert verdict([*remark, *checks([True], [], [False])]) == "refuted on our reading"
+    assert verdict([Check("s", "reading", None)]) == "undecided"
+    assert verdict([Check("s", "reading", True)]) == "confirmed"
+
+
 def test_no_better_answer_makes_a_worse_verdict():
     """Turning a claim from failed to open to holding never lowers the verdict."""
     order = ["refuted as stated", "undecided", "confirmed with corrections", "confirmed"]

@@ -27,7 +27,7 @@ from scipy.special import bdtr, bdtrc
 from cloneproof._arrays import FloatArray
 from cloneproof.errors import MechanismError
 
-Atoms = Sequence[tuple[float, float]]  # values of a prior and their weights
+ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
 MOST_TYPES = 20_000  # realisations of one agent's means, up to their order
 NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the level is left out
 
@@ -68,7 +68,7 @@ class ReservoirMarket:
 
     """
 
-    agents: Sequence[Sequence[Atoms]]
+    agents: Sequence[Sequence[ValueWeights]]
     horizon: int
 
     @cached_property
@@ -231,7 +231,7 @@ def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: Reservoir
     return spread
 
 
-def _multisets(agent: Sequence[Atoms], values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _multisets(agent: Sequence[ValueWeights], values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The chance of each multiset of an agent's means, and the law of a uniform draw from it."""
     place = {float(value): k for k, value in enumerate(values)}
     chances: dict[tuple[int, ...], float] = {(0,) * len(values): 1.0}

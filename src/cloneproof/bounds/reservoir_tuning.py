@@ -11,7 +11,7 @@ pulls, the threshold and the draws until none helps. The optimum is flat, so the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost
@@ -54,6 +54,23 @@ def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
         float(market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift)))),
         float(market.exploration(best)),
     )
+
+
+def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
+    """Numbers without a search: the threshold between the two highest rates, at Chernoff's point.
+
+    Within a factor of two or so of the tuned regret, and quick enough for a mechanism that plans epochs as they come.
+
+    Examples
+    --------
+    >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
+    ReservoirNumbers(rounds=5, draws=7, threshold=3)
+    """
+    values = sorted(set(rates))
+    low, high = (values[-2], values[-1]) if len(values) > 1 else (0.0, values[-1])
+    pulls = max(1, min(horizon, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
+    draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
+    return ReservoirNumbers(pulls, draws, max(1, min(pulls, round(pulls * _between(low, high)))))
 
 
 def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
@@ -149,6 +166,6 @@ def _between(low: float, high: float) -> float:
 
 
 def _information(low: float, high: float) -> float:
-    """Minus the logarithm of the Bhattacharyya coefficient of two coins."""
+    """Minus the logarithm of the Bhattacharyya coefficient of two coins; positive."""
     overlap = math.sqrt(low * high) + math.sqrt((1 - low) * (1 - high))
-    return -math.log(max(overlap, 1e-300))
+    return max(1e-15, -math.log(max(overlap, 1e-300)))

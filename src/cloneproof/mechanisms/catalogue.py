@@ -14,12 +14,12 @@ from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
 from cloneproof.mechanisms import algorithms, reservoirs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.h_etc_r import h_etc_r_parameters
 from cloneproof.mechanisms.parameters.holdout import holdout_parameters
 from cloneproof.mechanisms.parameters.reservoir import reservoir_contest_parameters, reservoir_parameters
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
     etc_parameters,
-    h_etc_r_parameters,
     uniform_etc_parameters,
 )
 from cloneproof.mechanisms.rule import positive
@@ -115,7 +115,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
             f"mechanism {name!r} needs {' and '.join(needed)}; give them, or market=.. to take them from its theorem"
         )
     defaults = {key: p.default for key, p in signature.items() if p.default is not None}
-    counts = {key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation == "int"}
+    counts = {
+        key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation in ("int", "int | None")
+    }
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)

@@ -37,9 +37,9 @@ class Mechanism:
         "award": arm statistics are cleared when the agents' exploration is over. `cp.parts.Doubling()`: everything
         starts afresh in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
         epoch, with rounds of its own; the rules then only say in which order is explored. Left out: never.
-    score : {"all"} or HoldOut, default "all"
+    score : {"all"}, HoldOut or Capped, default "all"
         "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
-        committed to.
+        committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
     sample : Sample, optional
         Arms kept from the start; all, if left out.
     fallback : Mechanism, optional

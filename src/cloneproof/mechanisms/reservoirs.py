@@ -14,7 +14,7 @@ from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
 from cloneproof.mechanisms.scores.champions import Champions
 
-Choose = Literal["first-pass", "best"]
+ChampionRule = Literal["first-pass", "best"]
 Contest = Literal["kl-ucb", "ucb"]
 
 
@@ -22,7 +22,7 @@ def reservoir(
     rounds: int,
     draws: int,
     threshold: int | None = None,
-    choose: Choose = "first-pass",
+    choose: ChampionRule = "first-pass",
     fallback: Fallback = "best",
 ) -> Mechanism:
     """Draws of all agents are tested in turn; the first that passes gets every later round, else the best of all.
@@ -38,7 +38,7 @@ def reservoir_contest(
     draws: int,
     horizon: int,
     threshold: int | None = None,
-    choose: Choose = "first-pass",
+    choose: ChampionRule = "first-pass",
     contest: Contest = "kl-ucb",
     constant: float = 1.0,
 ) -> Mechanism:
@@ -56,8 +56,8 @@ def reservoir_contest(
     return Mechanism(agent=agent, arm=arm, score=Champions(before), claims=(CLONE_PROOF,))
 
 
-def _slots(rounds: int, draws: int, threshold: int | None, choose: Choose, fallback: Fallback) -> Rule:
-    if choose not in get_args(Choose):
+def _slots(rounds: int, draws: int, threshold: int | None, choose: ChampionRule, fallback: Fallback) -> Rule:
+    if choose not in get_args(ChampionRule):
         raise MechanismError(f"expected choose to be 'first-pass' or 'best', got {brief(choose)}; choose one of them")
     if choose == "best" or threshold is None:
         if threshold is not None:

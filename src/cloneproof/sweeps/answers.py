@@ -89,7 +89,7 @@ class StoredRuns:
         """Runs first .. first + count - 1; who asks has made sure that they are stored."""
         rows, at = [], first
         while at < first + count:
-            chunk = self._holding(at)
+            chunk = self._chunk_with(at)
             part = self._rows(chunk)[at - chunk.first : first + count - chunk.first]
             rows.append(part)
             at += len(part)

@@ -64,6 +64,7 @@ def closed_form(
         raise EngineError(
             "arithmetic='ball' expects discrete priors with bernoulli or deterministic rewards, got "
             f"{'gaussian rewards' if normal else 'a continuous prior'}; use arithmetic='float'"
+            f"{'' if normal else ', or prior.discretised(5)'}"
         )
     numbers = BALLS if arithmetic == "ball" else FLOATS
     with ctx.workprec(PRECISION):

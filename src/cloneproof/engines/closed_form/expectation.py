@@ -12,7 +12,7 @@ from flint import arb
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Number, ball
 from cloneproof.engines.closed_form.laws.reward_laws import RewardLaw
 from cloneproof.engines.closed_form.phases.award import awards
-from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
+from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, ExactAtoms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, group_originals
 from cloneproof.engines.closed_form.phases.reservoir import reservoir_rewards
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
@@ -156,12 +156,12 @@ def _trials_and_award(problem: Problem, trial: int, tools: Tools) -> tuple[list[
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
 
-def prior_mean(atoms: Atoms) -> Fraction:
+def prior_mean(atoms: ExactAtoms) -> Fraction:
     """The exact expectation of a prior."""
     return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
 
 
-def expected_best(priors: list[Atoms]) -> Number:
+def expected_best(priors: list[ExactAtoms]) -> Number:
     """E max over independent originals, as a ball: the top value less the distribution function's integral."""
     values = sorted({value for atoms in priors for value, _ in atoms})
     total = ball(values[-1])

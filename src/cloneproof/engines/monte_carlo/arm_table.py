@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 from cloneproof.market.copies import arms_of
@@ -44,7 +44,7 @@ def arm_rows(job: Job) -> list[tuple[int, int, int, int, int]]:
     return rows
 
 
-@nb.njit(nogil=True)
+@compiled
 def begin_run(arms, count, tapes, means):
     """The tape, the mean and the loss of each of the first `count` rows; equal originals and copies share a tape."""
     best = means[0]
@@ -56,7 +56,7 @@ def begin_run(arms, count, tapes, means):
         arms[a].loss = best - arms[a].mean
 
 
-@nb.njit(nogil=True)
+@compiled
 def rank_by_word(rows, begin, end):
     """Put the positions 0, 1, .. of the rows into their fields `rank`, in increasing order of `word`.
 
@@ -82,7 +82,7 @@ def rank_by_word(rows, begin, end):
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@nb.njit(nogil=True)
+@compiled
 def all_explored(candidates, rounds):
     """The rounds that exploration takes, at most NEVER: a product that cannot overflow."""
     return candidates * rounds if rounds <= NEVER // candidates else NEVER

@@ -6,7 +6,8 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import agent_slots
 from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cloneproof._randomness import uniform, word
-from cloneproof.mechanisms.online.level import ONE, WAIT
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import ONE
 from cloneproof.mechanisms.online.streams import SLOT_STREAM, SLOT_WAITING_STREAM
 from cloneproof.mechanisms.rule import Rule
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import WAIT, level_stream
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration
 from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
 from cloneproof.mechanisms.online.streams import FALLBACK_STREAM, LEVELS_STREAM, ORDER_STREAM

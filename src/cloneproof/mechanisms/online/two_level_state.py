@@ -7,7 +7,8 @@ from typing import Any
 
 from cloneproof._randomness import substream, word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
 from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
@@ -99,7 +100,7 @@ class TwoLevelState:
         inner.take(a, arm_counts)
         agents.take(i, agent_counts)
         if inner.blocked:  # while one agent's commitment waits, the trials of others go first
-            agents.park(i)
+            agents.queue.park(i)
         trial = self.version == self.first and agents.choice is None
         phase = "play" if not self.staged else "trial" if trial else "award"
         slot = a if inner.rule.draws else -1
@@ -152,7 +153,7 @@ class TwoLevelState:
             a = self.position[allocation.agent][allocation.arm] if slot < 0 else slot
             inner.add(a, coin if inner.rule.binarise else ticks)
             if not inner.blocked:
-                self.agents.release(allocation.agent)
+                self.agents.queue.release(allocation.agent)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -168,4 +169,4 @@ class TwoLevelState:
         for i, (level, saved) in enumerate(zip(self.inner, state["inner"], strict=True)):
             level.restore(saved)
             if level.blocked:
-                self.agents.park(i)
+                self.agents.queue.park(i)

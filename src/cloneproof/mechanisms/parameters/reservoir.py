@@ -7,7 +7,7 @@ declared number of originals, the number of agents and the horizon, and never on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from cloneproof._checks import real
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
@@ -16,11 +16,16 @@ from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.claim import Claim
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
+from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
 from cloneproof.mechanisms.rule import rounds_number
+from cloneproof.mechanisms.rules.first_pass import first_pass
+from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 
 SOURCE = "the scan theorem"
 UNREVIEWED = "our proof, not yet reviewed by others"
+UNKNOWN = "unknown"
 POINTS = 6  # of a continuous prior, for the tuning alone
 CLONE_PROOF = Claim("clone-proof, withholding included, at every horizon and for every prior", SOURCE, UNREVIEWED)
 
@@ -30,11 +35,13 @@ def reservoir_parameters(
     given: Given,
     *,
     agents: int | None = None,
-    horizon: int | None = None,
+    horizon: int | Literal["unknown"] | None = None,
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
     """Pulls, draws and threshold of about the smallest exact regret; what is given goes before what is tuned."""
+    if isinstance(horizon, str):
+        return _in_epochs("reservoir", market, given, horizon, originals, rates)
     if not {"rounds", "draws"} - given.keys():
         return Derived({})
     tuned = tune_reservoir(_tuning_market("reservoir", market, agents, horizon, originals, rates))
@@ -47,17 +54,52 @@ def reservoir_contest_parameters(
     given: Given,
     *,
     agents: int | None = None,
-    horizon: int | None = None,
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
     """Pulls, draws and threshold by which agents find champions; the contest knows the horizon."""
+    horizon = given.get("horizon")
+    if isinstance(horizon, str):
+        return _in_epochs("reservoir-contest", market, given, horizon, originals, rates)
     rounds = horizon if horizon is not None else market.horizon if market is not None else None
     parameters: dict[str, Any] = {} if rounds is None else {"horizon": rounds}
     if {"rounds", "draws"} - given.keys():
         tuned = tune_contest(_tuning_market("reservoir-contest", market, agents, horizon, originals, rates))
         parameters |= _unless_given(tuned, given)
     return Derived(parameters, (CLONE_PROOF,))
+
+
+def reservoir_in_epochs(
+    rates: Sequence[float], originals: int, horizon: str = UNKNOWN, contest: bool = False
+) -> Mechanism:
+    """A reservoir for platforms that do not know their horizon: doubling epochs, each with numbers for its length."""
+    arm = first_pass(draws=1, rounds=1, threshold=1)
+    agent = steady_kl_ucb(rounds=2) if contest else None
+    return Mechanism(agent=agent, arm=arm, restart=ReservoirEpochs(tuple(rates), originals, contest))
+
+
+def _in_epochs(
+    name: str,
+    market: Market | None,
+    given: Given,
+    horizon: str,
+    originals: int | None,
+    rates: Sequence[float] | None,
+) -> Derived:
+    if horizon != UNKNOWN:
+        raise MechanismError(f"expected a horizon in rounds or 'unknown', got {brief(horizon)}; give one of them")
+    fixed = sorted(given.keys() - {"horizon"})
+    if fixed:
+        raise MechanismError(
+            f"expected no {fixed[0]} where the horizon is unknown, got {brief(given[fixed[0]])}; epochs have their own"
+        )
+    if market is None and (rates is None or originals is None):
+        raise MechanismError(f"mechanism {name!r} without a horizon needs rates and originals, or market=..; give them")
+    if rates is None and market is not None:
+        rates = sorted({value for agent in market.agents for prior in agent.priors for value, _ in _atoms(prior)})
+    count = originals if originals is not None or market is None else market.most_originals
+    parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
+    return Derived(parameters, (CLONE_PROOF,), reservoir_in_epochs)
 
 
 def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:

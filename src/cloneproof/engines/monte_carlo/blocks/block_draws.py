@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.block_plan import BERNOULLI, DETERMINISTIC
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.compiled_quantiles import ndtri
 from cloneproof.engines.monte_carlo.randomness.exact_sums import ticks, times
@@ -18,13 +18,13 @@ from cloneproof.engines.monte_carlo.randomness.exact_sums import ticks, times
 BLOCKS = 1 << 62  # where the streams of blocks leave a tape, far beyond the pulls of any horizon
 
 
-@nb.njit(nogil=True)
+@compiled
 def block_stream(stream, number):
     """The stream of block `number` of a tape: strategies that pull the same arm in the same block share it."""
     return word(word(stream, BLOCKS), number)
 
 
-@nb.njit(nogil=True)
+@compiled
 def block_sum(family, mean, sd, pulls, stream):
     """The sum of the rewards of so many pulls, as an exact (high, low)."""
     if family == BERNOULLI:

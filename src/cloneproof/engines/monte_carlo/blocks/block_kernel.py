@@ -1,22 +1,25 @@
-"""The compiled kernel over runs: a few draws for every arm, whatever the horizon.
+"""The compiled kernel over runs: at most five draws for every arm and version of its level, whatever the horizon.
 
-A block is a run of pulls of one arm that nothing happens in between: its exploration, its rounds after the commitment.
-Its number is `version * PIECES + piece`, where the version is that of the level (0 in the trial, 1 after a restart at
-the award, the epoch under doubling, 2e and 2e + 1 in the e-th of hold-out epochs).
+A block is consecutive pulls of one arm, between which nothing is decided: its exploration, or its rounds after the
+commitment. Its number is `version * PIECES + piece`, where the version is that of the level (0 in the trial, 1 after a
+restart at the award, the epoch under doubling, 2e and 2e + 1 in the e-th of hold-out epochs).
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numba as nb
+import numpy as np
 
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.arm_table import NONE, ONE, ZERO, all_explored, begin_run
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.block_draws import block_stream, block_sum
-from cloneproof.engines.monte_carlo.blocks.committing_level import committed, pulls_until
+from cloneproof.engines.monte_carlo.blocks.committing_level import CommittingLevel, choose, set_pulls
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 from cloneproof.engines.monte_carlo.randomness.compiled_streams import level_stream, streams_of
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus
@@ -27,13 +30,30 @@ PIECES: Final = 8
 EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
 
 
-@nb.njit(nogil=True)
-def all_runs(plan, epochs, rows, trace, means, run_streams, payoff, regret):
-    """All runs of a chunk: the rewards of each agent and the regret of each run.
+class BlockRounds(NamedTuple):
+    """A number of rounds of a level, which has the version and had so many rounds `before`."""
 
-    `rows` is a table of `candidates_of`, overwritten by every run. `trace`, where it has rows, receives (arm, pulls,
-    high, low) of each block from its second row on, and their number in its first.
+    version: np.int64
+    before: np.int64
+    number: np.int64
+
+
+class BlockResults(NamedTuple):
+    """Of each run of a chunk: the rewards of each agent and the regret; and the blocks of all of them.
+
+    `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their number
+    in its first.
     """
+
+    payoff: FloatArray
+    regret: FloatArray
+    trace: IntArray
+
+
+@compiled
+def _run_blocks(plan, epochs, rows, means, run_streams, results):
+    """All runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run."""
+    trace = results.trace
     for r in range(len(run_streams)):
         streams = streams_of(run_streams[r])
         begin_run(rows, plan.arms, streams.tapes, means[r])
@@ -43,85 +63,91 @@ def all_runs(plan, epochs, rows, trace, means, run_streams, payoff, regret):
             for e in range(len(epochs)):
                 version = plan.first_version + e
                 stream = level_stream(streams.levels, version, ZERO)
-                _open(rows, ZERO, plan.arms)
-                _play(plan, rows, trace, ZERO, plan.arms, stream, epochs[e, 1], version, ZERO, epochs[e, 0], NONE, NONE)
+                level = CommittingLevel(ZERO, plan.arms, stream, epochs[e, 1], plan.arm_order)
+                _clear(rows, level)
+                _play(plan, rows, trace, level, BlockRounds(version, ZERO, epochs[e, 0]), NONE, NONE)
         elif plan.uniform:
             _uniform(plan, rows, trace, streams.levels)
         else:
             _trial_and_award(plan, rows, trace, streams.levels)
-        regret[r] = 0.0
+        regret = 0.0
         for i in range(plan.agents):
             row = rows[plan.arms + i]
-            payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
-            regret[r] += row.lost
+            results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
+            regret += row.lost
+        results.regret[r] = regret
 
 
-@nb.njit(nogil=True)
+@compiled
 def _uniform(plan, rows, trace, levels):
-    """Agents at random: how many rounds each gets is multinomial, and what it does with them is its own affair."""
+    """Agents at random: how many rounds each gets is multinomial, whatever its arms are."""
     stream = word(level_stream(levels, plan.first_version, ZERO), TIE_STREAM)
     left = plan.horizon
     for i in range(plan.agents):
         rounds = binomial(left, 1.0 / (plan.agents - i), block_stream(stream, i))
         left -= rounds
-        begin, end = rows[plan.arms + i].first, rows[plan.arms + i + 1].first
-        _open(rows, begin, end)
-        own = level_stream(levels, plan.first_version, i + 1)
-        _play(plan, rows, trace, begin, end, own, plan.explore, plan.first_version, ZERO, rounds, NONE, NONE)
+        level = _arms_of(plan, rows, levels, plan.first_version, i)
+        _clear(rows, level)
+        _play(plan, rows, trace, level, BlockRounds(plan.first_version, ZERO, rounds), NONE, NONE)
 
 
-@nb.njit(nogil=True)
+@compiled
 def _trial_and_award(plan, rows, trace, levels):
     """A trial of every agent, or what the horizon leaves of it; then the award to the best of them."""
     stream = level_stream(levels, plan.first_version, ZERO)
+    agents = CommittingLevel(plan.arms, plan.arms + plan.agents, stream, plan.trial, plan.agent_order)
     trials = min(all_explored(plan.agents, plan.trial), plan.horizon)
-    pulls_until(trials, plan.agent_order, plan.trial, stream, rows, plan.arms, plan.arms + plan.agents)
-    _open(rows, plan.arms, plan.arms + plan.agents)
+    set_pulls(agents, trials, rows)
+    _clear(rows, agents)
     for i in range(plan.agents):
         row = plan.arms + i
-        begin, end = rows[row].first, rows[row + 1].first
-        scored = end - begin <= plan.most_arms
-        _open(rows, begin, end)
-        own = level_stream(levels, plan.first_version, i + 1)
-        judged = row if scored else NONE
-        rows[row].choice = _play(
-            plan, rows, trace, begin, end, own, plan.explore, plan.first_version, ZERO, rows[row].pulls, judged, NONE
-        )
-    award = plan.horizon - trials
-    if award == 0:
+        level = _arms_of(plan, rows, levels, plan.first_version, i)
+        _clear(rows, level)
+        judged = row if level.end - level.begin <= plan.most_arms else NONE
+        trial = BlockRounds(plan.first_version, ZERO, rows[row].pulls)
+        rows[row].choice = _play(plan, rows, trace, level, trial, judged, NONE)
+    if plan.horizon == trials:
         return
-    row = committed(trials, stream, rows, plan.arms, plan.arms + plan.agents)
-    begin, end = rows[row].first, rows[row + 1].first
+    row = choose(agents, trials, rows)
     version, before, choice = plan.first_version, plan.trial, rows[row].choice
     if plan.award:
         version, before, choice = plan.first_version + ONE, ZERO, NONE
-        _open(rows, begin, end)
-    own = level_stream(levels, version, row - plan.arms + 1)
-    _play(plan, rows, trace, begin, end, own, plan.explore, version, before, award, NONE, choice)
+    level = _arms_of(plan, rows, levels, version, row - plan.arms)
+    if plan.award:
+        _clear(rows, level)
+    _play(plan, rows, trace, level, BlockRounds(version, before, plan.horizon - trials), NONE, choice)
 
 
-@nb.njit(nogil=True)
-def _open(rows, begin, end):
+@compiled
+def _arms_of(plan, rows, levels, version, i):
+    """The level of the arms of agent i."""
+    begin, end = rows[plan.arms + i].first, rows[plan.arms + i + 1].first
+    return CommittingLevel(begin, end, level_stream(levels, version, i + 1), plan.explore, plan.arm_order)
+
+
+@compiled
+def _clear(rows, level):
     """Clear the statistics of a level."""
-    for k in range(begin, end):
+    for k in range(level.begin, level.end):
         rows[k].high, rows[k].low, rows[k].judged = 0, 0, 0
 
 
-@nb.njit(nogil=True)
-def _play(plan, rows, trace, begin, end, stream, explore, version, before, rounds, agent, choice):
-    """So many further rounds of a level over the arms from begin to end that has had `before` rounds.
+@compiled
+def _play(plan, rows, trace, level, rounds, agent, choice):
+    """Play rounds of a level of arms.
 
     Its rewards count towards the score of the row `agent` (-1: of none). `choice` is the arm of an earlier commitment,
     or -1. Returns the arm that the level is now committed to, or -1.
     """
-    needed, after = all_explored(end - begin, explore), before + rounds
-    base, later = version * PIECES, before > 0
+    begin, end, before = level.begin, level.end, rounds.before
+    needed, after = all_explored(end - begin, level.explore), before + rounds.number
+    base, later = rounds.version * PIECES, before > 0
     if before < needed:
         if later:
-            pulls_until(before, plan.arm_order, explore, stream, rows, begin, end)
+            set_pulls(level, before, rows)
         for a in range(begin, end):
             rows[a].before = rows[a].pulls if later else 0
-        pulls_until(min(after, needed), plan.arm_order, explore, stream, rows, begin, end)
+        set_pulls(level, min(after, needed), rows)
         for a in range(begin, end):
             pulls = rows[a].pulls - rows[a].before
             if pulls > 0:
@@ -132,7 +158,7 @@ def _play(plan, rows, trace, begin, end, stream, explore, version, before, round
     if after <= needed:
         return choice
     if choice < 0:
-        choice = committed(needed, stream, rows, begin, end)
+        choice = choose(level, needed, rows)
     left = after - max(before, needed)
     if plan.held_out > 0 and agent >= 0:
         fresh = min(left, plan.held_out)
@@ -145,7 +171,7 @@ def _play(plan, rows, trace, begin, end, stream, explore, version, before, round
     return choice
 
 
-@nb.njit(nogil=True)
+@compiled
 def _pull(plan, rows, trace, arm, pulls, number):
     """Draw a block, pay its agent and count the regret."""
     row = rows[arm]
@@ -160,7 +186,7 @@ def _pull(plan, rows, trace, arm, pulls, number):
     return high, low
 
 
-@nb.njit(nogil=True)
+@compiled
 def _judge(rows, k, pulls, high, low):
     """Count the rewards of a block towards the judgement of candidate k (-1: of none)."""
     if k >= 0:
@@ -170,12 +196,12 @@ def _judge(rows, k, pulls, high, low):
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_blocks(plan, epochs, rows, trace, means, run_streams, payoff, regret):
+    def run_blocks(plan, epochs, rows, means, run_streams, results):
         if sources:
-            all_runs(plan, epochs, rows, trace, means, run_streams, payoff, regret)
+            _run_blocks(plan, epochs, rows, means, run_streams, results)
 
     return run_blocks
 
 
 run_blocks = _cached(source_stamp())
-"""`all_runs`, compiled once for these sources."""
+"""`_run_blocks`, compiled once for these sources."""

@@ -8,9 +8,9 @@ the same choices as a session's round by round.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from cloneproof.engines.monte_carlo.blocks.block_kernel import run_blocks
+from cloneproof._arrays import IntArray
+from cloneproof.engines.monte_carlo.blocks.block_kernel import BlockResults, run_blocks
 from cloneproof.engines.monte_carlo.blocks.block_plan import blocks_apply, candidates_of, flat_epochs, plan_of
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
@@ -18,32 +18,28 @@ from cloneproof.mechanisms.epochs import Epoch, running_epochs
 
 __all__ = ["block_outcomes", "blocks_apply", "blocks_of_run"]
 
-Trace = npt.NDArray[np.int64]
-
 
 def block_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Runs first, .., first + count - 1 of a job to which blocks apply."""
     return _outcomes(job, first, count, np.zeros((0, 4), np.int64))
 
 
-def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, Trace]:
+def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
     """One run and its blocks as rows (arm, pulls, high, low), each arm's in order: sums are high + low / 2**60."""
     most = sum((sum(map(sum, job.copies.values())) + 2) * (len(flat_epochs(epoch)) + 2) for epoch in _epochs(job))
     trace = np.zeros((1 + most, 4), np.int64)
-    found = _outcomes(job, run, 1, trace)
-    return found, trace[1 : 1 + trace[0, 0]]
+    outcomes = _outcomes(job, run, 1, trace)
+    return outcomes, trace[1 : 1 + trace[0, 0]]
 
 
-def _outcomes(job: Job, first: int, count: int, trace: Trace) -> Outcomes:
+def _outcomes(job: Job, first: int, count: int, trace: IntArray) -> Outcomes:
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     payoff, regret = np.zeros((count, len(job.market.agents))), np.zeros(count)
-    own_payoff, own_regret = np.empty_like(payoff), np.empty_like(regret)
+    results = BlockResults(np.empty_like(payoff), np.empty_like(regret), trace)
     for epoch in _epochs(job):
         plan = plan_of(job, epoch)
-        run_blocks(
-            plan, flat_epochs(epoch), candidates_of(job, plan.flat), trace, means, streams, own_payoff, own_regret
-        )
-        payoff, regret = payoff + own_payoff, regret + own_regret
+        run_blocks(plan, flat_epochs(epoch), candidates_of(job, plan.flat), means, streams, results)
+        payoff, regret = payoff + results.payoff, regret + results.regret
     return Outcomes(payoff * job.market.share, regret)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 
+from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.mechanisms.online.streams import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
@@ -23,7 +23,7 @@ class RunStreams(NamedTuple):
     coins: np.uint64
 
 
-@nb.njit(nogil=True)
+@compiled
 def streams_of(run_stream):
     """The streams of a run, from `substream(0, seed, run)`."""
     session = word(np.uint64(0), word(run_stream, SESSION_STREAM) >> np.uint64(1))
@@ -34,7 +34,7 @@ def streams_of(run_stream):
     )  # fmt: skip
 
 
-@nb.njit(nogil=True)
+@compiled
 def level_stream(levels, version, key):
     """The stream of a level, as `mechanisms.online.level.level_stream`."""
     return word(word(levels, version), key)
