@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -98,3 +99,11 @@ def test_a_summary_goes_with_its_verdict_alone():
 
 def test_rows_are_numbered_from_1_without_gaps():
     assert [row.number for row in rows().values()] == list(range(1, len(rows()) + 1))
+
+
+def test_a_question_is_answered_only_where_everything_holds():
+    answer, ours = Check("it is adaptive", "answer", True), Check("so is another", "ours", True)
+    assert verdict([answer, ours]) == "answered"
+    for broken in (None, False):
+        assert verdict([replace(answer, holds=broken), ours]) == "undecided"
+        assert verdict([answer, replace(ours, holds=broken)]) == "undecided"

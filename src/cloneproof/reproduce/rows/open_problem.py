@@ -45,10 +45,9 @@ def run(setting: Setting) -> Findings:
             f"pulls the highest arm, ties uniformly. TRP is checked in whole numbers for all {len(PAIRS)} pairs of "
             f"means in quarters, copies {', '.join(map(str, VECTORS))}, at every horizon. Adaptive: not a fixed "
             "schedule followed by a single arm. Then the rule that pulls at random until the first success and stays "
-            "there, in exact fractions; and "
-            f"ETC that goes on with the best arm so far instead of committing (m = {m}, every horizon up to "
-            f"{horizon}), by the state tree. That the reservoir is TRP for all means, copies and horizons is proved in "
-            "the textbook (our proof, not yet reviewed by others)."
+            "there, in exact fractions; and ETC that goes on with the best arm so far instead of committing "
+            f"(m = {m}, every horizon up to {horizon}), by the state tree. That the reservoir is TRP for all means, "
+            "copies and horizons is proved in the textbook (our proof, not yet reviewed by others)."
         ),
         checks=(
             *answers,
