@@ -15,6 +15,7 @@ Given the means, slots are independent, so everything is a sum of products of ex
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,14 +201,16 @@ def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
     Every agent has s n rounds for itself; the contest is taken to find the best champion at once.
     """
     rounds = numbers.draws * numbers.rounds
+    contest = market.horizon - rounds * len(market.agents)
+    if contest < 0:  # no room for the exploration of everybody
+        return math.inf
     explored, below = 0.0, np.ones(len(market.values))
     for agent, count in Counter(tuple(map(tuple, agent)) for agent in market.agents).items():
         alone = ReservoirMarket([agent], rounds)
         explored += count * sum(alone.rewards(numbers))
         below *= np.cumsum(_champion_law(alone, market.values, numbers)) ** count
-    contest = market.horizon - rounds * len(market.agents)
     champion = float(market.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
-    return market.horizon * market.best_mean - explored - max(0, contest) * champion
+    return market.horizon * market.best_mean - explored - contest * champion
 
 
 def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
@@ -222,10 +225,12 @@ def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: Reservoir
     top = n + 1 if numbers.threshold is None else numbers.threshold
     up_to = bdtr(np.arange(min(top, n + 1))[:, None], n, alone.values[None, :])
     below = np.concatenate([np.zeros((1, len(alone.values))), up_to[:-1]])
+    kept = alone._all_up_to(up_to, numbers.draws) > NEGLIGIBLE
+    up_to, below = up_to[kept], below[kept]
     low, high = below @ kind.draws.T, up_to @ kind.draws.T
-    later = np.arange(numbers.draws - 1, -1, -1)
-    weight = (low[:, :, None] ** later[::-1] * high[:, :, None] ** later).sum(axis=2)
-    law = law + np.einsum("yt,yv,tv->v", weight * kind.chances, up_to - below, kind.draws)
+    step = np.where(high > low, high - low, 1.0)
+    weight = (high**numbers.draws - low**numbers.draws) / step  # the sum over slots of low^before high^after
+    law = law + np.einsum("yt,yv,tv->v", weight * kind.chances, up_to - below, kind.draws, optimize=True)
     spread = np.zeros(len(values))
     spread[np.searchsorted(values, alone.values)] = law
     return spread

@@ -114,7 +114,7 @@ class _Search:
         for low, high in self.pairs:
             pulls = max(1, min(self.most_pulls, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
             points.append(self._point(pulls, draws, pulls * _between(low, high)))
-        return points or [ReservoirNumbers(1, 1, 1)]
+        return [*points, ReservoirNumbers(1, 1, 1)]
 
     def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
         """The best neighbour, with shorter and shorter steps, until the finest helps no more."""
