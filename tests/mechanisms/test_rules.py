@@ -10,6 +10,7 @@ from numba.extending import get_cython_function_address, overload
 from scipy.special import betaincinv, cython_special
 
 import cloneproof as cp
+from cloneproof.engines.monte_carlo.stepping import user_functions
 from cloneproof.mechanisms import rule_names
 
 NEEDED = {"etc": {"rounds": 3}}
@@ -32,7 +33,7 @@ def _scipy_for_numba():
 @pytest.mark.parametrize("name", rule_names())
 def test_every_rule_compiles_as_it_is(name):
     rule = cp.rule(name, **NEEDED.get(name, {}))
-    compiled = numba.njit(rule.priority)
+    compiled = user_functions._compiled(rule.priority, {})
     random = np.random.default_rng(1)
     for _ in range(50):
         pulls = float(random.integers(1, 30))
@@ -59,11 +60,10 @@ def test_a_rule_is_restored_from_its_data(name):
 def test_every_rule_makes_conforming_mechanisms(name):
     """A new rule file is covered from its first day: flat, above ETC, and below the uniform choice of agents."""
     rule = cp.rule(name, **NEEDED.get(name, {}))
-    for mechanism in (
-        cp.Mechanism(arm=rule),
-        cp.Mechanism(agent=rule, arm=cp.rule("etc", rounds=2)),
-        cp.Mechanism(agent=cp.rule("uniform"), arm=rule),
-    ):
+    mechanisms = [cp.Mechanism(arm=rule), cp.Mechanism(agent=cp.rule("uniform"), arm=rule)]
+    if not rule.draws:  # slots are drawn from arms, never from agents
+        mechanisms.append(cp.Mechanism(agent=rule, arm=cp.rule("etc", rounds=2)))
+    for mechanism in mechanisms:
         cp.check_mechanism(mechanism)
 
 

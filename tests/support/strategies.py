@@ -70,6 +70,7 @@ def copies_of(draw, market):
     return chosen
 
 
+BINARISING = ("thompson", "kl-ucb", "reservoir", "reservoir-contest")  # these expect rewards in [0, 1]
 SMALL = {
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},

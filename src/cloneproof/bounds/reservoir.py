@@ -98,7 +98,7 @@ class ReservoirMarket:
 
     def regret(self, numbers: ReservoirNumbers) -> float:
         """The expected regret against the best original, everybody honest."""
-        return self.horizon * self.best_mean - sum(self.rewards(numbers))
+        return float(self.horizon * self.best_mean - sum(self.rewards(numbers)))
 
     def exploration(self, numbers: ReservoirNumbers) -> float:
         """The expected share of the rounds that are spent on tests."""

@@ -64,7 +64,7 @@ def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> R
     Examples
     --------
     >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
-    ReservoirNumbers(rounds=5, draws=7, threshold=3)
+    ReservoirNumbers(rounds=5, draws=7, threshold=2)
     """
     values = sorted(set(rates))
     low, high = (values[-2], values[-1]) if len(values) > 1 else (0.0, values[-1])

@@ -69,7 +69,7 @@ class SlotState:
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
-        if self._chance != 1.0:
+        if self._chance != 1.0 or allocation.phase == "waiting":
             return allocation, 1
         if level.choice is None:  # no reward can change what is left of a test
             most = min(most, 1 + level.explore - level.decided[allocation.slot])

@@ -6,7 +6,7 @@ from cloneproof.mechanisms.rule import Rule, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
-def best_of_draws(draws: int, rounds: int) -> Rule:
+def best_of_draws(draws: int = 4, rounds: int = 10) -> Rule:
     """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
 
     Rewards in [0, 1] become coins that show 1 with their probability, so that counts are binomial and have monotone

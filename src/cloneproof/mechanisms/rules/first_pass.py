@@ -9,7 +9,7 @@ from cloneproof.mechanisms.rule import Fallback, Rule, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
-def first_pass(draws: int, rounds: int, threshold: int, fallback: Fallback = "best") -> Rule:
+def first_pass(draws: int = 4, rounds: int = 10, threshold: int = 6, fallback: Fallback = "best") -> Rule:
     """Up to `draws` uniform draws from an agent's arms, tested for `rounds` pulls each until one counts `threshold`.
 
     A test passes or fails after its last pull, though the threshold may be reached sooner. If no draw passes, the best

@@ -54,6 +54,9 @@ LOOKS: dict[str, Look] = {
     "holdout-h-etc": Look("#44aa99"),
     "epsilon-greedy": Look("#aa4499", DOTTED),
     "thompson": Look("#882255", DOTTED),
+    "kl-ucb": Look("#666666", DOTTED),
+    "reservoir": Look("#004488"),
+    "reservoir-contest": Look("#0077bb", DASHED),
 }
 OTHER = Look("#333333")
 
