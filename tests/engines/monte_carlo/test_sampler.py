@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.driver import Status, looks
+from cloneproof.engines.monte_carlo.driver import SamplingStatus, looks
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
 from cloneproof.engines.monte_carlo.sampler import sample
@@ -80,9 +80,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(after, threads, precision):
     assert first.partial
     assert first.runs == 37 * after
     assert f"interrupted: partial result of {first.runs} of 900 runs" in first.evaluation.notes
-    saved = RunTotals.from_json(first.progress.to_json())
+    saved = RunTotals.from_json(first.totals.to_json())
     assert sample(JOB, 900, precision, outcomes=coins, resume=saved, chunk=50) == whole
-    assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].progress) == whole
+    assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].totals) == whole
 
 
 def test_an_interrupt_while_waiting_returns_what_there_is():
@@ -131,7 +131,7 @@ def test_it_stops_as_soon_as_it_is_precise_enough():
     errors = [estimate.error for estimate in (*found.evaluation.payoff.values(), found.evaluation.regret)]
     assert max(errors) <= 0.2
     before = max(look for look in islice(looks(1), 400) if look < found.runs)
-    assert max(sample(JOB, before, outcomes=coins).progress.half_widths(0.01)) > 0.2
+    assert max(sample(JOB, before, outcomes=coins).totals.half_widths(0.01)) > 0.2
     assert found.evaluation.notes == ()
 
 
@@ -142,7 +142,7 @@ def test_intervals_cover_where_the_precision_stopped_them():
         found = sample(
             Job(JOB.market, JOB.mechanism, JOB.copies, seed), None, 0.5, 1 - alpha, outcomes=coins, threads=1, chunk=250
         )
-        missed += np.abs(found.progress.means - [5, 5, 2.5]) > found.progress.half_widths(alpha)
+        missed += np.abs(found.totals.means - [5, 5, 2.5]) > found.totals.half_widths(alpha)
     assert (missed <= binom.isf(1e-6 / 3, trials, alpha)).all()
 
 
@@ -186,8 +186,8 @@ def test_a_hundred_thousand_runs_hold_few_bytes():
 def test_progress_is_reported_with_an_aim():
     seen = []
     sample(JOB, 500, outcomes=coins, progress=seen.append, chunk=100)
-    assert all(isinstance(status, Status) for status in seen)
-    assert [(status.progress.runs, status.aim) for status in seen] == [(100 * k, 500) for k in range(1, 6)]
+    assert all(isinstance(status, SamplingStatus) for status in seen)
+    assert [(status.totals.runs, status.aim) for status in seen] == [(100 * k, 500) for k in range(1, 6)]
     seen.clear()
     found = sample(JOB, precision=0.3, outcomes=coins, progress=seen.append, chunk=200)
     assert 0.5 < seen[-1].aim / found.runs < 2
@@ -226,7 +226,7 @@ def test_bad_input(options, sentence):
 
 def test_progress_of_another_job_is_refused():
     other = Job(MARKET, cp.mechanism("ucb1"), JOB.copies, seed=4)
-    state = sample(other, 5, outcomes=coins).progress
+    state = sample(other, 5, outcomes=coins).totals
     with pytest.raises(EngineError, match="resume with the same market, mechanism, copies and seed"):
         sample(JOB, 10, outcomes=coins, resume=state)
 
