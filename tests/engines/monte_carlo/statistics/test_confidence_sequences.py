@@ -200,11 +200,11 @@ def test_progress_is_a_fold_whatever_the_pieces(data):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=50))
 def test_estimates_are_means_inside_their_bounds(values):
     state = RunTotals.empty(Estimands((Bounds(0.0, 1.0),))).plus(np.array(values)[:, None])
-    (found,) = state.estimates(0.95, "by hand")
-    assert found.value == pytest.approx(math.fsum(values) / len(values), abs=1e-12)
-    assert found.error <= max(found.value, 1 - found.value)
-    assert found.kind == "confidence"
-    assert found.method == "by hand, confidence sequence at 95 %"
+    (estimate,) = state.estimates(0.95, "by hand")
+    assert estimate.value == pytest.approx(math.fsum(values) / len(values), abs=1e-12)
+    assert estimate.error <= max(estimate.value, 1 - estimate.value)
+    assert estimate.kind == "confidence"
+    assert estimate.method == "by hand, confidence sequence at 95 %"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"identity": 1, "bounds": [["x"]]}'])
