@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures \
+.PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
         docs test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
@@ -67,6 +67,10 @@ bench: $(INSTALLED)
 
 figures: $(INSTALLED)
 	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
+	$(BIN)/python studies/reservoir_figures.py docs/textbook/figures
+
+reservoir-cases: $(INSTALLED)
+	$(BIN)/python studies/reservoir_cases.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.display.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies

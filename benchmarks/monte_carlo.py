@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.display.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.market import full_copies

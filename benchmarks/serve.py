@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import uvloop
 
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.display.output import new_table, print_table
 
 BATCH = 1000
 WARM_UP = 10_000  # the trial has 8,000 rounds

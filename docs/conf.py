@@ -35,6 +35,7 @@ myst_links_external_new_tab = False
 default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes are described once, in the docstring of their class
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_display_short_literal_types = True

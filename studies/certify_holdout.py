@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.cli.output import progress_bar
+from cloneproof.cli.display.output import progress_bar
 from resumable_rows import resume_rows
 
 SUPPORTS = {  # values and weights, by increasing difficulty: gaps 1, 1/2 and 1/5

@@ -29,7 +29,7 @@ from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
 from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.proof.theorems import elementary
-from cloneproof.cli.output import progress_bar
+from cloneproof.cli.display.output import progress_bar
 from cloneproof.engines.closed_form.laws.arithmetic import BALLS
 from resumable_rows import resume_rows
 

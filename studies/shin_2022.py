@@ -10,7 +10,7 @@ import sys
 import time
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table, progress_bar
+from cloneproof.cli.display.output import new_table, print_table, progress_bar
 from cloneproof.engines import SampleMean
 from cloneproof.reproduce.evidence.shin_2022_experiments import NAMES, experiments
 

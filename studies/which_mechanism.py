@@ -22,7 +22,7 @@ import numpy as np
 
 import cloneproof as cp
 from best_responses import best_responses, up_to
-from cloneproof.cli.output import new_table, print_table, progress_bar
+from cloneproof.cli.display.output import new_table, print_table, progress_bar
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows

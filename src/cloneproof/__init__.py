@@ -11,20 +11,25 @@ Modules: `adapters` (other packages' bandits), `bounds` (formulas), `errors`, `p
 
 from typing import TYPE_CHECKING
 
-from cloneproof import adapters, bounds, errors, paper, parts, results
+from cloneproof import bounds, errors, parts
 from cloneproof._version import __version__ as __version__
 from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.certificate import write_certificate
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
-from cloneproof.analysis.properties.conformance import check_mechanism
-from cloneproof.analysis.verify import verify
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform, load_market, save_market
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
 from cloneproof.report import notebook as _notebook  # noqa: F401 (how a notebook shows the results)
-from cloneproof.sweeps.sweep import sweep
+
+if TYPE_CHECKING:  # these load when they are first asked for
+    from cloneproof import adapters, paper, results
+    from cloneproof.analysis.certificate import write_certificate
+    from cloneproof.analysis.properties.conformance import check_mechanism
+    from cloneproof.analysis.verify import verify
+    from cloneproof.sweeps.sweep import sweep
+else:
+    from cloneproof._late_names import __getattr__ as __getattr__
 
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "Market", "Mechanism", "Point", "Session", "Uniform",
@@ -35,7 +40,3 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *(name for name in globals() if name.startswith("__") and name.endswith("__"))])
-
-
-if not TYPE_CHECKING:  # type checkers are to report a moved name
-    from cloneproof._moved import __getattr__ as __getattr__

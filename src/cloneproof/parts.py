@@ -7,6 +7,6 @@
 'etc(50) x etc(20), restart at the award, score on 10 fresh rewards'
 """
 
-from cloneproof.mechanisms import Claim, Doubling, HoldOut, HoldOutEpochs, Rule, Sample
+from cloneproof.mechanisms import Capped, Claim, Doubling, HoldOut, HoldOutEpochs, Restart, Rule, Sample, Score
 
-__all__ = ["Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Rule", "Sample"]
+__all__ = ["Capped", "Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Restart", "Rule", "Sample", "Score"]

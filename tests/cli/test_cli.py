@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.cli.award_table import award_rows
+from cloneproof.cli.display.award_table import award_rows
 from cloneproof.mechanisms import CATALOGUE
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"

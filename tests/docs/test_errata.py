@@ -3,9 +3,11 @@
 import ast
 import math
 import re
+from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -13,11 +15,14 @@ import cloneproof as cp
 from cloneproof import bounds
 from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.reproduce.row import rows
+from support.fraction_greedy import payoff as greedy_payoff
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 HALVES = (0.25, 0.75)
+PARTS = ["Sentence", "What is wrong", "Smallest example", "How computed", "How serious"]
 
 
 def payoff(market, mechanism, copies, **options):
@@ -34,10 +39,86 @@ def test_every_test_that_the_page_names_exists():
         assert name in functions, f"{path} has no {name}"
 
 
-def test_every_entry_names_a_test():
-    entries = re.findall(r"^\| (\d+) \|.*$", PAGE, flags=re.MULTILINE)
-    assert entries == [str(k) for k in range(1, len(entries) + 1)]
-    assert all("::test_" in line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line))
+def test_every_entry_has_its_five_parts_and_names_a_test():
+    """Sentence, what is wrong, example, how computed (with a test), how serious: in this order."""
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
+    degrees = {"Wrong statements": ("Wrong statement", "Wrong remark", "A remark"), "Wrong steps": ("Wrong step",)}
+    degrees["Misprints"] = ("Misprint",)
+    numbers = []
+    for section, allowed in degrees.items():
+        entries = re.findall(r"^### (\d+)\. .+?\n\n(.*?)(?=^###|\Z)", sections[section], re.MULTILINE | re.DOTALL)
+        for number, text in entries:
+            numbers.append(int(number))
+            parts = re.findall(r"^- \*(.+?)\.\* (.*?)(?=^- |^\n|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+            assert [label for label, _ in parts] == PARTS, number
+            assert re.search(r"`tests/[\w/]+\.py::test_\w+`", parts[3][1]), number
+            assert parts[4][1].startswith(allowed), number
+    assert numbers == list(range(1, 31))
+    assert {"Remarks that are no errata", "Withdrawn"} <= set(sections)
+
+
+def test_the_verdicts_of_the_page_are_those_that_rows_have():
+    """The table against the rows' own sentences, each of which goes with one verdict."""
+    told = dict(re.findall(r"^\| ([^|]+?) \| \**([a-z ]+?)\** \|", PAGE, flags=re.MULTILINE))
+    names = {
+        "Theorem 1": ("theorem-1-ucb1", "theorem-1-h-ucb"),
+        "uniform first phase (section 5)": ("uniform-first-phase",),
+        "remark of Appendix C": ("appendix-c",),
+    }
+    for title in ("Theorem 2", "Proposition 1", "Theorem 3", "Proposition 2", "Theorem 4", "Theorem 5"):
+        names[title] = (title.lower().replace(" ", "-"),)
+    for title, row_names in names.items():
+        for name in row_names:
+            assert list(rows()[name].summary) == [told[title]], name
+
+
+def test_theorem_4_fails_with_a_running_argmax():
+    """Algorithm 5 as printed, greedy on both levels: L = 2 declared and L read off; the theorem's m and the proof's."""
+    for order in ("round-robin", "index"):
+        assert greedy_payoff((1, 1), 2, 2, order) == 1000
+        assert float(greedy_payoff((2, 1), 2, 2, order)) == pytest.approx(1955)
+        assert float(greedy_payoff((2, 1), 3, 2, order)) == pytest.approx(1905.5)
+    assert float(greedy_payoff((2, 1), 2, 2, "block")) == pytest.approx(1318.3333, abs=1e-4)
+    assert float(greedy_payoff((2, 1), 3, 2, "block")) == pytest.approx(1603.5833, abs=1e-4)
+    assert float(greedy_payoff((2, 1), 2, 8, "block")) == pytest.approx(1273.3333, abs=1e-4)
+    assert float(greedy_payoff((2, 1), 3, 8, "block")) == pytest.approx(1414.5833, abs=1e-4)
+    assert float(greedy_payoff((2, 1), 3, 8, "round-robin")) == pytest.approx(1622)
+
+
+def ucb_reward(arms, horizon, bonus, ahead):
+    """UCB over sure rewards, a tree over ties in fractions: the expected reward; the clock is round + ahead."""
+    states, total = {(0,) * len(arms): Fraction(1)}, Fraction(0)
+    for round_ in range(1, horizon + 1):
+        following = {}
+        for pulls, chance in states.items():
+            best = [k for k, n in enumerate(pulls) if n == 0]
+            if not best:
+                index = [float(mean) + bonus(round_ + ahead, n) for mean, n in zip(arms, pulls, strict=True)]
+                best = [k for k, value in enumerate(index) if value > max(index) - 1e-12]
+            for k in best:
+                total += chance / len(best) * arms[k]
+                after = tuple(n + (i == k) for i, n in enumerate(pulls))
+                following[after] = following.get(after, Fraction(0)) + chance / len(best)
+        states = following
+    return total
+
+
+@pytest.mark.parametrize("ahead", [0, -1])
+def test_theorem_1_carries_over_to_other_bonuses(ahead):
+    """T = 4, two originals 0 or c with equal odds, sure rewards, c < f(4, 1) - f(4, 2): one copy gains c/4."""
+    bonuses = (
+        lambda t, n: math.sqrt(math.log(t) / n),
+        lambda t, n: math.sqrt(2 * math.log(t) / n),
+        lambda t, n: math.log(t) / n,
+        lambda t, n: t**0.9 / n,
+        lambda t, n: 1 / n,
+        lambda t, n: math.sqrt(math.log1p(math.log(t)) / n),
+    )
+    for bonus in bonuses:
+        c = Fraction(min(1.0, bonus(4 + ahead, 1) - bonus(4 + ahead, 2)) / 2).limit_denominator(1000)
+        honest, good, bad = (ucb_reward(arms, 4, bonus, ahead) for arms in ((c, 0), (c, c, 0), (c, 0, 0)))
+        assert (honest, good, bad) == (2 * c, 3 * c, 2 * c)
+        assert (good + bad) / 4 - honest / 2 == c / 4
 
 
 def test_a_prior_independent_h_etc_r_falls_to_copies_too():
@@ -63,14 +144,51 @@ def test_without_a_gap_between_agents_the_regret_outgrows_theorem_5():
     assert found[10**9].high < bounds.h_etc_r_shape(2, 1, 10**9, 0.5)
 
 
-def test_a_lone_arm_has_noise_and_no_regret():
-    """P(|average - 1/2| >= x) <= (2 L^2 ln(2M)/gap^2 + 1)/(Mx) fails at M = 10^6, x = 1/2000, L = 1, gap 1."""
-    trial, x = 10**6, 1 / 2000
-    outside = 2 * binom.cdf(trial // 2 - math.ceil(trial * x), trial, 0.5)
-    assert outside > 0.3
-    assert (2 * math.log(2 * trial) + 1) / (trial * x) < 0.07
-    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=100)
-    assert cp.evaluate(market, cp.mechanism("etc", arm_rounds=3)).regret.value == pytest.approx(0, abs=1e-12)
+def test_markov_s_inequality_needs_the_absolute_value():
+    """P(|reg| >= Mx) <= E[reg]/(Mx) fails for one Bernoulli(1/2) arm: reg = M/2 - successes has mean 0."""
+    regret = {success: Fraction(1, 2) - success for success in (0, 1)}  # M = 1
+    assert sum(regret.values()) == 0
+    assert all(abs(value) >= Fraction(1, 2) for value in regret.values())
+    for trial, deviation in ((16_038, 48), (10**6, 500)):  # and the claim's whole bound, L = 1, gap 1, x = deviation/M
+        outside = 2 * binom.cdf(trial // 2 - deviation, trial, 0.5)
+        assert outside > (2 * math.log(2 * trial) + 1) / deviation
+        assert outside <= 2 * math.exp(-2 * deviation**2 / trial)  # Hoeffding
+    assert outside == pytest.approx(0.317, abs=1e-3)
+    assert (2 * math.log(2 * trial) + 1) / deviation == pytest.approx(0.060, abs=1e-3)
+
+
+def test_where_copies_pay_under_prior_independent_etc():
+    """Gap 0.004, copies (2, 2): RP-regret minus the honest one at every power of two up to 2^49, in binomial laws."""
+
+    def wrong(m, copies):
+        """The chance to commit to an arm of the worse mean; so many copies of each, ties uniformly."""
+        around = np.arange(max(0, int(m / 2 - 12 * math.sqrt(m))), min(m, int(m / 2 + 12 * math.sqrt(m))) + 1)
+        low, high = (binom.pmf(around, m, mean) for mean in (0.498, 0.502))
+        below_low, below_high = np.cumsum(low) - low, np.cumsum(high) - high
+        total = np.zeros(len(around))
+        for i in range(copies):
+            for j in range(copies + 1):
+                tied = math.comb(copies - 1, i) * low**i * below_low ** (copies - 1 - i)
+                total += tied * math.comb(copies, j) * high**j * below_high ** (copies - j) / (1 + i + j)
+        return float(copies * low @ total)
+
+    def regret(epoch, copies):
+        rounds, m, gap = max(2, 2 ** (epoch - 1)), bounds.doubling_arm_rounds(epoch), 0.004
+        explored = min(rounds, 2 * copies * m)
+        return explored * gap / 2 + ((rounds - explored) * gap * wrong(m, copies) if rounds > explored else 0)
+
+    margins = np.cumsum([regret(epoch, 2) - regret(epoch, 1) for epoch in range(1, 50)])
+    lower = [epoch for epoch, margin in enumerate(margins, start=1) if margin < 0]
+    assert lower == list(range(23, 50))
+    assert int(np.argmin(margins)) + 1 == 43
+    assert margins[22] == pytest.approx(-265.7, abs=0.1)
+    assert margins[42] == pytest.approx(-253_643, rel=1e-4)
+
+
+def test_the_two_regret_orders_differ():
+    assert math.sqrt(10**9 * math.log(10**9)) > 1000 * math.log(10**9)
+    h_etc_r = cp.mechanism("h-etc-r", agent_rounds=72, arm_rounds=36)
+    assert any("sqrt(T ln T)" in claim.property for claim in h_etc_r.claims)
 
 
 def test_prior_independent_etc_exploits_before_its_exploration_is_enough():

@@ -309,3 +309,52 @@ def test_gaussian_rewards_need_the_rounds_of_their_spread(sd, pays):
 
     assert (gain(bounds.holdout_arm_rounds(2, 1.0, horizon)).low > 0) == pays
     assert gain(bounds.holdout_arm_rounds(2, 1.0, horizon, spread=sd)).high < 0
+
+
+def test_a_rival_that_knows_which_original_is_better_can_make_copies_pay():
+    """Exchangeable given everything about the others: without that, order `index`, a copy of the first original pays.
+
+    Values .34 and .62 with equal odds, m = 53, W = 20, K = 3, T = 464; the rival's mean is 0 exactly where the first
+    original is the better one, else 1. The condition of the theorem holds.
+    """
+    low, high, m, fresh, horizon = Fraction(34, 100), Fraction(62, 100), 53, 20, 464
+    trial = 3 * m + fresh
+    award = horizon - 2 * trial
+    assert bounds.holdout_applies(2, 0.28, m, horizon)
+    assert award == 2 * m
+
+    def earned(copies, rival):
+        total = Fraction(0)
+        for means in ((low, low), (low, high), (high, low), (high, high)):
+            arms = registered(means, copies)
+            law = score_law(arms, m, fresh)
+            wins = law[fresh] / 2 if rival(means) else 1 - law[0] / 2  # against all successes, or none; ties at random
+            total += (etc_reward(arms, m, trial, "index") + wins * etc_reward(arms, m, award, "index")) / 4
+        return total
+
+    def knowing(means):
+        return means != (high, low)
+
+    honest, first, second = (earned(copies, knowing) for copies in ((1, 1), (2, 1), (1, 2)))
+    assert [round(float(x), 4) for x in (honest, first, second)] == [103.7341, 103.7463, 100.0364]
+    for copies in ((2, 1), (1, 2)):  # the same rival, independent of the agent
+        gain = sum(
+            weight * (earned(copies, lambda _, r=rival: r) - earned((1, 1), lambda _, r=rival: r))
+            for rival, weight in ((False, Fraction(1, 4)), (True, Fraction(3, 4)))
+        )
+        assert float(gain) == pytest.approx(-3.6977, abs=1e-4)
+
+
+def test_stopping_by_rewards_can_make_copies_pay():
+    """One agent, originals 0 or 1 with equal odds, sure rewards, stopped at the first 0: a copy gains 1/12."""
+
+    def earned(copies):
+        total = Fraction(0)
+        for means in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            arms = registered(means, copies)
+            orders = sigmas(arms)
+            total += sum(Fraction(order.index(0) if 0 in order else 50, len(orders)) for order in orders) / 4
+        return total
+
+    assert earned((2, 1)) - earned((1, 1)) == Fraction(1, 12)
+    assert (earned((1, 1)), earned((2, 1))) == (Fraction(51, 4), Fraction(77, 6))

@@ -72,3 +72,46 @@ def test_bad_priors_get_one_clear_sentence(make, words):
     with pytest.raises(cp.errors.MarketError, match=words) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+CONTINUOUS = [cp.Uniform(0.2, 0.9), cp.Beta(2, 3), cp.Beta(0.5, 0.5), cp.Beta(0.01, 5), cp.Beta(400, 1)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+@pytest.mark.parametrize("prior", [*CONTINUOUS, cp.Empirical([0.1, 0.1, 0.3, 0.35, 0.7, 0.9, 1.0])], ids=str)
+def test_a_discretised_prior_has_the_mean_and_few_values(prior, n):
+    made = prior.discretised(n)
+    assert isinstance(made, cp.Discrete)
+    assert 1 <= len(made.values) <= n
+    assert made.mean == pytest.approx(prior.mean, rel=1e-12, abs=1e-15)
+    assert list(made.values) == sorted(made.values)
+    assert cp.Market([cp.Agent("ana", 2, made)], 10).gap is not None
+
+
+@pytest.mark.parametrize("prior", CONTINUOUS[:3], ids=str)
+def test_more_values_come_nearer_to_the_prior(prior):
+    def distance(n):
+        made = prior.discretised(n)
+        return max(abs(made.quantile(u) - prior.quantile(u)) for u in (0.05, 0.21, 0.43, 0.77, 0.95))
+
+    assert distance(400) < 0.02
+    assert distance(400) < distance(4)
+
+
+def test_discrete_priors_stay_as_they_are():
+    discrete = cp.Discrete([0.2, 0.4], [0.5, 0.5])
+    assert discrete.discretised(1) is discrete
+    assert cp.Point(0.3).discretised(5) == cp.Discrete([0.3], [1.0])
+    assert cp.Empirical([0.1, 0.9, 0.9]).discretised(2).atoms == cp.Empirical([0.1, 0.9, 0.9]).atoms
+
+
+def test_a_refused_continuous_prior_is_told_of_it():
+    market = cp.Market([cp.Agent("ana", 1, cp.Uniform())], 10)
+    with pytest.raises(cp.errors.MarketError, match=r"discretised\(5\)"):
+        next(market.realisations())
+    with pytest.raises(cp.errors.MechanismError, match=r"discretised\(5\)"):
+        cp.mechanism("etc", market=market)
+    with pytest.raises(cp.errors.CloneproofError, match=r"discretised\(5\)"):
+        cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), opponents="any")
+    with pytest.raises(cp.errors.EngineError, match=r"discretised\(5\)"):
+        cp.evaluate(market, cp.mechanism("etc", arm_rounds=1), arithmetic="ball")

@@ -24,12 +24,12 @@ from cloneproof.mechanisms.scores.all_rewards import AllRewards
 
 
 @dataclass(frozen=True)
-class Capped(Score):
-    """Every reward counts, but an agent with more than `max_arms` arms has no score."""
+class Limited(Score):
+    """As `Capped`, under a name that no file of the package has."""
 
     max_arms: int = field()
 
-    name = "capped"
+    name = "limited"
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ COIN = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=24)
 COPIES = {"ana": (2, 1)}
 SCORES = {
-    "capped, and nobody is": cp.Mechanism(agent=etc(6), arm=etc(2), restart="award", score=Capped(3)),
-    "capped, and one is": cp.Mechanism(agent=etc(6), arm=etc(2), restart="award", score=Capped(2)),
-    "capped without a restart": cp.Mechanism(agent=etc(6), arm=etc(2), score=Capped(2)),
+    "limited, and nobody is": cp.Mechanism(agent=etc(6), arm=etc(2), restart="award", score=Limited(3)),
+    "limited, and one is": cp.Mechanism(agent=etc(6), arm=etc(2), restart="award", score=Limited(2)),
+    "limited without a restart": cp.Mechanism(agent=etc(6), arm=etc(2), score=Limited(2)),
     "late": cp.Mechanism(agent=etc(6), arm=etc(1), restart="award", score=LateHoldOut(2, 3)),
     "late over an index": cp.Mechanism(
         agent=cp.rule("steady-ucb", horizon=24, rounds=6), arm=etc(1), score=LateHoldOut(24, 3)
@@ -141,7 +141,7 @@ def test_two_engines_agree(name):
             assert abs(estimate.value - other[agent].value) <= estimate.error + other[agent].error
 
 
-@pytest.mark.parametrize("name", ["capped, and nobody is", "capped, and one is", "capped without a restart", "late"])
+@pytest.mark.parametrize("name", ["limited, and nobody is", "limited, and one is", "limited without a restart", "late"])
 def test_blocks_draw_a_score(name):
     """Means of many runs, ten standard errors wide: it would take a wrong law to be outside."""
     job = job_of(SCORES[name])
@@ -157,28 +157,28 @@ def test_a_cap_takes_the_score_away():
     market = cp.Market(
         [cp.Agent("ana", 1, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(0.5))], 12, rewards="deterministic"
     )
-    capped = cp.Mechanism(agent=etc(3), arm=etc(1), restart="award", score=Capped(2))
+    limited = cp.Mechanism(agent=etc(3), arm=etc(1), restart="award", score=Limited(2))
     for copies, expected in (((1,), 9.0), ((2,), 9.0), ((3,), 3.0)):
         for engine in ("closed-form", "tree", "monte-carlo"):
-            assert cp.evaluate(market, capped, {"ana": copies}, engine=engine).payoff["ana"].value == expected
-    outside = outside_conditions(capped, {"ana": 3, "bo": 1}, 12)
+            assert cp.evaluate(market, limited, {"ana": copies}, engine=engine).payoff["ana"].value == expected
+    outside = outside_conditions(limited, {"ana": 3, "bo": 1}, 12)
     assert outside == ["'ana' registered 3 arms, more than 2: it has no score"]
 
 
 @pytest.mark.parametrize("opponents", ["market", "any"])
-def test_an_audit_of_a_capped_score(opponents):
+def test_an_audit_of_a_limited_score(opponents):
     """With no more arms allowed than originals, copies cost the award. With more, they pay as without a cap."""
     agents = [cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
     market = cp.Market(agents, horizon=400, rewards="deterministic")
     verdicts, gains = {}, {}
-    for score in (Capped(2), Capped(3), "all"):
+    for score in (Limited(2), Limited(3), "all"):
         mechanism = cp.Mechanism(agent=etc(12), arm=etc(6), restart="award", score=score)
         found = cp.audit(market, mechanism, agent="ana", opponents=opponents, max_copies=2)
         verdicts[score] = found.verdict
         gains[score] = {each.copies: each.gain.value for each in found.tried}
-    assert verdicts == {Capped(2): "clone-proof", Capped(3): "exploitable", "all": "exploitable"}
+    assert verdicts == {Limited(2): "clone-proof", Limited(3): "exploitable", "all": "exploitable"}
     if opponents == "market":
-        assert gains[Capped(3)][2, 1] == gains["all"][2, 1] > 0 > gains[Capped(2)][2, 1]
+        assert gains[Limited(3)][2, 1] == gains["all"][2, 1] > 0 > gains[Limited(2)][2, 1]
 
 
 def test_audits_of_the_other_scores():
@@ -197,7 +197,7 @@ def test_the_tree_says_which_score_it_cannot_take():
 
 def test_a_certificate_is_refused_for_a_score_that_the_checker_does_not_know(tmp_path):
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=60)
-    for score in (Capped(2), LateHoldOut(2, 2)):
+    for score in (Limited(2), LateHoldOut(2, 2)):
         mechanism = cp.Mechanism(agent=etc(15), arm=etc(6), restart="award", score=score)
         found = cp.audit(market, mechanism, agent="ana", opponents="any", max_copies=2)
         assert found.verdict == "clone-proof"

@@ -21,8 +21,8 @@ def test_whole_floats_are_whole_numbers():
     assert cp.session(cp.mechanism("ucb1"), {"ana": 2.0}, 1e6, seed=1.0).to_json() == (
         cp.session(cp.mechanism("ucb1"), {"ana": 2}, 10**6, seed=1).to_json()
     )
-    assert cp.HoldOut(3.0, 2.0) == cp.HoldOut(3, 2)
-    assert repr(cp.HoldOut(3.0, 2.0)) == "HoldOut(rounds=3, max_arms=2)"
+    assert cp.parts.HoldOut(3.0, 2.0) == cp.parts.HoldOut(3, 2)
+    assert repr(cp.parts.HoldOut(3.0, 2.0)) == "HoldOut(rounds=3, max_arms=2)"
     for horizon in (1.5, True, "10", math.inf, math.nan):
         with pytest.raises(cp.errors.MarketError, match="expected a horizon that is a whole number"):
             cp.Market(agents, horizon=horizon)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,15 @@ def test_the_verdict(claims, details, ours, expected):
     assert verdict(checks(claims, details, ours)) == expected
 
 
+def test_a_hedged_remark_is_refuted_on_our_reading():
+    remark = [Check("s", "reading", False)]
+    assert verdict(remark) == "refuted on our reading"
+    assert verdict([*remark, *checks([False], [], [])]) == "refuted as stated"
+    assert verdict([*remark, *checks([True], [], [False])]) == "refuted on our reading"
+    assert verdict([Check("s", "reading", None)]) == "undecided"
+    assert verdict([Check("s", "reading", True)]) == "confirmed"
+
+
 def test_no_better_answer_makes_a_worse_verdict():
     """Turning a claim from failed to open to holding never lowers the verdict."""
     order = ["refuted as stated", "undecided", "confirmed with corrections", "confirmed"]
@@ -89,3 +99,11 @@ def test_a_summary_goes_with_its_verdict_alone():
 
 def test_rows_are_numbered_from_1_without_gaps():
     assert [row.number for row in rows().values()] == list(range(1, len(rows()) + 1))
+
+
+def test_a_question_is_answered_only_where_everything_holds():
+    answer, ours = Check("it is adaptive", "answer", True), Check("so is another", "ours", True)
+    assert verdict([answer, ours]) == "answered"
+    for broken in (None, False):
+        assert verdict([replace(answer, holds=broken), ours]) == "undecided"
+        assert verdict([answer, replace(ours, holds=broken)]) == "undecided"

@@ -5,6 +5,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.reproduce.row import Setting, rows
 from cloneproof.reproduce.rows import theorem_2
+from cloneproof.reproduce.statements.counting_rules import rule_a, rule_c
 
 
 def always_commits(name, **options):
@@ -26,6 +27,7 @@ def failed(findings):
     [
         ("introduction", first_registered, "The gain is that of the average"),
         ("theorem-1-ucb1", always_commits, "There is a horizon at which copying pays"),
+        ("theorem-1-ucb1", always_commits, "carries over to arbitrary exploration parameters"),
         ("theorem-1-h-ucb", always_commits, "there is an instance in which copying pays"),
     ],
 )
@@ -39,6 +41,13 @@ def test_theorem_2_an_arm_rule_that_can_be_gamed_is_noticed():
     good, bad = Setting("quick"), Setting("quick", make=lambda name, **options: cp.mechanism("ucb1"))
     assert theorem_2.Favouring(good).works is True
     assert theorem_2.Favouring(bad).works is False
+
+
+def test_theorem_2_equal_means_are_not_believed_without_a_look():
+    assert theorem_2.Unionized(rule_c, (100,)).trp
+    assert theorem_2.Unionized(rule_c, (100,)).pays
+    assert not theorem_2.Unionized(rule_a, (100,)).pays  # covers equal means
+    assert not theorem_2.Unionized(rule_a, (100,)).trp  # and is not TRP at (1, 1/2, 0)
 
 
 def test_theorem_2_a_fully_informed_agent_is_not_believed_without_a_look():

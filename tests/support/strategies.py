@@ -71,6 +71,8 @@ def copies_of(draw, market):
 
 
 SMALL = {
+    "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
+    "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 5, "arm_rounds": 2},

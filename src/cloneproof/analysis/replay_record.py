@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
+from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.audit.judgement import pays
 from cloneproof.analysis.audit.search.race import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
+from cloneproof.analysis.certificate.description import market_data, market_differences, mechanism_differences
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.gain import gain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, CloneproofError, brief
+from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
-from cloneproof.mechanisms.mechanism import mechanism_from_dict
+from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 
 FORMAT, VERSION = "cloneproof replay record", 1
 KEYS = ("verdict", "tolerance", "market", "mechanisms", "seed", "confidence", "worst", "deviations")
@@ -104,10 +107,16 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
     }
 
 
-def replay(data: dict[str, Any]) -> Verification:
-    """Draw everything again: the same bits, and the verdict that follows from them, or what differs."""
+def replay(
+    data: dict[str, Any], market: Market | None = None, mechanism: MechanismOrFactory | None = None
+) -> Verification:
+    """Draw everything again: the same bits, and the verdict that follows from them, or what differs.
+
+    Where a market or a mechanism is given, a record of another one is not drawn.
+    """
     began = time.monotonic()
     try:
+        _check_about(data, market, mechanism)
         statement, same = _replay(data), True
     except RejectedError as problem:
         statement, same = str(problem), False
@@ -116,6 +125,20 @@ def replay(data: dict[str, Any]) -> Verification:
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         statement, same = f"its data make no sense ({type(problem).__name__}: {problem})", False
     return Verification(False, statement, time.monotonic() - began, "replay record", same)
+
+
+def _check_about(data: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> None:
+    """Reject a record of another market or mechanism than these."""
+    recorded = market_from_toml(data["market"], "the record")
+    if market is not None:
+        for words in market_differences(market_data(recorded), market_data(market)):
+            raise RejectedError(words)
+        require(recorded.agents == market.agents, "it is about another market: a continuous prior differs")
+    for entry in data["mechanisms"] if mechanism is not None else ():
+        at_horizon = (market or recorded).with_horizon(entry["horizon"])
+        declared = mechanism if isinstance(mechanism, Mechanism) else mechanism(at_horizon)  # type: ignore[misc]
+        for words in mechanism_differences(entry["mechanism"], json.loads(json.dumps(declared.to_dict()))):
+            raise RejectedError(words)
 
 
 def _replay(data: dict[str, Any]) -> str:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
+from cloneproof.analysis.audit.cases import MechanismOrFactory
+from cloneproof.analysis.certificate.description import first_difference
 from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
+from cloneproof.errors import CertificateError, CloneproofError, brief
+from cloneproof.market.market import Market, checked_market
+from cloneproof.mechanisms.mechanism import Mechanism
 
 
-def verify(path: str | Path) -> Verification:
+def verify(
+    path: str | Path, *, market: Market | None = None, mechanism: MechanismOrFactory | None = None
+) -> Verification:
     """Check a certificate or a replay record that an audit wrote.
 
     Only a certificate can be `accepted`: a small checker that shares no code with the search found the verdict again.
     A record of samples can be `replayed`: the same code drew the same runs again, to the same bits.
 
+    A certificate proves something of the market and the mechanism that are in it, which are in `about`. Give yours, and
+    one that is about another is rejected.
+
     Parameters
     ----------
     path : str or Path
         The file.
+    market : Market, optional
+        The market that it has to be about: agents, priors, horizon, share and rewards. The continuous prior of an
+        opponent on whom nothing depends only has to be continuous.
+    mechanism : Mechanism or callable, optional
+        The mechanism that it has to be about, or a function of the market that makes one.
 
     Returns
     -------
     Verification
-        With `outcome` in a word, `holds`, and the `statement` in the checker's own words or why it does not hold.
+        With `outcome` in a word, `holds`, the `statement` in the checker's own words or why it does not hold, and what
+        it is `about`.
 
     Raises
     ------
@@ -36,17 +54,51 @@ def verify(path: str | Path) -> Verification:
     >>> import cloneproof as cp
     >>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))],
     ...                    horizon=400)
-    >>> audit = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12), agent="ana", max_copies=2)
+    >>> papers = cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12)
+    >>> audit = cp.audit(market, papers, agent="ana", max_copies=2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cp.write_certificate(audit, f"{folder}/certificate.json")
     ...     cp.verify(f"{folder}/certificate.json").outcome
+    ...     cp.verify(f"{folder}/certificate.json", market=market.with_horizon(500), mechanism=papers).statement
     'accepted'
+    'it is about another market: its horizon is 400 in the certificate, and 500 in yours'
     """
+    if market is not None:
+        checked_market(market)
     data = read_json(path)
     if isinstance(data, dict):
         from cloneproof.analysis import replay_record  # late: it loads what draws runs, which a certificate needs not
 
         if data.get("format") == replay_record.FORMAT:
             keys = replay_record.KEYS
-            return replay_record.replay(whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys))
-    return check(whole_document(data, path, CERTIFICATE, VERSION, KEYS))
+            record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys)
+            return replay_record.replay(record, market, mechanism)
+    document = whole_document(data, path, CERTIFICATE, VERSION, KEYS)
+    began = time.monotonic()
+    try:
+        difference = first_difference(document, market, _running(document, market, mechanism))
+    except CloneproofError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError):  # no description of either: the checker says why
+        difference = None
+    return check(document) if difference is None else Verification(False, difference, time.monotonic() - began)
+
+
+def _running(document: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> Mechanism | None:
+    """The mechanism that runs in the market, or in the certificate's where none is given."""
+    if mechanism is None or isinstance(mechanism, Mechanism):
+        declared = mechanism
+    elif callable(mechanism) and market is not None:
+        declared = mechanism(market)
+    else:
+        declared = None
+    if mechanism is not None and not isinstance(declared, Mechanism):
+        raise CertificateError(
+            f"expected a mechanism to compare with, got {brief(mechanism)}; give a cp.Mechanism, or a function of the "
+            "market and the market"
+        )
+    if declared is None:
+        return None
+    if market is None:
+        return declared.at_horizon(len(document["market"]["agents"]), document["market"]["horizon"])
+    return declared.at_horizon(len(market.agents), market.horizon)

@@ -13,7 +13,7 @@ from cloneproof.errors import MechanismError, brief
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Check = Callable[[Any], Any]
+DomainCheck = Callable[[Any], Any]
 
 
 def count(value: object, name: str) -> int:
@@ -86,7 +86,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The formula, with one sentence for an argument outside its domain instead of a wrong number or a traceback."""
     parameters = inspect.signature(function).parameters
-    checks: dict[str, Check] = {}
+    checks: dict[str, DomainCheck] = {}
     for name, parameter in parameters.items():
         check = CHECKS.get(f"{function.__name__}.{name}") or CHECKS.get(name) or _anything
         checks[name] = partial(_or_none if "None" in str(parameter.annotation) else _as_it_is, check, name)

@@ -1,4 +1,4 @@
-"""When copies cannot pay: the conditions for ETC with one agent and of the hold-out theorem.
+"""When copies cannot pay: the conditions for ETC with one agent, and of the hold-out and the capped theorem.
 
 Both ask for an m so large that what a wrong commitment may cost is less than what the copies' own exploration costs.
 """
@@ -54,7 +54,8 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
     """The hold-out theorem's condition: (L - 1) exp(-m gap^2) <= m gap / (L T); for a spread, exp(-m gap^2 / (4 sd^2)).
 
     At most L <= K originals with exchangeable means in [0, 1] of smallest gap at least `gap`; rewards stochastically
-    ordered by their means. If it holds for T it holds for every shorter horizon, and for every larger gap.
+    ordered by their means. It is also the capped theorem's condition, for H-ETC-R where agents with more than
+    floor(M/m) >= L arms have no score. If it holds for T it holds for every shorter horizon, and for every larger gap.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 
     References
     ----------
-    The hold-out theorem, docs/textbook/hold-out.md.
+    The hold-out theorem, docs/textbook/hold-out.md, and the capped theorem, docs/textbook/capped-h-etc-r.md.
 
     Examples
     --------

@@ -9,9 +9,9 @@ import typer
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
-from cloneproof.cli.audit_output import show_audit, write_evidence
+from cloneproof.cli.display.audit_output import show_audit, write_evidence
+from cloneproof.cli.display.output import print_json, progress_bar
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
-from cloneproof.cli.output import print_json, progress_bar
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 

@@ -8,8 +8,8 @@ from typing import Any
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.history import PastAudit, audit_past
 from cloneproof.analysis.history.pairs import Pair
-from cloneproof.cli.audit_output import MOST_ROWS, show_audit, write_evidence
-from cloneproof.cli.output import new_table, note, print_json, print_table
+from cloneproof.cli.display.audit_output import MOST_ROWS, show_audit, write_evidence
+from cloneproof.cli.display.output import new_table, note, print_json, print_table
 from cloneproof.cli.serve import service_package
 
 

@@ -9,6 +9,7 @@ import typer
 
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import (
     AsJson,
     CopiesOption,
@@ -18,7 +19,6 @@ from cloneproof.cli.options import (
     chosen_mechanism,
     parsed_copies,
 )
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import SamplingStatus
 from cloneproof.errors import EngineError

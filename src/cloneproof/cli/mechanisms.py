@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.award_table import COLUMNS, award_rows
+from cloneproof.cli.display.award_table import COLUMNS, award_rows
+from cloneproof.cli.display.output import new_table, print_json, print_table
 from cloneproof.cli.options import AsJson
-from cloneproof.cli.output import new_table, print_json, print_table
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from cloneproof.cli.display.output import print_json
 from cloneproof.cli.options import AsJson
-from cloneproof.cli.output import print_json
 from cloneproof.cli.serve import service_package
 
 

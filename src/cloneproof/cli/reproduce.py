@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from cloneproof.cli.display.output import new_table, print_json, print_table, progress_bar
 from cloneproof.cli.options import AsJson
-from cloneproof.cli.output import new_table, print_json, print_table, progress_bar
 
 
 def reproduce(
@@ -19,8 +19,10 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Check every statement of the paper and its predecessor. Writes report.html, results.json and certificates."""
+    from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 
+    checked_seed(seed)  # before a folder is made
     with progress_bar() as bar:
         task = bar.add_task("reading", total=None)
         results = run(

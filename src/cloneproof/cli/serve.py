@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.output import note, print_json
+from cloneproof.cli.display.output import note, print_json
 from cloneproof.errors import CloneproofError
 
 

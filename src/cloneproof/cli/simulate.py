@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import (
     AsJson,
     CopiesOption,
@@ -16,7 +17,6 @@ from cloneproof.cli.options import (
     chosen_mechanism,
     parsed_copies,
 )
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.engines.reference import Run, RunSummary, SampleMean, simulate_runs, summarise
 from cloneproof.market.copies import full_copies
 from cloneproof.market.toml import load_market

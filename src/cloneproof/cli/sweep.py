@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TaskID
 
+from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import AsJson
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.errors import SweepError
 
 MOST_ROWS = 40

@@ -5,33 +5,65 @@ Exit code 0 accepted or replayed, 1 rejected or not reproduced, 2 unreadable.
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof.cli.options import AsJson
-from cloneproof.cli.output import print_json
+from cloneproof.cli.display.output import print_json
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
+from cloneproof.errors import CloneproofError
 
 if TYPE_CHECKING:
     from cloneproof.analysis.certificate import Verification
 
+WIDTH = 100  # columns
+
 
 def verify(
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE.json", help="What `audit --certificate` wrote.")],
+    market_file: Annotated[
+        str | None,
+        typer.Option("--market", metavar="MARKET.toml", help="Accept only a certificate about exactly this market."),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option("--mechanism", "-m", help="Accept only one about this mechanism, with parameters as in `audit`."),
+    ] = None,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate, or draw a replay record again. The checker is small and shares no code with the search.
 
-    Only a certificate can be accepted: it is a proof. A replay record of a sampled verdict can be replayed.
+    Only a certificate can be accepted: it is a proof, about the market and the mechanism that are printed with it. A
+    replay record of a sampled verdict can be replayed.
     """
     from cloneproof.analysis.verify import verify as verified
 
-    found = verified(certificate)
+    if mechanism is not None and market_file is None:
+        raise CloneproofError("expected --market MARKET.toml with --mechanism, got no market; give both, as in `audit`")
+    if settings and mechanism is None:
+        raise CloneproofError("expected --mechanism NAME with --set, got no mechanism; name it, as in `audit`")
+    market = None
+    if market_file is not None:
+        from cloneproof.market.toml import load_market
+
+        market = load_market(market_file)
+    declared = None
+    if mechanism is not None:
+        declared = lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon)  # noqa: E731
+    found = verified(certificate, market=market, mechanism=declared)
     if as_json:
-        print_json({"kind": found.kind, "outcome": found.outcome, **_plain(found)})
+        print_json({"kind": found.kind, "outcome": found.outcome, **_plain(found), "about": dict(found.about)})
     else:
-        print(f"{found.outcome}: {found.statement}")
+        print(_wrapped(f"{found.outcome}: {found.statement}"))
+        for what, how in found.about:
+            print(_wrapped(f"  {what}: {how}"))
     raise typer.Exit(0 if found.holds else 1)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)
 
 
 def _plain(found: Verification) -> dict[str, Any]:

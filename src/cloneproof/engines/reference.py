@@ -24,7 +24,21 @@ MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
 
 
 class Record(NamedTuple):
-    """One round: who was served, what came, and the regret of this round against the best original."""
+    """One round of `cp.simulate`.
+
+    Attributes
+    ----------
+    round : int
+        The round, from 1.
+    agent : str
+        Who was served.
+    arm : int
+        Which of its arms, from 0.
+    reward : float
+        What came.
+    regret : float
+        Of this round, against the best original.
+    """
 
     round: int
     agent: str

@@ -9,9 +9,10 @@ from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
 from cloneproof.mechanisms.rule import Rule, rule, rule_names
 from cloneproof.mechanisms.score import Score
+from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 __all__ = [
-    "CATALOGUE", "Claim", "Decision", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism", "Restart", "Rule", "Sample",
-    "Score", "Session", "award_horizon", "mechanism", "outside_conditions", "rule", "rule_names", "session",
+    "CATALOGUE", "Capped", "Claim", "Decision", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism", "Restart", "Rule",
+    "Sample", "Score", "Session", "award_horizon", "mechanism", "outside_conditions", "rule", "rule_names", "session",
 ]  # fmt: skip

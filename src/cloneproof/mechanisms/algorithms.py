@@ -6,15 +6,18 @@ from collections.abc import Callable
 
 from cloneproof.bounds import holdout_trial
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, Sample
+from cloneproof.mechanisms.parameters.h_etc_r import CAPPED, outside_capped_theorem
 from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import Choice, Clock, Order, rounds_number
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
+from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 Bonus = Callable[[float, float], float]
@@ -88,18 +91,28 @@ def h_etc_r(
     choice: Choice = "commit",
     order: Order = "round-robin",
     agent_order: Order = "round-robin",
+    max_arms: int | None = None,
 ) -> Mechanism:
-    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5)."""
+    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5).
+
+    With `max_arms` an agent with more arms has no score. No copies pay then, if max_arms is at most
+    agent_rounds / arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T): the capped theorem, whose proof is ours.
+    """
     claims = (
-        Claim("clone-proof", "Theorem 4", "refuted; see docs/reading.md#h-etc-r"),
-        Claim("regret O(n L^3 sqrt(T ln T) / gap^3)", "Theorem 5"),
+        Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
+        Claim(
+            "regret O(n L^3 sqrt(T ln T) / gap^3)",
+            "Theorem 5",
+            "refuted as stated; holds with a gap between agents, see docs/errata.md",
+        ),
     )
-    return Mechanism(
-        agent=etc_rule(agent_rounds, choice, agent_order),
-        arm=etc_rule(arm_rounds, choice, order),
-        restart="award",
-        claims=claims,
-    )
+    agent, arm = etc_rule(agent_rounds, choice, agent_order), etc_rule(arm_rounds, choice, order)
+    if max_arms is None:
+        return Mechanism(agent=agent, arm=arm, restart="award", claims=claims)
+    score = Capped(rounds_number(max_arms, "max_arms"))
+    capped = Claim("clone-proof where (L - 1) exp(-m gap^2) <= m gap / (L T), for L <= max_arms", CAPPED, UNREVIEWED)
+    proof = outside_capped_theorem(arm.explore, agent.explore, score.max_arms, choice) or capped
+    return Mechanism(agent=agent, arm=arm, restart="award", score=score, claims=(proof, *claims[1:]))
 
 
 def holdout_h_etc(
@@ -128,6 +141,11 @@ def holdout_h_etc(
         fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
         claims=claims,
     )
+
+
+def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:
+    """KL-UCB over all arms (Garivier and Cappe 2011), with the usual ln t."""
+    return Mechanism(arm=kl_ucb_rule(constant, clock))
 
 
 def epsilon_greedy(c: float = 1.0) -> Mechanism:

@@ -12,13 +12,14 @@ from cloneproof._discovery import check_options
 from cloneproof.bounds import first_horizon_with_award
 from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
-from cloneproof.mechanisms import algorithms
+from cloneproof.mechanisms import algorithms, reservoirs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.h_etc_r import h_etc_r_parameters
 from cloneproof.mechanisms.parameters.holdout import holdout_parameters
+from cloneproof.mechanisms.parameters.reservoir import reservoir_contest_parameters, reservoir_parameters
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
     etc_parameters,
-    h_etc_r_parameters,
     uniform_etc_parameters,
 )
 from cloneproof.mechanisms.rule import positive
@@ -33,15 +34,19 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "uniform-etc": algorithms.uniform_etc,
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
+    "reservoir": reservoirs.reservoir,
+    "reservoir-contest": reservoirs.reservoir_contest,
+    "kl-ucb": algorithms.kl_ucb,
     "epsilon-greedy": algorithms.epsilon_greedy,
     "thompson": algorithms.thompson,
 }
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
-    "holdout-h-etc": holdout_parameters,
+    "holdout-h-etc": holdout_parameters, "reservoir": reservoir_parameters,
+    "reservoir-contest": reservoir_contest_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc",)  # a platform's own bounds will do
+_NO_MARKET_NEEDED = ("holdout-h-etc", "reservoir", "reservoir-contest")  # a platform's own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
@@ -110,7 +115,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
             f"mechanism {name!r} needs {' and '.join(needed)}; give them, or market=.. to take them from its theorem"
         )
     defaults = {key: p.default for key, p in signature.items() if p.default is not None}
-    counts = {key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation == "int"}
+    counts = {
+        key: whole(given[key]) for key, p in signature.items() if key in given and p.annotation in ("int", "int | None")
+    }
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)

@@ -19,7 +19,7 @@ def ln(t: int) -> float:
     >>> ln(1), ln(7)
     (0.0, 1.9459101490553132)
     """
-    if t > 2_000_000:  # a table of this size is a fair price; far beyond it, compute and forget
+    if t > 2_000_000:  # beyond this the table would take too much memory
         return _ln(t)
     while t > len(_table):
         start = len(_table) + 1

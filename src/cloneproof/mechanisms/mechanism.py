@@ -37,9 +37,9 @@ class Mechanism:
         "award": arm statistics are cleared when the agents' exploration is over. `cp.parts.Doubling()`: everything
         starts afresh in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
         epoch, with rounds of its own; the rules then only say in which order is explored. Left out: never.
-    score : {"all"} or HoldOut, default "all"
+    score : {"all"}, HoldOut or Capped, default "all"
         "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
-        committed to.
+        committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
     sample : Sample, optional
         Arms kept from the start; all, if left out.
     fallback : Mechanism, optional
@@ -107,6 +107,15 @@ class Mechanism:
         alone = self.scoring.counts_all and self.sample is None and self.fallback is None
         self.clearing.check(self.agent, self.arm, alone)
         self.scoring.check(self.agent, self.arm)
+        if self.arm.draws and (
+            self.sample is not None or (self.restart is not None and not self.clearing.planned_epochs)
+        ):
+            raise MechanismError(
+                f"rule {self.arm.name!r} draws from the arms and expects neither a sample nor a restart, got "
+                f"{self.sample or self.restart!r}; leave it out"
+            )
+        if self.agent is not None and self.agent.draws:
+            raise MechanismError(f"rule {self.agent.name!r} draws from arms, got it for agents; use it as arm=..")
         if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
         if self.sample is not None and self.sample.scope == "all" and self.agent is not None:

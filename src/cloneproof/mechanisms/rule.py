@@ -31,6 +31,7 @@ MOST_ROUNDS = 10**15
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
+Fallback = Literal["best", "draw"]
 Priority = Callable[..., float]
 Chance = Callable[..., list[float]]
 
@@ -72,6 +73,14 @@ class Rule:
     spreads : bool, default True
         Whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that is to
         be uniform whatever is late says no.
+    draws : int, default 0
+        Slots of each agent that are the candidates of an arm level: uniform draws with replacement from its arms, each
+        with statistics of its own. 0: the candidates are the arms themselves.
+    threshold : float, optional
+        Where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to
+        pass being committed to. None: all slots are tested.
+    fallback : {"best", "draw"}, default "best"
+        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
     options : mapping of str to Any, optional
         The options that a rule by name was made with.
 
@@ -94,6 +103,9 @@ class Rule:
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
     spreads: bool = True
+    draws: int = 0
+    threshold: float | None = None
+    fallback: Fallback = "best"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

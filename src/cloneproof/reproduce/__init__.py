@@ -14,8 +14,9 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
   sampling, take `setting.seed`). Sizes come from `setting.pick(quick, full)`; both sizes make all of the row's checks.
 - A `Check` states something and says whether it holds, computed from its evidence: `above(gain)`, `at_most(gain)`,
   `agrees(estimate, expected)`, `all_of([..])` answer True, False, or None where the error bounds leave it open. Its
-  role is "claim" (the statement proper, as the paper has it), "detail" (what the paper says on the way) or "ours" (the
-  corrected statement). The verdict follows from the checks in `findings.verdict`, and nowhere else.
+  role is "claim" (the statement proper, as the paper has it), "reading" (a hedged remark that we had to make precise),
+  "detail" (what the paper says on the way) or "ours" (the corrected statement). The verdict follows from the checks in
+  `findings.verdict`, and nowhere else.
 - The summary is the finding in one sentence, which the page shows while the section is folded; it is given for the
   verdict that it goes with, so that it cannot contradict the checks.
 - Figures are data (`report.figure_data`: Lines, Bars, Map, Strips; a `Series` names the mechanism whose colour it has);

@@ -9,8 +9,10 @@ from typing import Any, Literal
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.figures.figure_data import Figure, figure_from_dict, figure_to_dict
 
-CheckRole = Literal["claim", "detail", "ours"]
-RowVerdict = Literal["confirmed", "confirmed with corrections", "refuted as stated", "undecided"]
+CheckRole = Literal["claim", "reading", "answer", "detail", "ours"]
+RowVerdict = Literal[
+    "confirmed", "confirmed with corrections", "refuted on our reading", "refuted as stated", "answered", "undecided"
+]
 TableCell = str | int | float | Estimate
 
 
@@ -18,8 +20,10 @@ TableCell = str | int | float | Estimate
 class Check:
     """One statement, whether it holds, and the numbers that say so.
 
-    role       "claim": the statement proper, as the paper has it; "detail": something that the paper says on the way
-               (a number of its proof, a remark); "ours": the corrected statement, or one that goes with it
+    role       "claim": the statement proper, as the paper has it; "reading": a hedged remark that we had to make
+               precise; "detail": something that the paper says on the way (a step or a number of its proof, a
+               remark); "ours": the corrected statement, or one that goes with it;
+               "answer": what settles a question that the paper leaves open
     holds      computed from the evidence; None where the error bounds leave it open
     evidence   (what, how much) pairs; a plain number is exact: a count, or a parameter
     """
@@ -57,11 +61,14 @@ class Findings:
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:
-    """The one place where a verdict is made.
+    """The one place where a verdict is made, by the rule in docs/principles.md.
 
     1. A claim that fails is refuted as stated.
-    2. Otherwise, where something is open, or one of our own statements fails, nothing is confirmed: undecided.
-    3. Otherwise, where a detail fails, the claim is confirmed with corrections; else it is confirmed.
+    2. Otherwise a hedged remark that fails in the reading that we gave it is refuted on our reading.
+    3. Otherwise, where something is open, or one of our own statements fails, nothing is confirmed: undecided.
+    4. Otherwise, where a detail fails, the claim is confirmed with corrections; else it is confirmed.
+
+    A question that the paper leaves open is answered where every check holds; else it is undecided.
 
     >>> claim, slip = Check("copies pay", "claim", True), Check("at the paper's own T", "detail", False)
     >>> verdict([claim]), verdict([claim, slip]), verdict([Check("copies pay", "claim", False), slip])
@@ -69,7 +76,11 @@ def verdict(checks: Sequence[Check]) -> RowVerdict:
     """
     if any(check.role == "claim" and check.holds is False for check in checks):
         return "refuted as stated"
-    if not any(check.role == "claim" for check in checks):
+    if any(check.role == "reading" and check.holds is False for check in checks):
+        return "refuted on our reading"
+    if any(check.role == "answer" for check in checks) and all(check.holds for check in checks):
+        return "answered"
+    if not any(check.role in ("claim", "reading") for check in checks):
         return "undecided"
     if any(check.holds is None or (check.role == "ours" and not check.holds) for check in checks):
         return "undecided"

@@ -18,6 +18,8 @@ from cloneproof.reproduce.findings import Check, CheckRole, Findings, FindingsTa
 
 ROLES: dict[CheckRole, str] = {
     "claim": "Claim",
+    "reading": "Remark, as we read it",
+    "answer": "Answer",
     "detail": "Detail in the paper",
     "ours": "Our statement",
 }
@@ -25,7 +27,9 @@ ROUNDING = 1e-6  # an error below that part of a number is that of its arithmeti
 CSS_CLASSES: dict[RowVerdict, str] = {
     "confirmed": "confirmed",
     "confirmed with corrections": "corrected",
+    "refuted on our reading": "reread",
     "refuted as stated": "refuted",
+    "answered": "confirmed",
     "undecided": "undecided",
 }
 SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide

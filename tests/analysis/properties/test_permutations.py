@@ -224,7 +224,7 @@ def test_proposition_1_holds_for_two_originals_of_two_values(table):
     ],
 )
 def test_other_multisets_can_offset_a_violation(mechanism, values, weights, originals, horizon, max_copies):
-    """TRP fails for one multiset, yet with this prior no copy pays: Proposition 1 needs another prior."""
+    """TRP fails for one multiset, yet with a given prior no copy pays. Another prior may make copies pay."""
     case = ConditionCase(mechanism, cp.Discrete(values, weights), originals, horizon, max_copies)
     (row,) = compare_conditions([case]).disagreements
     assert (row.trp.verdict, row.trp.margin.kind, row.direct) == ("violated", "proven", "does not pay")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cloneproof.analysis.properties.rp_regret import sorted_copies
+from cloneproof.reproduce.statements.exploring_rules import count_rules, exploring_rules, is_truthful
 from cloneproof.reproduce.statements.first_success import first_success_margins, first_success_regrets
 from cloneproof.reproduce.statements.index_rules import PAIRS, IndexRule, index_rules, is_adaptive, regrets, trp_margin
 
@@ -118,3 +119,43 @@ def test_a_commitment_to_the_first_failure_would_be_caught():
     copied = [first_success_regrets(mirrored, own, 12)[-1] for own in ([2, 1], [1, 2])]
     lost = [Fraction(12, 2) - own for own in (honest, *copied)]  # regret of the mirror image: T gap - regret
     assert (lost[1] + lost[2]) / 2 < lost[0]
+
+
+def explored_by_hand(rule, horizon, values):
+    """The pay up to each round, averaged over every order in which arms may be drawn."""
+    orders = list(permutations(values))
+    total = [Fraction(0)] * horizon
+    for order in orders:
+        seen, paid = [], Fraction(0)
+        for round_ in range(1, horizon + 1):
+            state = round_, tuple(seen.count(value) for value in sorted(set(seen), reverse=True))
+            if len(seen) < len(order) and (not seen or rule[state]):
+                seen.append(order[len(seen)])
+                paid += seen[-1]
+            else:
+                paid += max(seen)
+            total[round_ - 1] += paid
+    return [one / len(orders) for one in total]
+
+
+def test_exploring_rules_against_every_order_of_drawing():
+    """On three rounds all rules, TRP by hand for values in fifths: the same verdicts, and rules of both kinds."""
+    found = set()
+    for rule in exploring_rules(3, 4):
+        pays = False
+        for values in [(5, 0), (5, 1, 0), (5, 4, 0), (5, 0, 0), (5, 5, 0)]:
+            honest = explored_by_hand(rule, 3, values)
+            for copies in [c for c in product((1, 2, 3), repeat=len(values)) if sum(c) <= 4]:
+                orders = list(permutations(copies))
+                runs = [
+                    explored_by_hand(rule, 3, [v for v, c in zip(values, o, strict=True) for _ in range(c)])
+                    for o in orders
+                ]
+                pays |= any(sum(run[t] for run in runs) > honest[t] * len(orders) for t in range(3))
+        assert is_truthful(rule, 3, 4) != pays
+        found.add(pays)
+    assert found == {True, False}
+
+
+def test_the_table_of_small_rules():
+    assert count_rules(4, 5)[2:] == (58, 22, 14)

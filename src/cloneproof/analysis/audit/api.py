@@ -4,7 +4,8 @@
 2. Best response in each: all vectors of copies up to a cap, ladders 2, 4, 8, .., and whatever more makes the search
    complete; by exact engines where they apply, else by paired samples (`search`).
 3. Verdict (`conclusion`): `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where
-   an argument covers every number of copies (`proof`); else `undecided`.
+   an argument covers every number of copies (`proof`); else `undecided`. Where the scan theorem covers everything, only
+   a few deviations are evaluated (`search.scan_search`).
 4. Deviations apart: withholding, two accounts, a cost per copy (`search.other_deviations`).
 """
 
@@ -24,6 +25,7 @@ from cloneproof.analysis.audit.search.other_deviations import other_deviations
 from cloneproof.analysis.audit.search.refinement import refine
 from cloneproof.analysis.audit.search.results import SearchResult
 from cloneproof.analysis.audit.search.sampling import confirm_heuristics, sampled_results
+from cloneproof.analysis.audit.search.scan_search import scan_results, scan_withholding, with_scan_scope
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
@@ -66,9 +68,11 @@ def audit(
         Every vector with up to so many copies of each original is tried, besides ladders of 2, 4, 8, .. copies.
     opponents : {"market", "any"}, default "market"
         "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
-        they register.
+        they register, as long as that does not depend on which of the agent's originals is better, nor on how good
+        they are.
     withhold : bool, default False
-        Also leave originals out; reported in `Audit.apart`, without a change of the verdict.
+        Also leave originals out; reported in `Audit.apart`, without a change of the verdict. A verdict by the scan
+        theorem covers them.
     tolerance : float, default 0.0
         The gain, relative to the honest payoff, that counts as none.
     horizons : str or sequence of int, optional
@@ -123,7 +127,8 @@ def audit(
     runs = whole(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
-    if opponents == "any":
+    by_theorem = scan_results(question)
+    if opponents == "any" and (by_theorem is None or split or copy_cost):
         if horizons is not None or withhold or split or copy_cost:
             raise EngineError(
                 "opponents='any' expects neither horizons nor withhold, split or copy_cost; ask for those against "
@@ -131,9 +136,11 @@ def audit(
             )
         return dominance_audit(question, clock)
     cap, slack, agents = question.max_copies, question.tolerance, question.searched
-    honest = honest_evaluations(agents[0])
+    honest = None if by_theorem is not None else honest_evaluations(agents[0])
     results: Sequence[SearchResult]
-    if honest is None:
+    if by_theorem is not None:
+        results = by_theorem
+    elif honest is None:
         results = sampled_results(agents, cap, slack, runs, seed, clock)
     else:
         shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
@@ -146,5 +153,10 @@ def audit(
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
         results = exact
-    apart, notes = other_deviations(results, cap, slack, withhold, split, copy_cost, clock)
-    return conclude(question, results, apart, notes, clock.seconds)
+    tried_here = withhold and by_theorem is None
+    apart, notes = other_deviations(results, cap, slack, tried_here, split, copy_cost, clock)
+    if withhold and by_theorem is not None:
+        best, sentences = scan_withholding(by_theorem, slack)
+        apart, notes = apart | best, notes + sentences
+    audited = conclude(question, results, apart, notes, clock.seconds)
+    return audited if by_theorem is None else with_scan_scope(audited, question, results)

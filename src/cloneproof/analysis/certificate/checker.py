@@ -23,7 +23,8 @@ from cloneproof.analysis.certificate.checker_laws import (
     score_law,
     to_ball,
 )
-from cloneproof.analysis.certificate.document import Game, number, require, whole
+from cloneproof.analysis.certificate.document import number, only, require, whole
+from cloneproof.analysis.certificate.game import Game
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
 def attack(data: dict[str, Any], tolerance: Fraction) -> str:
     """The witness: both payoffs, and that their difference is above the tolerance."""
     name, witness = data["agent"], data["witness"]
+    only(witness, ("market", "copies", "honest", "copied", "gain"), "the witness")
+    only(witness["copies"], [str(agent["name"]) for agent in witness["market"]["agents"]], "what is registered")
     audited, game = Game(data["market"], data["mechanism"]), Game(witness["market"], data["mechanism"])
     for part in ("horizon", "share", "bernoulli", "n"):
         require(getattr(audited, part) == getattr(game, part), f"the witness is of another market: its {part} differs")
@@ -92,6 +95,7 @@ def attack(data: dict[str, Any], tolerance: Fraction) -> str:
     honest = _payoff(game, name, {**copies, name: (1,) * len(copies[name])}) * to_ball(game.share)
     copied = _payoff(game, name, copies) * to_ball(game.share)
     for key, value in (("honest", honest), ("copied", copied), ("gain", copied - honest)):
+        only(witness[key], ("value", "error"), f"the interval of {key!r}")
         middle, error = number(witness[key]["value"], -math.inf), number(witness[key]["error"])
         require(abs(value - to_ball(middle)) <= to_ball(error), f"{key!r} is not as claimed but {value.str(12)}")
     require(copied - honest > to_ball(tolerance) * honest and copied > honest, "the gain is not above the tolerance")
@@ -139,6 +143,9 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     k arms explore for k m rounds at most at the best prior's mean, and what follows earns at most the best original.
     """
     game, name, argument = Game(data["market"], data["mechanism"]), data["agent"], data["argument"]
+    only(argument, ("copies", "from_arms", "bound"), "the argument")
+    for entry in argument["copies"]:
+        only(entry, ("copies", "bound"), "a vector of copies")
     priors, alike, first = game.priors[name], len(set(game.priors[name])) == 1, whole(argument["from_arms"])
     claimed = {tuple(whole(c) for c in entry["copies"]): entry["bound"] for entry in argument["copies"]}
     for arms in range(len(priors) + 1, first):
@@ -160,4 +167,7 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
         fine = top <= 0 and all(gain * to_ball(game.share) <= top for gain in gains)
         require(fine, f"the bound of {bound!r} for a vector of {vector.arms} arms does not hold, or proves nothing")
     beyond = f" by more than {float(tolerance):g} of it" if tolerance else ""
-    return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds, whatever the others do"
+    others = ""
+    if game.contested:
+        others = ", whatever the others are and do that does not depend on how good its originals are"
+    return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds{others}"

@@ -16,7 +16,8 @@ from typing import Any
 
 from flint import arb, arb_poly, fmpq, fmpz
 
-from cloneproof.analysis.certificate.document import Game, require
+from cloneproof.analysis.certificate.document import require
+from cloneproof.analysis.certificate.game import Game
 
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
 Ball = Any
@@ -114,7 +115,7 @@ def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
     left, chances = game.length - arms * game.m, _committed_chances(game.m, game.bernoulli, types)
     if not game.has_score(arms):
         return {-math.inf: arb(1)}  # below every score
-    if game.max_arms is not None:
+    if game.fresh:
         parts = [(chance, [(v, game.scored)]) for (v, _), chance in zip(types, chances, strict=True)]
     elif len(types) == 1 or left == 0:
         parts = [(arb(1), [(v, game.length * count // arms) for v, count in types])]

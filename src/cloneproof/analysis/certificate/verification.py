@@ -9,7 +9,12 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
-from cloneproof.analysis.certificate.document import RejectedError, number, require
+from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
+from cloneproof.analysis.certificate.facts import CertificateFacts, facts
+from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
+from cloneproof.analysis.certificate.scan_facts import scan_facts
+from cloneproof.errors import CloneproofError
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRECISION = 160  # bits
 
@@ -18,8 +23,21 @@ PRECISION = 160  # bits
 class Verification:
     """Whether a certificate holds; and what it says in the checker's own words, or why it does not hold.
 
-    `kind` is "certificate", or "replay record" where samples were drawn again. The same samples are no proof, so a
-    record that holds is `replayed` and not `accepted`.
+    Attributes
+    ----------
+    accepted : bool
+        Whether it is a proof that was found again.
+    statement : str
+        What it says in the checker's own words, or why it does not hold.
+    seconds : float
+        How long it took.
+    kind : {"certificate", "replay record"}
+        "replay record" where samples were drawn again.
+    replayed : bool
+        Whether a record came out the same. The same samples are no proof, so that it is not `accepted`.
+    about : tuple of (str, str)
+        The mechanism, every prior, the horizon and the agent of an accepted certificate, which proves something of
+        exactly these.
     """
 
     accepted: bool
@@ -27,6 +45,7 @@ class Verification:
     seconds: float
     kind: Literal["certificate", "replay record"] = "certificate"
     replayed: bool = False
+    about: CertificateFacts = ()
 
     @property
     def holds(self) -> bool:
@@ -48,10 +67,32 @@ def check(data: dict[str, Any]) -> Verification:
         with ctx.workprec(PRECISION):
             tolerance = number(data["tolerance"])
             require(data["verdict"] in ("exploitable", "clone-proof"), "only exploitable and clone-proof are certified")
-            statement = (attack if data["verdict"] == "exploitable" else honesty)(data, tolerance)
-        return Verification(True, statement, time.monotonic() - began)
+            exploitable = data["verdict"] == "exploitable"
+            evidence = "witness" if exploitable else "argument"
+            only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
+            if is_scan_argument(data):
+                statement = scan_honesty(data)
+            else:
+                statement = (attack if exploitable else honesty)(data, tolerance)
+        _check_built(data["mechanism"])
+        return Verification(True, statement, time.monotonic() - began, about=_about(data))
     except RejectedError as problem:
         reason = str(problem)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         reason = f"its data make no sense ({type(problem).__name__}: {problem})"
     return Verification(False, reason, time.monotonic() - began)
+
+
+def _about(data: dict[str, Any]) -> CertificateFacts:
+    return scan_facts(data) if is_scan_argument(data) else facts(data)
+
+
+def _check_built(data: dict[str, Any]) -> None:
+    """Besides the checker's own reading: what runs mechanisms makes this one of the data, and no other."""
+    try:
+        built = mechanism_from_dict(data)
+    except CloneproofError as refusal:
+        raise RejectedError(f"there is no such mechanism: {refusal}") from None
+    again = {key: value for key, value in built.to_dict().items() if key != "parameters"}
+    same = again == {key: value for key, value in data.items() if value is not None or key in again}
+    require(same, "the mechanism that runs by this description has another one")

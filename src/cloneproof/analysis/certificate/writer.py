@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof.analysis.audit.cases import AuditCase, audit_case
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
+from cloneproof.analysis.audit.proof.scan import scan_theorem
 from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.certificate.description import market_data, mechanism_data
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
+from cloneproof.analysis.certificate.scan_checker import SCAN
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
-from cloneproof.market.market import Market
-from cloneproof.mechanisms.mechanism import Mechanism
 
 ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
@@ -30,7 +32,7 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
     Parameters
     ----------
     audit : Audit
-        Whose verdict; for "clone-proof" one against `opponents="any"`.
+        Whose verdict; for "clone-proof" one against `opponents="any"`, or one by the scan theorem.
     path : str or Path
         The file to write.
 
@@ -84,8 +86,8 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
         "agent": witness.agent,
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
-        "market": _market_data(case.market),
-        "mechanism": _mechanism_data(case.running),
+        "market": market_data(case.market),
+        "mechanism": mechanism_data(case.running),
     }
     if audit.verdict == "exploitable":
         return data | {"witness": _witness_data(witness)}
@@ -108,7 +110,12 @@ def _check_proven(audit: Audit) -> None:
 
 
 def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str, Any]:
-    """The vectors to sweep, each with its claimed bound, and from how many arms on one bound covers all."""
+    """The vectors to sweep, each with its claimed bound, and from how many arms on one bound covers all.
+
+    Where the scan theorem covers everything: the law of scores.
+    """
+    if scan_theorem(case) is not None:
+        return _scan_argument(case)
     if not audit.thresholds:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
@@ -121,6 +128,24 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
         if sum(witness.copies) < first
     ]
     return {"copies": listed, "from_arms": first, "bound": 0.0}
+
+
+def _scan_argument(case: AuditCase) -> dict[str, Any]:
+    """The possible means of the agent's originals, exactly, and how many coins a test counts."""
+    support = case.agent.support
+    if case.running.clearing.planned_epochs:
+        raise CertificateError(
+            "expected one mechanism over the whole horizon, got one in epochs, for which there is no certificate; "
+            "certify the mechanism of an epoch"
+        )
+    if support is None:
+        raise CertificateError(
+            "expected an agent whose prior has finitely many values, got a continuous prior, which no certificate "
+            "lists; certify a prior such as cp.Discrete"
+        )
+    means = sorted({Fraction(value) for value in support})
+    listed = [f"{mean.numerator}/{mean.denominator}" for mean in means]
+    return {"kind": SCAN, "law": {"scores": "binomial", "pulls": case.running.arm.explore, "means": listed}}
 
 
 def _how_to_check_all_opponents(case: AuditCase) -> str:
@@ -144,7 +169,7 @@ def _loosen(bound: float) -> float:
 
 def _witness_data(witness: Witness) -> dict[str, Any]:
     return {
-        "market": _market_data(witness.market),
+        "market": market_data(witness.market),
         "copies": {name: list(copies) for name, copies in witness.all_copies.items()},
         **{key: _interval(getattr(witness, key)) for key in ("honest", "copied", "gain")},
     }
@@ -152,21 +177,6 @@ def _witness_data(witness: Witness) -> dict[str, Any]:
 
 def _interval(estimate: Estimate) -> dict[str, float]:
     return {"value": estimate.value, "error": estimate.error}
-
-
-def _market_data(market: Market) -> dict[str, Any]:
-    """The market as data; continuous priors, which only an opponent that does not matter can have, are left out."""
-    agents = []
-    for agent in market.agents:
-        atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
-        agents.append({"name": agent.name, "priors": atoms if len(atoms) == agent.count else None})
-    rewards = market.family.name
-    return {"horizon": market.horizon, "share": market.share, "rewards": rewards, "agents": agents}
-
-
-def _mechanism_data(running: Mechanism) -> dict[str, Any]:
-    """The mechanism that runs, as data and without what says the same twice."""
-    return {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
 
 
 def _version(name: str) -> str:

@@ -25,7 +25,15 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Conformance:
-    """The outcome of the whole suite, and its scope: the shapes of markets that were tried."""
+    """The outcome of the whole conformance suite: the result of `cp.check_mechanism`.
+
+    Attributes
+    ----------
+    mechanism : str
+        The name of the mechanism.
+    results : tuple of CheckResult
+        One for each check: its name, whether it was kept, and what was seen.
+    """
 
     mechanism: str
     results: tuple[CheckResult, ...]

@@ -11,6 +11,7 @@ from itertools import permutations
 
 from cloneproof._randomness import substream, uniform
 from cloneproof.analysis.properties.reachable import private_things
+from cloneproof.analysis.properties.reservoir_check import reservoir
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_terms, open_registration
@@ -220,5 +221,6 @@ CHECKS: dict[str, Callable[[Mechanism], Iterator[str]]] = {
         relabelled_run,
         ties_are_uniform,
         nothing_private_is_reachable,
+        reservoir,
     )
 }

@@ -24,6 +24,29 @@ def mabwiser(
 ) -> BlackBox:
     """A black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
 
+    Parameters
+    ----------
+    learning_policy : mabwiser.mab.LearningPolicy
+        The policy, without context.
+    first_pulls : int, default 1
+        How often each arm is pulled before the first `fit`.
+    name : str, optional
+        What tables call it.
+    call_limit : float, default 30.0
+        The most seconds of one call.
+
+    Returns
+    -------
+    BlackBox
+        For `cp.evaluate` and `cp.gain`.
+
+    Raises
+    ------
+    EngineError
+        Where MABWiser is not installed, or the policy is none of its.
+
+    Examples
+    --------
     For example::
 
         from mabwiser.mab import LearningPolicy

@@ -18,7 +18,29 @@ from cloneproof.errors import EngineError
 def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackBox:  # noqa: ANN401 (river is optional)
     """A black box that starts every run with a fresh clone of that policy.
 
-    A `seed` of the policy is replaced by that of the run, else every run would throw the same dice::
+    Parameters
+    ----------
+    policy : river.bandit.base.Policy
+        The policy, without context. A `seed` of it is replaced by that of the run, else every run would throw the same
+        dice.
+    name : str, optional
+        What tables call it.
+    call_limit : float, default 30.0
+        The most seconds of one call.
+
+    Returns
+    -------
+    BlackBox
+        For `cp.evaluate` and `cp.gain`.
+
+    Raises
+    ------
+    EngineError
+        Where river is not installed, or the policy is none of its.
+
+    Examples
+    --------
+    For example::
 
         from river import bandit
         box = cloneproof.adapters.river(bandit.UCB(delta=1))

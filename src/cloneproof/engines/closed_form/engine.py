@@ -24,7 +24,7 @@ from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli, Determini
 from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, commitment
 from cloneproof.engines.closed_form.phases.gaussian_commitment import gaussian_commitment
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
-from cloneproof.engines.closed_form.structure import check_structure
+from cloneproof.engines.closed_form.structure import check_slots, check_structure
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
@@ -54,13 +54,17 @@ def closed_form(
     5.0
     """
     running = mechanism.at_horizon(len(market.agents), market.horizon)
-    check_structure(running)
+    if running.arm.draws:
+        check_slots(running, len(market.agents))
+    else:
+        check_structure(running)
     points = resolutions(market)
     normal = market.family.quantile is gaussian.quantile
     if arithmetic == "ball" and (points is not None or normal):
         raise EngineError(
             "arithmetic='ball' expects discrete priors with bernoulli or deterministic rewards, got "
             f"{'gaussian rewards' if normal else 'a continuous prior'}; use arithmetic='float'"
+            f"{'' if normal else ', or prior.discretised(5)'}"
         )
     numbers = BALLS if arithmetic == "ball" else FLOATS
     with ctx.workprec(PRECISION):
@@ -103,7 +107,8 @@ def _estimates(
         for agent, atoms_of_originals in zip(market.agents, priors, strict=True)
     )
     every = [atoms for atoms_of_originals in priors for atoms in atoms_of_originals]
-    tools = _tools(market, [value for atoms in every for value, _ in atoms], reward_points, arithmetic)
+    means = [value for atoms in every for value, _ in atoms]
+    tools = Tools(arithmetic) if running.arm.draws else _tools(market, means, reward_points, arithmetic)
     earned, roundings = expected_rewards(Problem(agents, running, market.horizon), tools)
     if prior_points:
         best = market.horizon * best_mean([prior for agent in market.agents for prior in agent.priors], prior_points)

@@ -12,8 +12,9 @@ from flint import arb
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Number, ball
 from cloneproof.engines.closed_form.laws.reward_laws import RewardLaw
 from cloneproof.engines.closed_form.phases.award import awards
-from cloneproof.engines.closed_form.phases.commitment import Atoms, Commitment, EqualArms
+from cloneproof.engines.closed_form.phases.commitment import Commitment, EqualArms, ExactAtoms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal, group_originals
+from cloneproof.engines.closed_form.phases.reservoir import reservoir_rewards
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, schedule, unfinished_trial
 from cloneproof.engines.closed_form.phases.trial_score import Phases, ScoreLaw, agent_score
 from cloneproof.engines.closed_form.size import check_levels, check_random_rounds, check_trials
@@ -39,14 +40,16 @@ class Tools:
     """How to compute: the arithmetic, who is committed to, and sums of rewards where the family has a closed form."""
 
     arithmetic: Arithmetic
-    choose: Choose
-    rewards: RewardLaw | None
+    choose: Choose | None = None
+    rewards: RewardLaw | None = None
 
 
 def expected_rewards(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     """Each agent's expected reward, and a bound on the roundings behind it."""
     if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem, tools)
+    if problem.mechanism.arm.draws:
+        return reservoir_rewards(problem.agents, problem.mechanism.arm, problem.horizon, tools.arithmetic)
     rule = problem.mechanism.agent
     if rule is None:
         return _flat(problem, tools)
@@ -117,6 +120,7 @@ def _level(
     groups = group_originals(originals)
     if tools.rewards is not None:
         check_levels(groups, [arm_rounds], tools.arithmetic)
+    assert tools.choose is not None
     chosen = tools.choose(groups, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
     exploited = number(plan.committed)
@@ -152,12 +156,12 @@ def _trials_and_award(problem: Problem, trial: int, tools: Tools) -> tuple[list[
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
 
-def prior_mean(atoms: Atoms) -> Fraction:
+def prior_mean(atoms: ExactAtoms) -> Fraction:
     """The exact expectation of a prior."""
     return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
 
 
-def expected_best(priors: list[Atoms]) -> Number:
+def expected_best(priors: list[ExactAtoms]) -> Number:
     """E max over independent originals, as a ball: the top value less the distribution function's integral."""
     values = sorted({value for atoms in priors for value, _ in atoms})
     total = ball(values[-1])

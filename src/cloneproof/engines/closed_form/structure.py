@@ -22,6 +22,15 @@ def check_structure(mechanism: Mechanism) -> None:
         raise EngineError(_sentence(mechanism, f"the score {mechanism.scoring.name!r}"))
 
 
+def check_slots(mechanism: Mechanism, agents: int) -> None:
+    """Refuse what is no flat scan over slots: a rule that tests draws on coins, without a contest of several agents."""
+    rule = mechanism.arm
+    if not (rule.commits and rule.priority is average and rule.binarise):
+        raise EngineError(_sentence(mechanism, f"the rule {rule.name!r} on slots"))
+    if mechanism.agent is not None and agents > 1:
+        raise EngineError(_sentence(mechanism, "a contest of champions"))
+
+
 def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
     """Rounds and rounds per arm of each epoch of a flat mechanism: (1..2), (3..4), (5..8), .., the last cut at T."""
     if not mechanism.clearing.flat_epochs:

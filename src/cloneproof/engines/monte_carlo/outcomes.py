@@ -12,6 +12,12 @@ from typing import Final
 from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
+from cloneproof.engines.monte_carlo.slots import (
+    slot_block_outcomes,
+    slot_blocks_apply,
+    slot_step_outcomes,
+    slots_apply,
+)
 from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
 from cloneproof.engines.monte_carlo.ucb import ucb_applies, ucb_outcomes
 
@@ -20,6 +26,8 @@ Kernel = Callable[[Job, int, int], Outcomes]
 KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("ucb", ucb_applies, ucb_outcomes),
     ("blocks", blocks_apply, block_outcomes),
+    ("slot blocks", slot_blocks_apply, slot_block_outcomes),
+    ("slots", slots_apply, slot_step_outcomes),
     ("stepping", stepping_applies, step_outcomes),
 )
 

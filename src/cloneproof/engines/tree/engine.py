@@ -15,6 +15,7 @@ from cloneproof.engines.tree.best_mean import expected_best
 from cloneproof.engines.tree.priorities import compares_floats, flips_coin
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
+from cloneproof.engines.tree.slots import slot_rewards
 from cloneproof.engines.tree.work_limit import most_observations
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import FullCopies
@@ -43,6 +44,8 @@ def tree(
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
+    if mechanism.arm.draws:
+        return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for horizon in wanted:
@@ -61,6 +64,30 @@ def tree(
         for horizon in members:
             evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
     return {horizon: evaluations[horizon] for horizon in wanted}
+
+
+def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
+    """A flat mechanism that tests slots: the reward of every round, summed up to each horizon."""
+    rule = mechanism.arm
+    if (mechanism.agent is not None and len(market.agents) > 1) or not (rule.commits and rule.binarise):
+        raise EngineError(
+            f"the tree expects slots that are tested on coins without a contest, got {mechanism.name!r}; "
+            "use engine='monte-carlo'"
+        )
+    total = np.cumsum(slot_rewards(market, rule, copies, max(horizons)), axis=1)
+    best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
+    evaluations = {}
+    for horizon in horizons:
+        earned = total[:, horizon - 1]
+        errors = earned * (horizon + rule.draws * rule.explore + 64) * 2.0**-52
+        payoff = {
+            agent.name: Estimate(market.share * float(value), market.share * float(error), "estimated", METHOD)
+            for agent, value, error in zip(market.agents, earned, errors, strict=True)
+        }
+        lost = horizon * best - float(earned.sum())
+        regret = Estimate(lost, horizon * best_error + float(errors.sum()), "estimated", METHOD)
+        evaluations[horizon] = Evaluation(payoff, regret, "tree")
+    return evaluations
 
 
 def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:

@@ -6,9 +6,8 @@ from typing import Any
 
 from cloneproof.mechanisms.epochs import epoch_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.one_level_state import OneLevelState
+from cloneproof.mechanisms.online.level_states import level_state
 from cloneproof.mechanisms.online.registration import Allocation, Registration
-from cloneproof.mechanisms.online.two_level_state import TwoLevelState
 
 
 class EpochState:
@@ -28,8 +27,7 @@ class EpochState:
     def _start(self, epoch: int) -> None:
         self.epoch, self.end = epoch, self.mechanism.clearing.epoch_end(epoch)
         planned = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))
-        kind = OneLevelState if planned.agent is None else TwoLevelState
-        self.running = kind(planned, self.registration, self.horizon, self.stream, 2 * epoch)
+        self.running = level_state(planned)(planned, self.registration, self.horizon, self.stream, 2 * epoch)
 
     def next(self, round_: int) -> Allocation:
         if round_ > self.end:

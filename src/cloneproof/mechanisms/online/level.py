@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,12 +9,12 @@ from typing import Any, Final
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.online.exploration import WAIT, ExplorationQueue
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM, WAITING_STREAM
 from cloneproof.mechanisms.rule import Rule, broken_rule
 
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
 ONE: Final = 1 << TICK_BITS
-WAIT: Final = -1
 
 
 class Level:
@@ -26,6 +25,7 @@ class Level:
     arrived   rewards that count and have arrived
     total     their sum, in ticks
     choice    the candidate committed to
+    queue     the candidates that are owed rounds of exploration
     chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
 
     `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
@@ -33,8 +33,8 @@ class Level:
     """
 
     __slots__ = (
-        "_abreast", "_draws", "_ghosts", "_orders", "_parked", "_queue", "_streams", "arrived", "chance", "choice",
-        "decided", "explore", "judged", "keys", "missing", "rounds", "rule", "total", "waits",
+        "_draws", "_orders", "_streams", "arrived", "chance", "choice", "decided", "explore", "judged", "keys",
+        "missing", "queue", "rounds", "rule", "total", "waits",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, explore: int, stream: int, keys: Sequence[int]) -> None:
@@ -48,98 +48,32 @@ class Level:
         self._streams = [word(stream, purpose) for purpose in range(5)]
         self._orders = [word(self._streams[EXPLORE_STREAM], key) for key in keys]
         self._draws = [word(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
-        self._parked: set[int] = set()
-        self._ghosts: set[int] = set()  # parked, and still in the queue
-        self._fill_queue()
+        self._explore_anew()
 
-    def _fill_queue(self) -> None:
-        self._queue = [self._entry(k) for k in range(len(self.keys)) if self.decided[k] < self.explore]
-        heapq.heapify(self._queue)
-        self._count_abreast()
-
-    def _count_abreast(self) -> None:
-        """How many queued candidates are as far as the one at the front, each as likely as it to be next."""
-        self._drop_ghosts()
-        queue, ghosts = self._queue, self._ghosts
-        if self.rule.order == "round-robin":
-            self._abreast = sum(entry[0] == queue[0][0] and entry[2] not in ghosts for entry in queue)
-        elif self.rule.order == "block":  # one that has begun goes on; else any of them may be the next
-            begun = any(self.decided[entry[2]] and entry[2] not in ghosts for entry in queue)
-            self._abreast = 1 if begun else len(queue) - len(ghosts)
-        else:
-            self._abreast = min(1, len(queue))
-
-    def _one_less_abreast(self) -> None:
-        """The front has moved on: amortised constant, as a pass over all candidates ends in one new count."""
-        if self.rule.order == "round-robin" and self._abreast > 1:
-            self._abreast -= 1
-        else:
-            self._count_abreast()
-
-    def _entry(self, k: int) -> tuple[int, int, int]:
-        """What sorts candidate k in the queue of exploration."""
-        if self.rule.order == "round-robin":
-            return self.decided[k], word(self._orders[k], self.decided[k]), k
-        if self.rule.order == "block":
-            return 0, word(self._orders[k], 0), k
-        return k, 0, k
+    def _explore_anew(self) -> None:
+        self.queue = ExplorationQueue(self.rule.order, self.explore, self.decided, self._orders)
 
     @property
     def exploring(self) -> bool:
         """Whether a candidate is still owed rounds."""
-        return bool(self._queue) or bool(self._parked)
+        return bool(self.queue.heap) or bool(self.queue.parked)
 
     @property
     def blocked(self) -> bool:
         """Whether a commitment is due whose rewards have not all arrived."""
         return self.choice is None and self.missing > 0 and self.rule.commits and not self.exploring
 
-    def front(self) -> int:
-        """The candidate whose turn it is to be explored, or WAIT where all that are owed rounds are parked."""
-        self._drop_ghosts()
-        if not self._queue:
-            return WAIT
-        self.chance = 1.0 / self._abreast
-        return self._queue[0][2]
-
-    def park(self, k: int) -> None:
-        """Set a candidate aside that is owed rounds and cannot use one now."""
-        if self.decided[k] < self.explore:
-            self._drop_ghosts()
-            ahead = self._queue[0][0]
-            self._parked.add(k)
-            self._ghosts.add(k)
-            if self.rule.order != "round-robin" or self.decided[k] == ahead:
-                self._one_less_abreast()
-
-    def release(self, k: int) -> None:
-        """Queue a parked candidate again."""
-        if k not in self._parked:
-            return
-        self._drop_ghosts()
-        ahead = self._queue[0][0] if self._queue else math.inf
-        self._parked.discard(k)
-        if k in self._ghosts:
-            self._ghosts.discard(k)
-        else:
-            heapq.heappush(self._queue, self._entry(k))
-        if self.rule.order != "round-robin" or self.decided[k] < ahead:
-            self._count_abreast()
-        elif self.decided[k] == ahead:
-            self._abreast += 1
-
-    def _drop_ghosts(self) -> None:
-        """Take parked candidates off the front of the queue; further back they do no harm, and may come back first."""
-        while self._queue and self._queue[0][2] in self._ghosts:
-            self._ghosts.discard(heapq.heappop(self._queue)[2])
-
     def pick(self, clock: int) -> int:
         """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
         if self.choice is not None:
             self.chance = 1.0
             return self.choice
-        if self._queue or self._parked:
-            return self.front()
+        queue = self.queue
+        if queue.heap or queue.parked:
+            k = queue.front()
+            if k != WAIT:
+                self.chance = 1.0 / queue.ahead
+            return k
         if not self.rule.commits:
             return self._best(clock)
         if self.missing:
@@ -154,15 +88,8 @@ class Level:
         if counts:
             self.judged[k] += 1
             self.missing += 1
-        if self._queue and self._queue[0][2] == k:
-            if self.decided[k] >= self.explore:
-                heapq.heappop(self._queue)
-                self._one_less_abreast()
-            elif self.rule.order == "round-robin":
-                heapq.heapreplace(self._queue, self._entry(k))
-                self._one_less_abreast()
-            elif self.decided[k] == 1:
-                self._count_abreast()
+        if self.queue.heap:
+            self.queue.advance(k)
 
     def repeat(self, k: int, times: int) -> None:
         """Enter decisions for candidate k after the commitment, when nothing is explored or counts any more."""
@@ -174,6 +101,10 @@ class Level:
         self.arrived[k] += 1
         self.total[k] += ticks
         self.missing -= 1
+
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for candidate k now counts towards its statistics."""
+        return not self.rule.commits or self.decided[k] < self.explore
 
     def wait(self, waiting: Sequence[int]) -> int:
         """A waiting round: round-robin over the waiting candidates, counted in no comparison."""
@@ -257,7 +188,7 @@ class Level:
                 raise ValueError(name)
             setattr(self, name, list(state[name]))
         self.rounds, self.missing, self.choice = state["rounds"], state["missing"], state["choice"]
-        self._fill_queue()
+        self._explore_anew()
 
 
 def ticks(value: float) -> int:

@@ -6,8 +6,10 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
+from cloneproof.mechanisms.online.slot_level import agent_slots
 from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
 
 
@@ -24,6 +26,13 @@ class OneLevelState:
             for agent in range(len(registration.names))
             for arm in range(registration.arms[agent])
         ]
+        if mechanism.arm.draws:
+            streams = [level_stream(self.stream, first, key + 1) for key in registration.agent_keys]
+            arms = [
+                ((registration.agent_keys[agent] << 32) + slot, agent, arm)
+                for agent, keys in enumerate(registration.arm_keys)
+                for slot, arm in enumerate(agent_slots(mechanism.arm, streams[agent], keys))
+            ]
         if mechanism.sample is not None:
             arms = sampled(arms, mechanism.sample.size(horizon), word(stream, SAMPLE_STREAM))
         self.arms = [(agent, arm) for _, agent, arm in arms]
@@ -50,9 +59,10 @@ class OneLevelState:
         if k == WAIT:
             k = level.wait(range(len(self.arms)))
             return Allocation(*self.arms[k], "waiting", False, False, self.version)
-        counts = not level.rule.commits or level.decided[k] < level.explore
+        counts = level.counts(k)
         level.take(k, counts)
-        return Allocation(*self.arms[k], "play", False, counts, self.version)
+        slot = k if level.rule.draws else -1
+        return Allocation(*self.arms[k], "play", False, counts, self.version, slot)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
@@ -63,7 +73,8 @@ class OneLevelState:
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
-            k = self.position[allocation.agent, allocation.arm]
+            slot = allocation.slot
+            k = self.position[allocation.agent, allocation.arm] if slot < 0 else slot
             self.level.add(k, coin if self.level.rule.binarise else ticks)
 
     def to_dict(self) -> dict[str, Any]:

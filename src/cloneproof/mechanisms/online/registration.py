@@ -28,6 +28,7 @@ class Allocation(NamedTuple):
     agent_counts: bool
     arm_counts: bool
     version: int
+    slot: int = -1  # the candidate of a level of slots
 
 
 def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: int) -> list[tuple[Any, ...]]:

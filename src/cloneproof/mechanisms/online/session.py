@@ -46,12 +46,15 @@ class Decision(NamedTuple):
     phase : {"trial", "award", "waiting", "play"}
         "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
         rewards, and "play" otherwise.
+    slot : int
+        The number of the draw that is played, where the mechanism draws from arms; else -1.
     """
 
     id: int
     agent: str
     arm: int
     phase: str
+    slot: int = -1
 
 
 class SessionEntry(NamedTuple):
@@ -161,7 +164,8 @@ class Session:
             self._agent_of.extend([allocation.agent] * count)
             self._arm_of.extend([allocation.arm] * count)
             self._value_of.extend([math.nan] * count)
-        return Decision(first, self.registration.names[allocation.agent], allocation.arm, allocation.phase), count
+        name = self.registration.names[allocation.agent]
+        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op.

@@ -20,7 +20,7 @@ VERSION: Final = 2
 
 
 def sealed(body: Mapping[str, Any]) -> str:
-    """The body as one JSON object; the digest guards against damage, not against malice."""
+    """The body as one JSON object; the digest detects damage, not forgery."""
     text = json.dumps(body, separators=(",", ":"))
     return json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text), "body": text})
 
@@ -96,8 +96,8 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
         allocations[id(allocation)] = allocation
         numbers[id(allocation)].append(number)
     return [
-        [*allocations[key], [mine[0], *map(sub, mine[1:], mine)]]
-        for key, mine in sorted(numbers.items(), key=lambda item: allocations[item[0]])
+        [*_fields(allocations[key]), [decisions[0], *map(sub, decisions[1:], decisions)]]
+        for key, decisions in sorted(numbers.items(), key=lambda item: allocations[item[0]])
     ]
 
 
@@ -105,6 +105,11 @@ def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocatio
     """Each allocation of `pending_to_data`, and the numbers of its decisions."""
     for *fields, steps in data:
         yield Allocation(*fields), accumulate(steps)
+
+
+def _fields(allocation: Allocation) -> tuple[Any, ...]:
+    """Without the slot where candidates are arms: such files are older than slots."""
+    return allocation[:-1] if allocation.slot < 0 else allocation
 
 
 def _digest(text: str) -> str:

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.epoch_state import EpochState
-from cloneproof.mechanisms.online.one_level_state import OneLevelState
+from cloneproof.mechanisms.online.level_states import level_state
 from cloneproof.mechanisms.online.registration import Allocation, Registration
-from cloneproof.mechanisms.online.two_level_state import TwoLevelState
 
 
 class MechanismState(Protocol):
@@ -45,5 +44,4 @@ def initial_state(mechanism: Mechanism, registration: Registration, horizon: int
     running = mechanism.at_horizon(len(registration.names), horizon)
     if running.clearing.planned_epochs:
         return EpochState(running, registration, horizon, stream)
-    kind = OneLevelState if running.agent is None else TwoLevelState
-    return kind(running, registration, horizon, stream)
+    return level_state(running)(running, registration, horizon, stream)

@@ -13,3 +13,9 @@ LEVELS_STREAM, SAMPLE_STREAM = range(2)
 
 EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM, WAITING_STREAM = range(5)
 """Of a level: order of exploration, ties, a coin for the round, a draw for each candidate, who waits for rewards."""
+
+SLOT_STREAM, SLOT_WAITING_STREAM = 5, 6
+"""Of a level of slots: the arm that each slot holds, and the arm of each waiting round."""
+
+ORDER_STREAM, FALLBACK_STREAM = range(2)
+"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""

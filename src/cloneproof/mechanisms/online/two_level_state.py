@@ -7,8 +7,10 @@ from typing import Any
 
 from cloneproof._randomness import substream, word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level import WAIT, Level, level_stream
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
+from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
 from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
 from cloneproof.mechanisms.rule import Rule
 
@@ -35,7 +37,7 @@ class TwoLevelState:
         self.agents = Level(
             mechanism.agent, mechanism.agent.explore, level_stream(self.stream, first, 0), registration.agent_keys
         )
-        self.inner = self._inner()
+        self.inner: list[Level | SlotLevel] = self._inner()
         self._last = self.inner[0]
         self._read_score(mechanism.agent)
 
@@ -52,7 +54,9 @@ class TwoLevelState:
         self.most = [rewards if score.allows(arms) else 0 for arms in self.registration.arms]
         self.skipped = [score.skipped_rounds(len(kept), explore, rule.commits) for kept in self.arms]
 
-    def _inner(self) -> list[Level]:
+    def _inner(self) -> list[Level | SlotLevel]:
+        if self.mechanism.arm.draws:
+            return self._inner_slots()
         arm, agent_keys, arm_keys = self.mechanism.arm, self.registration.agent_keys, self.registration.arm_keys
         return [
             Level(
@@ -63,6 +67,19 @@ class TwoLevelState:
             )
             for i, kept in enumerate(self.arms)
         ]
+
+    def _inner_slots(self) -> list[Level | SlotLevel]:
+        """Levels whose candidates are draws from an agent's arms; a rule that does not commit picks among them."""
+        rule, registration = self.mechanism.arm, self.registration
+        levels: list[Level | SlotLevel] = []
+        for i, keys in enumerate(registration.arm_keys):
+            stream = level_stream(self.stream, self.version, registration.agent_keys[i] + 1)
+            self.arms[i] = agent_slots(rule, stream, keys)
+            if rule.commits:
+                levels.append(SlotLevel(rule, self.arms[i], [1 / len(keys)] * len(self.arms[i])))
+            else:
+                levels.append(Level(rule, rule.explore, stream, range(rule.draws)))
+        return levels
 
     def next(self, round_: int) -> Allocation:
         agents = self.agents
@@ -76,18 +93,18 @@ class TwoLevelState:
         inner = self._last = self.inner[i]
         a = inner.pick(inner.rounds + 1)
         if a == WAIT:
-            a = inner.wait(range(len(inner.keys)))
             agents.rounds += 1  # counted in no comparison, but the next choice of an agent takes fresh dice
-            return Allocation(i, self.arms[i][a], "waiting", False, False, self.version)
+            return Allocation(i, self._waiting_arm(i), "waiting", False, False, self.version)
         agent_counts = (not commits or agents.choice is None) and self._scores(i)
-        arm_counts = not inner.rule.commits or inner.decided[a] < inner.explore
+        arm_counts = inner.counts(a)
         inner.take(a, arm_counts)
         agents.take(i, agent_counts)
         if inner.blocked:  # while one agent's commitment waits, the trials of others go first
-            agents.park(i)
+            agents.queue.park(i)
         trial = self.version == self.first and agents.choice is None
         phase = "play" if not self.staged else "trial" if trial else "award"
-        return Allocation(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version)
+        slot = a if inner.rule.draws else -1
+        return Allocation(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version, slot)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, agents, inner = self.next(round_), self.agents, self._last
@@ -114,18 +131,29 @@ class TwoLevelState:
             if inner.blocked or (agents.rule.commits and agents.judged[k] > agents.arrived[k])
         ]
         i = agents.wait(waiting)
-        inner = self._last = self.inner[i]
-        a = inner.wait(range(len(inner.keys)))
-        return Allocation(i, self.arms[i][a], "waiting", False, False, self.version)
+        self._last = self.inner[i]
+        return Allocation(i, self._waiting_arm(i), "waiting", False, False, self.version)
+
+    def _waiting_arm(self, i: int) -> int:
+        """An arm of agent i for a waiting round: its arms in turn, or a uniform draw where its candidates are slots."""
+        inner = self.inner[i]
+        if isinstance(inner, Level):
+            return self.arms[i][inner.wait(range(len(inner.keys)))]
+        keys = self.registration.arm_keys[i]
+        stream = level_stream(self.stream, self.version, self.registration.agent_keys[i] + 1)
+        inner.waits += 1
+        inner.chance = 1 / len(keys)
+        return waiting_arm(stream, inner.waits, keys)
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.agent_counts:
             self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks)
         if allocation.arm_counts and allocation.version == self.version:
-            inner = self.inner[allocation.agent]
-            inner.add(self.position[allocation.agent][allocation.arm], coin if inner.rule.binarise else ticks)
-            if inner.missing == 0:
-                self.agents.release(allocation.agent)
+            inner, slot = self.inner[allocation.agent], allocation.slot
+            a = self.position[allocation.agent][allocation.arm] if slot < 0 else slot
+            inner.add(a, coin if inner.rule.binarise else ticks)
+            if not inner.blocked:
+                self.agents.queue.release(allocation.agent)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -141,4 +169,4 @@ class TwoLevelState:
         for i, (level, saved) in enumerate(zip(self.inner, state["inner"], strict=True)):
             level.restore(saved)
             if level.blocked:
-                self.agents.park(i)
+                self.agents.queue.park(i)

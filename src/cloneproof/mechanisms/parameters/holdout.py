@@ -1,7 +1,7 @@
 """Parameters and claims of the hold-out mechanism, from a market or from a platform's own bounds.
 
 horizon, agents     T and n; horizon="unknown" runs it in doubling epochs, which need neither
-max_originals       L: a rule of the house rather than knowledge, since more arms than K >= L have no score
+max_originals       L: the platform sets it and need not know it, since more arms than K >= L have no score
 gap                 the smallest distance of an agent's means; unknown: m = (ln T)^3, and the claim says which gaps that
                     covers
 agent_gap           the smallest distance of different best means of agents; unknown: the T^(2/3) schedule for W
@@ -133,16 +133,9 @@ def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
 
 def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
     """What the theorem says of these very numbers."""
-    reach = covered_gap(known.max_originals, m, horizon, known.spread)
-    if known.gap is not None and math.isinf(known.gap):
-        reach = known.gap
-    if math.isinf(reach) and known.gap != reach:
-        return (Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", SOURCE),)
-    finding = known.finding
-    if known.gap is not None and known.gap < reach:
-        finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
-    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
-    proof = Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, finding)
+    proof, reach = incentive_claim(known, horizon, m, SOURCE)
+    if reach is None:
+        return (proof,)
     if max_arms < known.max_originals:
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
     if horizon < n * holdout_trial(m, w, max_arms):
@@ -151,6 +144,23 @@ def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arm
     bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
     whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
     return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
+
+
+def incentive_claim(known: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
+    """For which gaps m rounds are enough: the claim, and the smallest such gap; None where it is for none.
+
+    The hold-out and the capped theorem have the same condition, `holdout_applies`.
+    """
+    reach = covered_gap(known.max_originals, m, horizon, known.spread)
+    if known.gap is not None and math.isinf(known.gap):
+        reach = known.gap
+    if math.isinf(reach) and known.gap != reach:
+        return Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", source), None
+    finding = known.finding
+    if known.gap is not None and known.gap < reach:
+        finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
+    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
+    return Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", source, finding), reach
 
 
 def _originals_words(known: PlatformBounds) -> str:
@@ -179,6 +189,13 @@ def _originals(market: Market | None, declared: int | None) -> int:
             "to set, as more arms have no score; give it, or market=.., or arm_rounds, score_rounds and max_arms"
         )
     return market.most_originals
+
+
+def read_off(market: Market) -> PlatformBounds:
+    """What a platform knows that has declared nothing but the market."""
+    most, agents = market.most_originals, len(market.agents)
+    gap = math.inf if most == 1 else market.gap
+    return PlatformBounds(agents, market.horizon, most, gap, market.agent_gap, market.family.spread, _apart(market))
 
 
 def _gap(market: Market | None, needed: bool) -> float | None:

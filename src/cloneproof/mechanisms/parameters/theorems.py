@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from cloneproof.bounds import etc_rounds, trial_rounds
+from cloneproof.bounds import etc_rounds
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
-from cloneproof.mechanisms.rule import rounds_number
 
 SMALLEST_GAP = 1e-7  # its square still leaves m below 10^15 or so rounds
 
@@ -36,7 +35,7 @@ def known_gap(market: Market) -> float:
     if market.gap is None:
         raise MechanismError(
             "expected a market with a gap, which the theorem needs, got continuous priors without one; "
-            "declare gap in the market, bin an empirical prior, or give the rounds yourself"
+            "declare gap in the market, use prior.discretised(5), or give the rounds yourself"
         )
     if market.gap < SMALLEST_GAP:
         raise MechanismError(
@@ -58,12 +57,3 @@ def uniform_etc_parameters(market: Market, given: Given, factor: float = 2.0) ->
     if "arm_rounds" in given:
         return Derived({})
     return Derived({"arm_rounds": etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)})
-
-
-def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
-    """Theorem 4 for m and Theorem 5 for M."""
-    if "arm_rounds" in given:
-        m = rounds_number(given["arm_rounds"], "arm_rounds")
-    else:
-        m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
-    return Derived({"arm_rounds": m, "agent_rounds": trial_rounds(m, market.most_originals, market.horizon)})

@@ -19,7 +19,7 @@ _WIDEST = 170.0  # the area of an atom that has all the probability, in square p
 def shorten(name: str, most: int) -> str:
     """A name that has so much room.
 
-    >>> shorten("a-very-long-name", 8), cut("ana", 8)
+    >>> shorten("a-very-long-name", 8), shorten("ana", 8)
     ('a-very-…', 'ana')
     """
     return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -227,11 +227,12 @@ def _regret_figure(setting: Setting) -> Lines:
 
 
 ROW = Row(
-    10,
+    11,
     "The hold-out mechanism",
     "Not in the paper: H-ETC-R with scores from fresh rewards only. Claim of this project (unreviewed): with "
-    "(L - 1) exp(-m gap²) ≤ m gap/(LT) and T ≥ nM, honest registration is best against any opponents; with W ≥ "
-    "ln(nT)/agent_gap² the regret is at most n(Km + W) + Lm + 2.",
+    "(L - 1) exp(-m gap²) ≤ m gap/(LT), and means that are exchangeable given everything about the others, honest "
+    "registration is best against any opponents; with T ≥ nM and W ≥ ln(nT)/agent_gap² the regret is at most "
+    "n(Km + W) + Lm + 2.",
     run,
     summary={
         "confirmed": (

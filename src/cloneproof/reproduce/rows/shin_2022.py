@@ -251,7 +251,7 @@ def _table(cells: dict[tuple[str, str], Estimate]) -> FindingsTable:
 
 
 ROW = Row(
-    13,
+    14,
     "Shin, Lee and Ok 2022",
     "Multi-armed bandit algorithm against strategic replication (AISTATS 2022), experiments: with fully informed "
     "agents UCB1 and S-UCB are gamed by copies, H-UCB and RH-UCB are not; where agents register bad items too, only "

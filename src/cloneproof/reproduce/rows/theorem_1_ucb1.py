@@ -36,8 +36,8 @@ def run(setting: Setting) -> Findings:
             f"The ex-ante gain of copying one of two arms (prior 0 or 1 with equal odds) at every horizon up to "
             f"{near:,} by the state tree, and up to {far:,} by playing it; both constants of the paper, both readings "
             "of t (the current round, or the completed ones). What happens at the proof's own horizon. Then "
-            f"{len(BONUSES)} bonuses f(t, n) that the Discussion's class contains, on the paper's instance and on the "
-            "instance whose good arm is worth less."
+            f"{len(BONUSES)} bonuses f(t, n) that the Discussion's class contains, on an instance whose good arm is "
+            "worth less, and on the proof's own."
         ),
         checks=(
             Check(
@@ -53,6 +53,17 @@ def run(setting: Setting) -> Findings:
                     ("regret of (1, 0, 0)", papers.regret["C"][best]),
                 ),
             ),
+            Check(
+                "“The result easily carries over to arbitrary exploration parameters” f(t, n) that fall in n: prior 0 "
+                "or c, without noise, c < f(t, 1) − f(t, 2) for the t of round 4; at T = 4 one copy gains c/4.",
+                "claim",
+                all_of([above(case.elsewhere) for case in tried] + [case.a_quarter for case in tried]),
+                (
+                    ("bonuses and clocks", len(tried)),
+                    ("smallest gain in units of c", min((case.in_units for case in tried), key=lambda e: e.low)),
+                    ("of them pay on the proof's own instance too", sum(bool(case.paying) for case in tried)),
+                ),
+            ),
             *(
                 Check(
                     f"With bonus {CONSTANTS[constant]} it pays at T = s₁ + s₂ + 2, as the proof computes the s.",
@@ -66,27 +77,11 @@ def run(setting: Setting) -> Findings:
                 for constant in CONSTANTS
             ),
             Check(
-                f"With the proof's bonus ln t, t the current round, some horizon up to {far:,} pays on this instance.",
+                f"Claim cl:neg_ucb: on the proof's instance some horizon (here: up to {far:,}) pays with the bonus "
+                "ln t that its display has, t the current round.",
                 "detail",
                 bool(ways[1.0, "current"].paying),
                 (("paying horizons", len(ways[1.0, "current"].paying)),),
-            ),
-            Check(
-                f"“The result easily carries over to arbitrary exploration parameters”: each of {len(BONUSES)} "
-                f"bonuses, with either clock, pays at some horizon up to {far:,} on this instance.",
-                "detail",
-                all(case.paying for case in tried),
-                (("bonuses and clocks that pay", sum(bool(case.paying) for case in tried)), ("of", len(tried))),
-            ),
-            Check(
-                "On another instance every bonus that falls in n fails: at T = 4, prior 0 or c, without noise, with "
-                "c < f(t, 1) − f(t, 2) for that round's t, one copy gains c/4.",
-                "ours",
-                all_of([above(case.elsewhere) for case in tried] + [case.a_quarter for case in tried]),
-                (
-                    ("bonuses and clocks", len(tried)),
-                    ("smallest gain in units of c", min((case.in_units for case in tried), key=lambda e: e.low)),
-                ),
             ),
             Check(
                 "The state tree and a run of the reference simulator have the same gain at every horizon of both.",
@@ -115,8 +110,8 @@ ROW = Row(
     run,
     summary={
         "confirmed with corrections": (
-            "One copy pays at T = 7 with the bonus of the pseudocode; at the horizon of the proof it does not, and "
-            "some exploration bonuses cannot be gamed on this instance."
+            "One copy pays at T = 7 with the bonus of the pseudocode, and at T = 4 with every bonus tried, on an "
+            "instance of its own; at the horizon that the proof names nothing is gained."
         )
     },
 )

@@ -237,7 +237,7 @@ def _chance_figure(setting: Setting) -> Lines:
 
 
 ROW = Row(
-    5,
+    6,
     "Theorem 3: explore, then commit",
     "Theorem 3: “ETC with exploration length m ≥ (2/Δ²) l ln(2T) is TRP in the single-agent setting. Further, it has "
     "regret upper bound of Σ (2 δ_a l ln(2T)/Δ² + 1)”; its lemma (E n_a(T) ≤ m + 1) and its claim (the worse of two "

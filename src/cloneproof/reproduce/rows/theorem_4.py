@@ -14,6 +14,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
 from cloneproof.market import Agent, Market, Point
 from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, Attack, attacks
+from cloneproof.reproduce.evidence.harder_attacks import HarderAttack, harder_attacks, harder_table
 from cloneproof.reproduce.evidence.theorem_4_figures import MEANS, NAME, Reach, gain_map, reach_figure, tail_figure
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
 from cloneproof.reproduce.row import Row, Setting
@@ -37,6 +38,7 @@ def run(setting: Setting) -> Findings:
     fitting, beyond, reach = _by_fit(setting)
     upper, lower = _claims(setting)
     footnote = _footnote(setting)
+    harder = harder_attacks(setting)
     saved = [at_most(gains.most, 0.0) for gains in fitting]
     return Findings(
         computed=(
@@ -94,6 +96,18 @@ def run(setting: Setting) -> Findings:
                 (("gain of 50 copies of one original, T = 10⁹, rival of mean 0.97", footnote),),
             ),
             Check(
+                "It fails as well where L is read off the registrations, in every order of exploration, and with the "
+                "proof's four times longer m: copies (2, 1), rival 0.6, T = 4,000.",
+                "ours",
+                all_of([above(gain) for case in harder for gain in case.gains]),
+                (
+                    ("variants", 2 * len(harder)),
+                    ("honest payoff, all of them", harder[0].honest),
+                    ("copies (2, 1), L read off, the theorem's m", harder[0].read_off),
+                    ("least gain of a variant", _least(harder)),
+                ),
+            ),
+            Check(
                 "With the assumption that the copies' exploration fits into the trial, m |S_i| ≤ M, no copies pay at "
                 "any threshold.",
                 "ours",
@@ -113,7 +127,7 @@ def run(setting: Setting) -> Findings:
             ),
         ),
         figures=(gain_map(setting), reach_figure(reach), tail_figure(setting)),
-        tables=(_table(played, witnesses),),
+        tables=(_table(played, witnesses), harder_table(harder)),
         certificates={
             name: document for name in paying if (document := _certificate(setting, played[name])) is not None
         },
@@ -214,6 +228,10 @@ def _largest(cases: Sequence[ThresholdGains]) -> Estimate:
     return max((case.most for case in cases), key=lambda gain: gain.value)
 
 
+def _least(cases: Sequence[HarderAttack]) -> Estimate:
+    return min((gain for case in cases for gain in case.gains), key=lambda gain: gain.value)
+
+
 def _scale(estimate: Estimate, factor: float) -> Estimate:
     return Estimate(estimate.value * factor, estimate.error * factor, estimate.kind, estimate.method)
 
@@ -231,7 +249,7 @@ def _table(played: dict[str, Attack], witnesses: dict[str, Witness]) -> Findings
 
 
 ROW = Row(
-    8,
+    9,
     "Theorem 4: H-ETC-R",
     "Theorem 4: “Consider a stochastically ordered family of arms, and discrete support of prior distributions. "
     "Consider H-ETC-R with M ≥ mL and m = (2/Δ²) L ln(2T), and τ = Mn. Then, H-ETC-R is replication-proof”; its claims "
@@ -239,8 +257,8 @@ ROW = Row(
     run,
     summary={
         "refuted as stated": (
-            "Copies pay when their exploration does not fit into the trial; with the assumption that it does, "
-            "m\u00a0|S_i|\u00a0≤\u00a0M, none pay."
+            "Copies pay, also where L is read off the registrations; with m, M and a cap of ⌊M/m⌋ arms declared "
+            "beforehand, none pay."
         )
     },
 )

@@ -31,8 +31,8 @@ def run(setting: Setting) -> Findings:
     """Exact regret in several markets against the bounds; then agents whose best means come close as T grows."""
     markets = setting.pick(quick=((2, (0.25, 0.75)), (2, (0.0, 1.0))), full=_MARKETS)
     cases = [_RegretCase(setting, n, values) for n, values in markets]
-    upto = setting.pick(quick=9, full=15)
-    near = [_Near(setting, 10**k) for k in range(5, upto + 1)]
+    powers = setting.pick(quick=(5, 7, 9, 11, 14), full=tuple(range(5, 16)))
+    near = [_Near(setting, 10**k) for k in powers]
     rate, closing = [case.slope for case in cases], _slope([(case.horizon, case.regret.value) for case in near])
     ours = [case.holdout_within_bound for case in cases]
     return Findings(
@@ -40,38 +40,40 @@ def run(setting: Setting) -> Findings:
             f"Exact expected regret of H-ETC-R with everybody honest in {len(cases)} markets of 2 to 4 agents with two "
             "originals each, m and M as in the theorem, T = 10⁴, .., 10⁹ (closed form; no sampling). Beside it the "
             "hold-out mechanism. Then two agents of one original each (priors {0, μ}, gap 1/2, both realised at μ) "
-            f"whose means differ by {STEP}/√(2M), T up to 10^{upto}."
+            f"whose means differ by {STEP}/√(2M), T up to 10^{powers[-1]}."
         ),
         checks=(
             Check(
-                "The regret stays below n L³ √(T ln T) / gap³, gap bounding the distances between agents as well.",
+                "The regret is O(n L³ √(T ln T) / gap³), gap the smallest distance of two values inside one agent's "
+                "prior: whatever the distances between agents.",
                 "claim",
+                closing < 0.6,
+                (
+                    ("exponent of T as agents come close", _float(closing)),
+                    *((f"regret, T = {case.horizon:.0e}", case.regret) for case in near[-2:]),
+                    ("n L³ √(T ln T) / gap³ at the last T", _float(near[-1].stated_bound)),
+                    ("the proof's bound there, with its constants", _float(near[-1].papers_bound)),
+                ),
+            ),
+            Check(
+                "The proof's last line, with its constants, bounds the regret in the markets tried.",
+                "detail",
+                all_of([at_most(regret, c.papers_bound(t)) for c in cases for t, regret in c.regrets]),
+            ),
+            Check(
+                "Where gap also bounds the distances between agents, as the proof assumes, the regret stays below "
+                "n L³ √(T ln T) / gap³.",
+                "ours",
                 all_of(
                     [at_most(regret, h_etc_r_shape(c.agents, 2, t, c.gap)) for c in cases for t, regret in c.regrets]
                 ),
                 tuple((f"part of it reached, {c.name}", _part(c)) for c in cases),
             ),
             Check(
-                "It grows like √(T ln T).",
-                "claim",
+                "In a market that stays as it is the rate √(T ln T) is right.",
+                "ours",
                 all(0.4 < slope < 0.6 for slope in rate),
                 tuple((f"exponent of T, {c.name}", _float(c.slope)) for c in cases),
-            ),
-            Check(
-                "The proof's last line, with its constants, bounds it.",
-                "detail",
-                all_of([at_most(regret, c.papers_bound(t)) for c in cases for t, regret in c.regrets]),
-            ),
-            Check(
-                "The gap inside one agent's prior is enough: nothing is assumed of the distance between agents.",
-                "detail",
-                closing < 0.6,
-                (
-                    ("exponent of T as agents come close", _float(closing)),
-                    *((f"regret, T = {case.horizon:.0e}", case.regret) for case in near[-2:]),
-                    ("the stated bound at the last T", _float(near[-1].stated_bound)),
-                    ("the proof's bound there", _float(near[-1].papers_bound)),
-                ),
             ),
             Check(
                 "A bound that names the distance between agents holds (nM + (L-1)m + 2εT + (n-1)T exp(..)).",
@@ -249,15 +251,15 @@ def _near_figure(near: list[_Near]) -> Lines:
 
 
 ROW = Row(
-    9,
+    10,
     "Theorem 5: the regret of H-ETC-R",
     "Theorem 5: with M = max(mL, √(T ln T)) and m = (2/Δ²) L ln(2T), “H-ETC-R has expected regret of "
     "O(n L³ √(T ln T) / Δ³)”.",
     run,
     summary={
-        "confirmed with corrections": (
-            "The regret grows like √(T ln T) and stays below the bound, provided that the gap also bounds the "
-            "distances between agents."
+        "refuted as stated": (
+            "The proof uses a gap between agents, which is not assumed: where agents come close the regret grows like "
+            "T^(3/4). With that gap the bound holds."
         )
     },
 )

@@ -235,7 +235,7 @@ def _beside(setting: Setting, horizon: int) -> Estimate:
 
 
 ROW = Row(
-    7,
+    8,
     "Section 5: a uniform first phase",
     "Section 5: if “the first phase runs a simple uniform-random selection algorithm, and the second phase runs some "
     "arbitrary TRP and PI algorithms, then the resulting algorithm is replication-proof”, with u_i = Γ_i/n; and it "

@@ -3,8 +3,9 @@
 Theorem 2: TRP and PI imply clone-proof, for one agent. Its proof splits the ex-ante gain by the realised multiset v of
 means: gain(copies) = - sum over v of P(v) (RP-regret of v with the copies - honest RP-regret of v).
 Proposition 1: not TRP implies not clone-proof. For two originals some prior on the two means of the violation shows it
-(multisets of equal means have no regret). For three and more, other multisets that the prior can realise may offset the
-violation, so the proposition can disagree with the direct computation; such cases are shown, not hidden.
+(multisets of equal means have no regret). For three and more values or originals, other multisets that the prior can
+realise may offset the violation. Such a case "disagrees" with the proposition for the given prior, and refutes nothing
+by itself: another prior may make copies pay. (What refutes it is in `counting_rules`.)
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ line before it, for the case that the time is over by then.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -97,15 +96,16 @@ def _view(
 
 
 def _deviation(witness: Witness) -> Deviation:
-    relative = witness.relative_gain if math.isfinite(witness.relative_gain) else None
+    data = witness.to_dict()
+    gain = data["gain"]
     return Deviation(
-        witness.agent,
-        list(witness.copies),
-        witness.honest.value,
-        witness.gain.value,
-        witness.gain.error,
-        witness.gain.kind,
-        relative,
+        data["agent"],
+        data["copies"],
+        data["honest"]["value"],
+        gain["value"],
+        gain["error"],
+        gain["kind"],
+        data["relative_gain"],
     )
 
 

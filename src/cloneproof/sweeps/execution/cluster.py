@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.code_version import code_version
-from cloneproof.sweeps.execution.local import Result
+from cloneproof.sweeps.execution.local import TaskResult
 from cloneproof.sweeps.execution.tasks import attempt, wrong_version
 
 CONNECT_SECONDS = 10
@@ -54,15 +54,15 @@ class Cluster:
             self._counted, self._count = time.monotonic(), sum(worker["nthreads"] for worker in workers)
         return max(1, self._count)
 
-    def submit(self, *task: Any) -> Result:  # noqa: ANN401
+    def submit(self, *task: Any) -> TaskResult:  # noqa: ANN401
         """Start a task."""
-        result: Result = Future()
+        result: TaskResult = Future()
         there = self._client.submit(attempt, *task, pure=False)
         self._flying.add(there)
         there.add_done_callback(partial(self._pass_on, result))
         return result
 
-    def _pass_on(self, result: Result, there: Any) -> None:  # noqa: ANN401
+    def _pass_on(self, result: TaskResult, there: Any) -> None:  # noqa: ANN401
         """A task is done. It is let go at once: what the client still holds, Dask computes again for a dead worker."""
         try:
             value = there.result()

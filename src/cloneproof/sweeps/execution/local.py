@@ -17,7 +17,7 @@ from cloneproof.engines.monte_carlo.driver import InlineExecutor, available_thre
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.execution.tasks import TaskDone, TaskFailed, attempt
 
-Result = Future[list[TaskDone] | TaskFailed]
+TaskResult = Future[list[TaskDone] | TaskFailed]
 
 
 class TaskRunner(Protocol):
@@ -26,7 +26,7 @@ class TaskRunner(Protocol):
     def workers(self) -> int:
         """How many tasks can run at once now."""
 
-    def submit(self, *task: Any) -> Result:  # noqa: ANN401
+    def submit(self, *task: Any) -> TaskResult:  # noqa: ANN401
         """Start a task: the arguments of `work`."""
 
     def stop(self) -> bool:
@@ -50,7 +50,7 @@ class Local:
         """As many as it was made with."""
         return self._workers
 
-    def submit(self, *task: Any) -> Result:  # noqa: ANN401
+    def submit(self, *task: Any) -> TaskResult:  # noqa: ANN401
         """Start a task."""
         more = (self._stopped.is_set,) if self._stoppable else ()
         return self._executor.submit(attempt, *task, *more)

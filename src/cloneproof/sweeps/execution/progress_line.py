@@ -14,7 +14,7 @@ LOG_SECONDS = 60.0
 def line(state: SweepState) -> str:
     """Throughput and time left.
 
-    >>> state = State(points=200, parts=200, missing=200, reused=0, begun=time.monotonic() - 100)
+    >>> state = SweepState(points=200, parts=200, missing=200, reused=0, begun=time.monotonic() - 100)
     >>> state.finished, state.chunks, state.runs, state.workers, state.left_seconds = 40, 61, 1_200_000, 2, 400.0
     >>> line(state)
     '40 of 200 parts, 61 chunks, 1.2e+06 runs, 1.2e+04 runs/s on 2 workers, 6 min 40 s left'

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from cloneproof.errors import CloneproofError, SweepError
 from cloneproof.sweeps.configuration import Part
 from cloneproof.sweeps.execution.agenda import Agenda, Sizes
-from cloneproof.sweeps.execution.local import Result, TaskRunner
+from cloneproof.sweeps.execution.local import TaskResult, TaskRunner
 from cloneproof.sweeps.execution.tasks import TaskDone, TaskFailed, TaskPiece
 from cloneproof.sweeps.storage.chunk_store import StoredChunk
 from cloneproof.sweeps.storage.missing_parts import Index, Need
@@ -98,7 +98,7 @@ class _Driver:
         for need in needs:
             if need.whole and need.sampled and need.whole in self.left:
                 self.after.setdefault(need.whole, []).append(need)
-        self.flying: dict[Result, list[TaskPiece]] = {}
+        self.flying: dict[TaskResult, list[TaskPiece]] = {}
 
     def go(self) -> None:
         while not self.agenda.empty or self.flying:
@@ -127,7 +127,7 @@ class _Driver:
                 self._keep(self._result(future))
         self._tell(self.state.workers)
 
-    def _result(self, future: Result) -> list[TaskDone]:
+    def _result(self, future: TaskResult) -> list[TaskDone]:
         try:
             result = future.result()
         except BrokenProcessPool:

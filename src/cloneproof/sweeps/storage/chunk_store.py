@@ -46,7 +46,7 @@ class StoredChunk(NamedTuple):
     def name(self) -> str:
         """The name of its file.
 
-        >>> Chunk("ab" * 16, 64, 100).name
+        >>> StoredChunk("ab" * 16, 64, 100).name
         'abababababababababababababababab-64-100'
         """
         return f"{self.key}-{self.first}-{self.runs}"

@@ -40,6 +40,8 @@ SHOWN = 20  # vectors swept for the reader's sake though a bound covers them
 def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
     """Whether some copies pay the agent against some opponents: any means, any strategies, n fixed.
 
+    The opponents do not know the agent's means, nor do theirs depend on them: the score to beat is independent of them.
+
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.cases import audit_case
     >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)

@@ -20,7 +20,7 @@ class Deviations:
 
 
 def deviations(game: TwoPhaseGame, max_copies: int) -> Deviations:
-    """Up to `max_copies` of each original, and everything that has a hold-out score.
+    """Up to `max_copies` of each original, and everything that has a score where arms are limited.
 
     By symmetry of the prior only sorted vectors matter, unless priors differ or the order of registration counts.
     """

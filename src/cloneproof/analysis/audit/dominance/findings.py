@@ -13,12 +13,15 @@ from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.closed_form.laws.arithmetic import PRECISION, UNIT, Number, ball
 from cloneproof.engines.estimate import Estimate
 
+INDEPENDENT = "do not depend on which of the agent's originals is better, nor on how good they are"
 FLOAT_ERROR = 1e-9  # of the payoffs in a float sweep, generously; no verdict rests on it
 
 
 def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
     """The argument in words."""
-    whom = f"against every set of {game.agents - 1} opponents, of any means and strategies," if game.contested else ""
+    whom = ""
+    if game.contested:
+        whom = f"against every set of {game.agents - 1} opponents, of any means and strategies that {INDEPENDENT},"
     words = [f"honest registration of {game.name!r} is best {whom} at a horizon of {game.horizon}, in ball arithmetic"]
     if game.contested:
         words.append(

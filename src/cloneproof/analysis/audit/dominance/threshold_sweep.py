@@ -2,8 +2,9 @@
 
 Against fixed others an agent wins the award with a chance g(score) that does not fall in its score, ties included. A
 nondecreasing g is a mixture of steps "wins with a score of at least y", y = "never" included, and payoffs are linear in
-g. So no set of opponents, with any means and any strategies, gives a larger gain than the best single threshold does.
-Two more cases belong to a hold-out score: an agent without one loses to everybody who has one; and if nobody else has
+g. So no set of opponents, with any means and any strategies, gives a larger gain than the best single threshold does,
+as long as the others are independent of the agent's means: g is then one and the same for all of them. Two more cases
+belong to a score that too many arms lose: an agent without one loses to everybody who has one; and if nobody else has
 one, it wins with chance 1/n, and with a score it wins for sure.
 """
 

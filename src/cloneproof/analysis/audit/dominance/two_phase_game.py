@@ -18,7 +18,7 @@ from cloneproof.engines.closed_form.expectation import prior_mean
 from cloneproof.engines.closed_form.laws.arithmetic import LOST, PRECISION, Number, ball
 from cloneproof.engines.closed_form.laws.binomial_law import binomial_term
 from cloneproof.engines.closed_form.laws.quadrature import discretise
-from cloneproof.engines.closed_form.phases.commitment import Atoms
+from cloneproof.engines.closed_form.phases.commitment import ExactAtoms
 from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
 from cloneproof.engines.closed_form.phases.round_schedule import Binomial, Fixed, Rounds, unfinished_trial
 from cloneproof.engines.closed_form.phases.trial_score import Phases
@@ -35,7 +35,7 @@ class TwoPhaseGame:
     """A case, the agent's priors, its rounds without an award, and the award that scores decide on (0: none)."""
 
     case: AuditCase
-    priors: tuple[Atoms, ...]
+    priors: tuple[ExactAtoms, ...]
     trial: Rounds
     award: int
 
@@ -166,7 +166,9 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
     if any(prior.atoms is None for prior in agent.priors):
-        raise _refusal(f"discrete priors of {agent.name!r}", "a continuous one")
+        raise _refusal(
+            f"discrete priors of {agent.name!r}", "a continuous one (prior.discretised(5) makes it discrete)"
+        )
     rule, horizon = running.agent, market.horizon
     if rule is None and (number > 1 or running.restart is not None):
         raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")

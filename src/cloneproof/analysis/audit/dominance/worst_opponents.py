@@ -1,9 +1,10 @@
 """Opponents that the reward family can realise, chosen against the agent: from a threshold to a witness.
 
 A positive point of the sweep is not yet an attack: an opponent's score is random too. So the search runs over what
-opponents can be: a mean for each of them, or, against a hold-out score, all of them without a score. The gain is linear
-in the law of each opponent's score, so the search goes up one opponent at a time, from several of one mean and the rest
-at 0. It is a search, not a maximum; it runs in floats, and only what an evaluation in balls proves becomes a witness.
+opponents can be: a mean for each of them, or, where too many arms have no score, all of them without one. The gain is
+linear in the law of each opponent's score, so the search goes up one opponent at a time, from several of one mean and
+the rest at 0. It is a search, not a maximum; it runs in floats, and only what an evaluation in balls proves becomes a
+witness.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.judgement import does_not_pay
 from cloneproof.analysis.audit.proof.gain_ceiling import arms_that_suffice, ceiling
+from cloneproof.analysis.audit.proof.scan import scan_theorem
 from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.analysis.audit.search.results import SearchResult
 
@@ -52,7 +53,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
             f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}",
             0.0,
         )
-    proof = theorem(case)
+    proof = scan_theorem(case) or theorem(case)
     if proof is not None:
         return Coverage(proof, 0.0)
     doubtful = max([0.0, *(witness.gain.high for witness in unclear)])

@@ -43,7 +43,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
     agent, running = case.agent, case.running
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
         return UNBOUNDED
-    if running.clearing.planned_epochs:
+    if running.clearing.planned_epochs or running.arm.draws:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:

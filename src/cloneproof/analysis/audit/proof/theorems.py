@@ -1,9 +1,10 @@
 """Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
 
-Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Two are
-theorems of docs/textbook/hold-out.md, whose proofs are ours and have not been reviewed by others; a verdict that rests
-on one of them says so. All are about replications (every original at least once): withholding, several accounts and
-priors that differ between originals are not covered.
+Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Three are
+theorems of docs/textbook, whose proofs are ours and have not been reviewed by others; a verdict that rests
+on one of them says so. Those about an award also need the agent's means to be exchangeable given everything about the
+others, which holds in a market, where agents are independent. All are about replications (every original at least
+once): withholding, several accounts and priors that differ between originals are not covered.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
 
+INDEPENDENT = (
+    "others whose means and strategies do not depend on which of the agent's originals is better (its means are "
+    "exchangeable given everything about the others)"
+)
 ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
 
 
@@ -36,7 +41,7 @@ def theorem(case: AuditCase) -> str | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if case.running.clearing.planned_epochs:
         return _in_every_epoch(case, theorem)
-    return _commitment(case) or _holdout(case)
+    return _commitment(case) or _holdout(case) or _capped(case)
 
 
 def _in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], str | None]) -> str | None:
@@ -63,8 +68,8 @@ def is_uniform(rule: Rule) -> bool:
 
 
 def is_committing(rule: Rule) -> bool:
-    """Whether it explores and then commits to the highest average."""
-    return rule.priority is average and rule.commits and not rule.binarise
+    """Whether it explores and then commits to the highest average of an arm."""
+    return rule.priority is average and rule.commits and not rule.binarise and not rule.draws
 
 
 def same_prior(agent: Agent) -> bool:
@@ -102,6 +107,8 @@ def _unlearned(case: AuditCase) -> str | None:
     """Exploration lasts to the end however little is registered, so no reward is ever acted upon."""
     if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
         return None
+    if case.running.arm.draws:
+        return None  # slots are explored, whose number is not that of the arms
     if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in _stages(case)):
         return (
             "exploration does not end before the horizon, even with honest registration, and the originals are "
@@ -130,25 +137,43 @@ def _commitment(case: AuditCase) -> str | None:
 
 def _holdout(case: AuditCase) -> str | None:
     """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
-    agent, running = case.agent, case.running
-    rule, score = running.agent, running.scoring
-    if not (score.fresh and score.same_number) or rule is None or running.sample is not None:
-        return None
-    if not running.clearing.at_award:
-        return None
-    if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
-        return None
-    if not score.allows(agent.count) or case.horizon < case.agents * rule.explore:
-        return None
-    gap = smallest_gap(agent.support)
-    bound = _error_exponent(case.market, agent, running.arm.explore)
-    needed = math.log(running.arm.explore) + math.log(gap) - math.log(agent.count * case.horizon)
-    if bound > needed - ROUNDING:
+    score = case.running.scoring
+    if not (score.fresh and score.same_number) or not _covered_award(case):
         return None
     return (
         "the hold-out theorem (docs/textbook/hold-out.md; not a computation, and the proof is ours): scores count "
-        "fresh rewards only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies"
+        "fresh rewards only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
+        f"against {INDEPENDENT}"
     )
+
+
+def _capped(case: AuditCase) -> str | None:
+    """The capped theorem: the same condition, every reward counts, and no score above K <= floor(M/m) arms."""
+    score, rule, m = case.running.scoring, case.running.agent, case.running.arm.explore
+    if score.partial or score.max_arms is None or rule is None or score.max_arms * m > rule.explore:
+        return None
+    if not _covered_award(case):
+        return None
+    return (
+        "the capped theorem (docs/textbook/capped-h-etc-r.md; not a computation, and the proof is ours): agents with "
+        f"more than {score.max_arms} arms have no score, so that a trial explores each arm for m rounds, and m meets "
+        "(l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
+        f"against {INDEPENDENT}"
+    )
+
+
+def _covered_award(case: AuditCase) -> bool:
+    """What both theorems ask for: ETC on both levels that commits, an award that restarts, originals, and m."""
+    agent, running, rule = case.agent, case.running, case.running.agent
+    if rule is None or running.sample is not None or not running.clearing.at_award:
+        return False
+    if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
+        return False
+    if not running.scoring.allows(agent.count) or case.horizon < case.agents * rule.explore:
+        return False
+    bound = _error_exponent(case.market, agent, running.arm.explore)
+    gap = math.log(smallest_gap(agent.support))
+    return bound <= math.log(running.arm.explore) + gap - math.log(agent.count * case.horizon) - ROUNDING
 
 
 def _stages(case: AuditCase) -> list[tuple[int, int]]:

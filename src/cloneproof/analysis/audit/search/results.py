@@ -12,7 +12,7 @@ from cloneproof.analysis.exact_evaluations import ExactEngine
 from cloneproof.engines.estimate import Estimate
 
 HorizonPayoffs = dict[int, Estimate]
-Result = TypeVar("Result", bound="SearchResult")
+AgentResult = TypeVar("AgentResult", bound="SearchResult")
 
 
 @dataclass
@@ -70,7 +70,7 @@ class ArguedResult(SearchResult):
     engine: str = field(default="argument", init=False)
 
 
-def for_exchangeable(result: Result, cases: AgentCases) -> Result:
+def for_exchangeable(result: AgentResult, cases: AgentCases) -> AgentResult:
     """The same findings for an agent of the same priors, under a mechanism that cannot tell the two apart."""
     at_horizon = {case.horizon: case for case in cases}
 

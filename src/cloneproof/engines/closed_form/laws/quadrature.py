@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from cloneproof.engines.closed_form.laws.arithmetic import Array
-from cloneproof.engines.closed_form.phases.commitment import Atoms
+from cloneproof.engines.closed_form.phases.commitment import ExactAtoms
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Beta, Prior, Uniform
@@ -31,7 +31,7 @@ def resolutions(market: Market) -> tuple[int, int] | None:
     return RESOLUTIONS[most] if most else None
 
 
-def discretise(prior: Prior, points: int) -> Atoms:
+def discretise(prior: Prior, points: int) -> ExactAtoms:
     """The prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule."""
     if prior.atoms is not None:
         pairs = [(value, Fraction(weight)) for value, weight in prior.atoms]

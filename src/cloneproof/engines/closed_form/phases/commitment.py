@@ -11,14 +11,14 @@ from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Nu
 from cloneproof.engines.closed_form.laws.integer_law import Law
 from cloneproof.engines.closed_form.laws.tie_breaking import products_without_each, tie_nodes
 
-Atoms = tuple[tuple[float, Fraction], ...]
+ExactAtoms = tuple[tuple[float, Fraction], ...]
 CHUNK = 1_000_000  # numbers held at a time for one factor
 
 
 class EqualArms(NamedTuple):
     """`number` originals with the same prior, each registered `copies` times."""
 
-    atoms: Atoms
+    atoms: ExactAtoms
     copies: int
     number: int
 

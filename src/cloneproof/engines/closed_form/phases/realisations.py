@@ -9,14 +9,14 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
-from cloneproof.engines.closed_form.phases.commitment import Atoms, EqualArms
+from cloneproof.engines.closed_form.phases.commitment import EqualArms, ExactAtoms
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
 
 
 class CopiedOriginal(NamedTuple):
     """A registered original: its prior as exact atoms, and how often it is registered (at least once)."""
 
-    atoms: Atoms
+    atoms: ExactAtoms
     copies: int
 
 

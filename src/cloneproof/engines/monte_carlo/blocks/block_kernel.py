@@ -30,7 +30,7 @@ PIECES: Final = 8
 EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
 
 
-class Rounds(NamedTuple):
+class BlockRounds(NamedTuple):
     """A number of rounds of a level, which has the version and had so many rounds `before`."""
 
     version: np.int64
@@ -65,7 +65,7 @@ def _run_blocks(plan, epochs, rows, means, run_streams, results):
                 stream = level_stream(streams.levels, version, ZERO)
                 level = CommittingLevel(ZERO, plan.arms, stream, epochs[e, 1], plan.arm_order)
                 _clear(rows, level)
-                _play(plan, rows, trace, level, Rounds(version, ZERO, epochs[e, 0]), NONE, NONE)
+                _play(plan, rows, trace, level, BlockRounds(version, ZERO, epochs[e, 0]), NONE, NONE)
         elif plan.uniform:
             _uniform(plan, rows, trace, streams.levels)
         else:
@@ -88,7 +88,7 @@ def _uniform(plan, rows, trace, levels):
         left -= rounds
         level = _arms_of(plan, rows, levels, plan.first_version, i)
         _clear(rows, level)
-        _play(plan, rows, trace, level, Rounds(plan.first_version, ZERO, rounds), NONE, NONE)
+        _play(plan, rows, trace, level, BlockRounds(plan.first_version, ZERO, rounds), NONE, NONE)
 
 
 @compiled
@@ -104,7 +104,7 @@ def _trial_and_award(plan, rows, trace, levels):
         level = _arms_of(plan, rows, levels, plan.first_version, i)
         _clear(rows, level)
         judged = row if level.end - level.begin <= plan.most_arms else NONE
-        trial = Rounds(plan.first_version, ZERO, rows[row].pulls)
+        trial = BlockRounds(plan.first_version, ZERO, rows[row].pulls)
         rows[row].choice = _play(plan, rows, trace, level, trial, judged, NONE)
     if plan.horizon == trials:
         return
@@ -115,7 +115,7 @@ def _trial_and_award(plan, rows, trace, levels):
     level = _arms_of(plan, rows, levels, version, row - plan.arms)
     if plan.award:
         _clear(rows, level)
-    _play(plan, rows, trace, level, Rounds(version, before, plan.horizon - trials), NONE, choice)
+    _play(plan, rows, trace, level, BlockRounds(version, before, plan.horizon - trials), NONE, choice)
 
 
 @compiled

@@ -30,8 +30,8 @@ class _CompiledFunctions(NamedTuple):
 
 
 def stepping_applies(job: Job) -> bool:
-    """Whether rules and reward family compile; built-in ones do. Epochs that are planned one by one do not."""
-    if job.mechanism.clearing.planned_epochs:
+    """Whether rules and reward family compile; built-in ones do. Planned epochs and slots do not."""
+    if job.mechanism.clearing.planned_epochs or job.mechanism.arm.draws:
         return False
     return _functions(job, _running(job)) is not None
 

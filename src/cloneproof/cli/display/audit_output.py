@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.cli.output import new_table, note, print_table
+from cloneproof.cli.display.output import new_table, note, print_table
 
 MOST_ROWS = 12
 

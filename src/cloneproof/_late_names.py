@@ -1,10 +1,23 @@
-"""Names that were in `cloneproof` itself up to 0.1.0: they work for one more version and say where they are now."""
+"""Names of `cloneproof` that are loaded when they are first asked for, and names that have moved.
+
+What was in `cloneproof` itself up to 0.1.0 works for one more version, with a warning that says where it is now.
+"""
 
 from __future__ import annotations
 
 import warnings
 from importlib import import_module
 from typing import Any
+
+LATE = {  # name: the module that has it, or that it is
+    "adapters": "cloneproof.adapters",
+    "check_mechanism": "cloneproof.analysis.properties.conformance",
+    "paper": "cloneproof.paper",
+    "results": "cloneproof.results",
+    "sweep": "cloneproof.sweeps.sweep",
+    "verify": "cloneproof.analysis.verify",
+    "write_certificate": "cloneproof.analysis.certificate",
+}
 
 _PLACES = {
     "cloneproof.paper": (
@@ -18,7 +31,12 @@ MOVED = {name: place for place, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """The object that was called `cloneproof.<name>`, with a warning; for `cloneproof/__init__.py`."""
+    """What `cloneproof.<name>` is, for `cloneproof/__init__.py`."""
+    if name in LATE:
+        module = import_module(LATE[name])
+        value = module if module.__name__ == f"cloneproof.{name}" else getattr(module, name)
+        setattr(import_module("cloneproof"), name, value)  # the next time it is there
+        return value
     if name not in MOVED:
         raise AttributeError(f"module 'cloneproof' has no attribute {name!r}")
     place = MOVED[name]

@@ -1,0 +1,171 @@
+"""The three numbers of the flat reservoir, tuned on its exact regret.
+
+Any numbers are clone-proof, so tuning costs no honesty: it may use whatever the platform believes about quality, and
+never what was registered. The regret is carried by rare events (no draw hits the one best original), which a simulated
+search misses by factors; hence the exact formula.
+
+A pattern search: for every pair of neighbouring values a threshold between them, at Chernoff's point, then steps in the
+pulls, the threshold and the draws until none helps. The optimum is flat, so the last steps are a few percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost
+from cloneproof.errors import MechanismError
+
+MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
+START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the two values
+FINEST = 0.02  # the last relative step of the search
+
+
+class TunedReservoir(NamedTuple):
+    """The numbers, their regret, and the regret where the threshold is one level of values too low or too high."""
+
+    numbers: ReservoirNumbers
+    regret: float
+    too_low: float
+    too_high: float
+    exploration: float
+
+
+def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
+    """Pulls, draws and threshold of about the smallest regret.
+
+    Examples
+    --------
+    >>> prior = [(0.01, 1), (0.02, 1), (0.03, 1)]
+    >>> tuned = tune_reservoir(ReservoirMarket([[prior] * 3] * 10, horizon=10**7))
+    >>> tuned.regret < 263 and tuned.exploration < 0.01
+    True
+
+    """
+    best, search = _tuned(market, market.regret)
+    pulls, draws, threshold = best
+    assert threshold is not None
+    shift = max(1, round(pulls * search.distance(best)))
+    return TunedReservoir(
+        best,
+        float(search.known_cost(best)),
+        float(market.regret(ReservoirNumbers(pulls, draws, max(1, threshold - shift)))),
+        float(market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift)))),
+        float(market.exploration(best)),
+    )
+
+
+def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
+    """Numbers without a search: the threshold between the two highest rates, at Chernoff's point.
+
+    Several times the tuned regret, and quick enough for a mechanism that plans epochs as they come.
+
+    Examples
+    --------
+    >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
+    ReservoirNumbers(rounds=5, draws=7, threshold=3)
+    """
+    values = sorted(set(rates))
+    low, high = (values[-2], values[-1]) if len(values) > 1 else (0.0, values[-1])
+    pulls = max(1, min(horizon, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
+    draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
+    return ReservoirNumbers(pulls, draws, max(1, min(pulls, round(pulls * _between(low, high)))))
+
+
+def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
+    """Pulls, draws and threshold with which agents find their champions before a contest.
+
+    Tuned on exploration and the quality of champions alone, exactly; the contest's own regret depends on them little.
+    """
+    return _tuned(market, lambda numbers: contest_cost(market, numbers))[0]
+
+
+def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> tuple[ReservoirNumbers, _Search]:
+    if market.horizon < len(market.agents):
+        raise MechanismError(
+            f"expected a horizon of at least one round for each of {len(market.agents)} agents, got {market.horizon}; "
+            "give a longer horizon, or the numbers of the reservoir themselves"
+        )
+    search = _Search(market, cost)
+    return search.descend(min(search.starts(), key=search.known_cost)), search
+
+
+class _Search:
+    """The costs known so far, and the steps from one point to the next."""
+
+    def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> None:
+        self.market, self.cost = market, cost
+        self.known: dict[ReservoirNumbers, float] = {}
+        self.most_pulls = max(1, market.horizon // len(market.agents))
+        self.pairs = list(zip(market.values, market.values[1:], strict=False))[-MOST_PAIRS:]
+
+    def known_cost(self, point: ReservoirNumbers) -> float:
+        if point not in self.known:
+            self.known[point] = self.cost(point)
+        return self.known[point]
+
+    def starts(self) -> list[ReservoirNumbers]:
+        """A point for every pair of neighbouring values; with one value, a test that everybody passes."""
+        horizon = self.market.horizon
+        originals = max(len(agent) for agent in self.market.agents)
+        draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
+        points = []
+        for low, high in self.pairs:
+            pulls = max(1, min(self.most_pulls, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
+            points.append(self._point(pulls, draws, pulls * _between(low, high)))
+        return points or [ReservoirNumbers(1, 1, 1)]
+
+    def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
+        """The best neighbour, with shorter and shorter steps, until the finest helps no more."""
+        step = 0.3
+        while True:
+            better = min(self._neighbours(point, step), key=self.known_cost)
+            if self.known_cost(better) < self.known_cost(point):
+                point = better
+            elif step <= FINEST:
+                return point
+            else:
+                step /= 2
+
+    def distance(self, point: ReservoirNumbers) -> float:
+        """The distance of the two values that the threshold separates."""
+        level = (point.threshold or 0) / point.rounds
+        nearest = min(self.pairs, key=lambda pair: max(pair[0] - level, level - pair[1]), default=(0.0, 1.0))
+        return float(nearest[1] - nearest[0])
+
+    def _neighbours(self, point: ReservoirNumbers, step: float) -> list[ReservoirNumbers]:
+        pulls, draws, threshold = point
+        assert threshold is not None
+        level = threshold / pulls
+        deviation = math.sqrt(max(1.0, pulls * level * (1 - level)))
+        longer, shorter = max(pulls + 1, round(pulls * (1 + step))), min(pulls - 1, round(pulls / (1 + step)))
+        more, fewer = max(draws + 1, round(draws * (1 + step))), min(draws - 1, round(draws / (1 + step)))
+        shift = max(1, round(step * deviation))
+        return [
+            self._point(longer, draws, longer * level),
+            self._point(shorter, draws, shorter * level),
+            self._point(pulls, draws, threshold + shift),
+            self._point(pulls, draws, threshold - shift),
+            self._point(pulls, more, threshold),
+            self._point(pulls, fewer, threshold),
+            self._point(longer, draws, longer * level + shift),
+            self._point(shorter, draws, shorter * level - shift),
+        ]
+
+    def _point(self, pulls: int, draws: int, threshold: float) -> ReservoirNumbers:
+        pulls = max(1, min(self.most_pulls, pulls))
+        return ReservoirNumbers(pulls, max(1, draws), max(1, min(pulls, round(threshold))))
+
+
+def _between(low: float, high: float) -> float:
+    """The level at which both kinds of mistakes fall at the same rate (Chernoff's point)."""
+    if low <= 0 or high >= 1:
+        return (low + high) / 2
+    return math.log((1 - low) / (1 - high)) / math.log(high * (1 - low) / (low * (1 - high)))
+
+
+def _information(low: float, high: float) -> float:
+    """Minus the logarithm of the Bhattacharyya coefficient of two coins; positive."""
+    overlap = math.sqrt(low * high) + math.sqrt((1 - low) * (1 - high))
+    return max(1e-15, -math.log(max(overlap, 1e-300)))

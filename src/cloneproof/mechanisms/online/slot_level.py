@@ -1,0 +1,153 @@
+"""A level whose candidates are slots: draws from the arms, tested one after the other, one of which becomes champion.
+
+A slot is a uniform draw with replacement from an agent's registered arms, with statistics of its own. Slots are tested
+in the order of the timetable, `rule.explore` pulls each. Which arm a slot holds, which test comes when and how long it
+takes do not depend on how many arms are registered: that is what the scan theorem rests on.
+
+A test passes or fails after its last pull and not before. Where rewards are late, it is decided as soon as the missing
+ones cannot change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cloneproof._randomness import uniform, word
+from cloneproof.mechanisms.online.exploration import WAIT
+from cloneproof.mechanisms.online.level import ONE
+from cloneproof.mechanisms.online.streams import SLOT_STREAM, SLOT_WAITING_STREAM
+from cloneproof.mechanisms.rule import Rule
+
+
+class SlotLevel:
+    """Slots in the order of their tests, what each has counted, and the champion.
+
+    decided   pulls of each slot that belong to its test
+    arrived   rewards of a test that have arrived
+    total     their sum, in ticks
+    test      the slot that is tested now; the number of slots when all tests are over
+    waits     waiting rounds so far, which belong to no test
+    choice    the champion
+    chance    the probability of the last pick, given everything before it
+    """
+
+    __slots__ = (
+        "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "rounds", "rule",
+        "test", "total", "waits",
+    )  # fmt: skip
+
+    def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
+        count = len(slots)
+        self.rule, self.explore, self.arms, self.openings = rule, rule.explore, slots, openings
+        self.keys = range(count)
+        self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
+        self.rounds = self.missing = self.test = self.waits = 0
+        self.choice: int | None = None
+        self.chance: float | None = 1.0
+
+    @property
+    def tested(self) -> int:
+        """How many slots are tested; one more stands by where the fallback is a fresh draw."""
+        return len(self.arms) - (self.rule.fallback == "draw")
+
+    @property
+    def exploring(self) -> bool:
+        """Whether a test is still to be run."""
+        return self.choice is None and self.test < self.tested
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a verdict is due that late rewards may still change."""
+        return self._next() == WAIT
+
+    def _verdict(self, k: int) -> bool | None:
+        """Whether a test whose pulls are over has passed; None where late rewards may still tell."""
+        threshold = self.rule.threshold
+        if threshold is None:
+            return False
+        if self.total[k] >= threshold * ONE:
+            return True
+        late = self.decided[k] - self.arrived[k]
+        return False if self.total[k] + late * ONE < threshold * ONE else None
+
+    def _next(self) -> int:
+        """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion; nothing is changed."""
+        if self.choice is not None:
+            return self.choice
+        test = self.test
+        while test < self.tested:
+            if self.decided[test] < self.explore:
+                return test
+            verdict = self._verdict(test)
+            if verdict is not False:
+                return WAIT if verdict is None else -2 - test
+            test += 1
+        if self.rule.fallback == "draw":
+            return -2 - self.tested
+        if self.missing:
+            return WAIT
+        return -2 - max(range(test), key=lambda k: (self.total[k], -k))
+
+    def pick(self, clock: int) -> int:
+        """The slot to play, or WAIT while a verdict waits for rewards."""
+        k = self._next()
+        if k == WAIT:
+            return k
+        if k < WAIT:
+            k = self.choice = -2 - k
+            self.test = self.tested
+        elif self.choice is None:
+            self.test = k
+        opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
+        self.chance = self.openings[k] if opens else 1.0
+        return k
+
+    def take(self, k: int, counts: bool) -> None:
+        """Enter a decision for slot k; `counts` says whether its reward belongs to a test."""
+        self.rounds += 1
+        self.decided[k] += 1
+        self.missing += counts
+
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for slot k now belongs to its test."""
+        return self.choice is None and self.decided[k] < self.explore
+
+    def repeat(self, k: int, times: int) -> None:
+        """Enter further decisions for slot k, whose rewards are counted as missing elsewhere if they are to count."""
+        self.rounds += times
+        self.decided[k] += times
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward of a test."""
+        self.arrived[k] += 1
+        self.total[k] += ticks
+        self.missing -= 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically."""
+        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice", "waits")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        for name in ("decided", "arrived", "total"):
+            if len(state[name]) != len(self.arms):
+                raise ValueError(name)
+            setattr(self, name, list(state[name]))
+        self.rounds, self.missing = state["rounds"], state["missing"]
+        self.test, self.choice, self.waits = state["test"], state["choice"], state["waits"]
+
+
+def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
+    """The arms that the slots of an agent hold, and one more where the fallback is a fresh draw."""
+    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+    draws = word(stream, SLOT_STREAM)
+    count = rule.draws + (rule.fallback == "draw")
+    return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]
+
+
+def waiting_arm(stream: int, number: int, arm_keys: Sequence[int]) -> int:
+    """The arm of a waiting round: a uniform draw of its own, which counts in no test."""
+    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+    return ranked[int(uniform(word(stream, SLOT_WAITING_STREAM), number) * len(ranked))]

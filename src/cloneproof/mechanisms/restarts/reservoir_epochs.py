@@ -1,0 +1,73 @@
+"""The reservoir without a known horizon: doubling epochs, each with numbers for its own length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cloneproof._checks import real
+from cloneproof.bounds import doubling_ends, doubling_epoch, doubling_length
+from cloneproof.bounds.reservoir_tuning import reservoir_numbers
+from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.restart import EpochPlan, Restart
+from cloneproof.mechanisms.restarts.never import Never
+from cloneproof.mechanisms.rule import Rule, rounds_number
+from cloneproof.mechanisms.rules.first_pass import first_pass
+from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
+from cloneproof.mechanisms.scores.all_rewards import AllRewards
+from cloneproof.mechanisms.scores.champions import Champions
+
+
+@dataclass(frozen=True)
+class ReservoirEpochs(Restart):
+    """Doubling epochs, each a reservoir of its own: flat, or with a contest of champions.
+
+    `rates` and `originals` are what the platform declares; they decide the regret alone.
+    """
+
+    rates: tuple[float, ...]
+    originals: int
+    contest: bool = False
+
+    name = "reservoir-epochs"
+    planned_epochs = True
+
+    def __post_init__(self) -> None:
+        rates = [real(rate) for rate in self.rates] if isinstance(self.rates, list | tuple) else []
+        if not rates or any(rate is None or not 0 <= rate <= 1 for rate in rates):
+            raise MechanismError(f"expected rates in [0, 1], got {brief(self.rates)}; give e.g. (0.01, 0.02, 0.03)")
+        object.__setattr__(self, "rates", tuple(sorted(rate for rate in rates if rate is not None)))
+        object.__setattr__(self, "originals", rounds_number(self.originals, "originals"))
+
+    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+        if not arm.draws or not alone or (agent is not None) != self.contest:
+            raise MechanismError(
+                "restart ReservoirEpochs(..) expects a rule for arms that draws, a rule for agents if there is a "
+                "contest, and nothing else; its epochs have numbers of their own"
+            )
+
+    def words(self, rules: str) -> str:
+        return f"{rules}, restart at every power of 2"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data; a list of rates, as a file has it."""
+        return {"kind": self.name, "rates": list(self.rates), "originals": self.originals, "contest": self.contest}
+
+    def epoch(self, round_: int) -> int:
+        return doubling_epoch(round_)
+
+    def epoch_end(self, number: int) -> int:
+        return 1 << number
+
+    def ends(self, horizon: int) -> list[int]:
+        return doubling_ends(horizon)
+
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
+        """Numbers for the epoch's whole length, so that a horizon that cuts it changes nothing before."""
+        length = doubling_length(number)
+        pulls, draws, threshold = reservoir_numbers(self.rates, self.originals, length)
+        slots = first_pass(draws, pulls, threshold or 1)
+        if not self.contest:
+            return EpochPlan(None, slots, Never(), AllRewards())
+        before = draws * pulls
+        return EpochPlan(steady_kl_ucb(length, rounds=before + 1), slots, Never(), Champions(before))

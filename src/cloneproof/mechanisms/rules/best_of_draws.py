@@ -1,0 +1,21 @@
+"""Best of s draws: slots are tested one after the other, and the highest count of all becomes champion."""
+
+from __future__ import annotations
+
+from cloneproof.mechanisms.rule import Rule, rounds_number
+from cloneproof.mechanisms.rules.etc import average
+
+
+def best_of_draws(draws: int, rounds: int) -> Rule:
+    """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
+
+    Rewards in [0, 1] become coins that show 1 with their probability, so that counts are binomial and have monotone
+    likelihood ratios, which the scan theorem asks for (docs/textbook/reservoir.md).
+
+    >>> best_of_draws(draws=18, rounds=15).draws
+    18
+    """
+    draws = rounds_number(draws, "the draws of a reservoir")
+    rounds = rounds_number(rounds, "the pulls of a test")
+    options = {"draws": draws, "rounds": rounds}
+    return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=True, draws=draws, options=options)

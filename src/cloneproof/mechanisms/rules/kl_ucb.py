@@ -1,0 +1,38 @@
+"""KL-UCB: upper confidence bounds by the divergence of coins (Garivier and Cappe 2011)."""
+
+from __future__ import annotations
+
+import math
+
+from cloneproof.mechanisms.kl_bound import kl_upper_bound
+from cloneproof.mechanisms.rule import Clock, Rule, checked_clock, positive
+
+
+def index(
+    clock: float,
+    log_clock: float,
+    pulls: float,
+    mean: float,
+    coin: float,
+    draw: float,
+    candidates: float,
+    constant: float,
+) -> float:
+    """The largest q with n kl(mean, q) <= constant ln t; a candidate of which no reward is known yet comes first."""
+    if pulls == 0:
+        return math.inf
+    return kl_upper_bound(mean, pulls, constant * log_clock)
+
+
+def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
+    """KL-UCB with exploration constant * ln t; rewards in [0, 1] become coins that show 1 with their probability.
+
+    Each candidate is tried once before the index counts. With constant 1 the regret of Bernoulli rewards has the
+    constant of Lai and Robbins.
+
+    >>> round(kl_ucb().priority(7, math.log(7), 2, 0.5, 0, 0, 3, 1.0), 6)
+    0.96291
+    """
+    constant = positive(constant, "the constant of KL-UCB")
+    options = {"constant": constant, "clock": checked_clock(clock)}
+    return Rule("kl-ucb", index, (constant,), explore=1, clock=clock, binarise=True, options=options)

@@ -1,0 +1,44 @@
+"""Every reward counts, as in the paper, and the number of arms of an agent that has a score is limited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.rule import Rule, rounds_number
+from cloneproof.mechanisms.score import Score
+
+
+@dataclass(frozen=True)
+class Capped(Score):
+    """The average of all rewards; an agent with more than `max_arms` arms has no score.
+
+    With at most floor(M/m) arms a trial of M rounds explores each of them for m rounds, whatever is registered.
+
+    Parameters
+    ----------
+    max_arms : int
+        The arms up to which an agent has a score.
+
+    References
+    ----------
+    docs/textbook/capped-h-etc-r.md.
+    """
+
+    max_arms: int = field()
+
+    name = "capped"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_arms", rounds_number(self.max_arms, "the arms that a capped score allows"))
+
+    def check(self, agent: Rule | None, arm: Rule) -> None:
+        if agent is None:
+            raise MechanismError(
+                "a Capped score expects agents above arms, got a flat mechanism, which compares no agents; "
+                "give a rule for agents"
+            )
+
+    @property
+    def words(self) -> str:
+        return f"no score above {self.max_arms} arms"

@@ -1,0 +1,46 @@
+"""A contest of champions: only fresh rewards count, from the same round of every agent on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.rule import Rule, rounds_number
+from cloneproof.mechanisms.score import Score
+
+
+@dataclass(frozen=True)
+class Champions(Score):
+    """Rewards of an agent's champion count once the agent has had `after` rounds, with however many arms.
+
+    What an agent earned before, also with a champion that was found early, counts nowhere: every agent enters the
+    contest with nothing.
+    """
+
+    after: int = 1
+
+    name = "champions"
+    fresh = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "after", rounds_number(self.after, "the rounds before a contest of champions"))
+
+    def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
+        return self.after
+
+    def check(self, agent: Rule | None, arm: Rule) -> None:
+        super().check(agent, arm)
+        if not arm.draws or arm.draws * arm.explore > self.after:
+            raise MechanismError(
+                f"a contest of champions after {self.after} rounds expects a rule for arms that draws and is done by "
+                f"then, got {arm.name!r} with {arm.draws} draws of {arm.explore} pulls; use first-pass or best-of-draws"
+            )
+        if agent is not None and agent.explore <= self.after:
+            raise MechanismError(
+                f"a contest of champions expects more than {self.after} rounds of exploration for each agent, got "
+                f"{agent.explore}; give the rule for agents rounds={self.after + 1}"
+            )
+
+    @property
+    def words(self) -> str:
+        return f"contest of champions after {self.after} rounds each"

@@ -1,0 +1,115 @@
+"""Proposition 1: whether an algorithm that is not TRP can be gamed under some prior."""
+
+from __future__ import annotations
+
+from cloneproof.market import Agent, Discrete, Market
+from cloneproof.reproduce.evidence.necessity import COPIES, HORIZON, RULES, Necessity, necessity
+from cloneproof.reproduce.evidence.trp_offset import Offset, offset_figure
+from cloneproof.reproduce.evidence.trp_trials import AGENT, Trial, trial, trials
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
+from cloneproof.reproduce.row import Row, Setting
+
+
+def run(setting: Setting) -> Findings:
+    """Rules that violate TRP and cannot be gamed; the prior on two means that shows it for two originals."""
+    tried = setting.pick(quick=100, full=3000)
+    rules = {name: necessity(rule, tried, setting.seed) for name, rule in RULES.items()}
+    cases = list(trials(setting, setting.pick(quick=10, full=84)))
+    violated = [case for case in cases if not case.trp]
+    restricted = [_on_its_own_support(case) for case in violated if case.market.agents[0].count == 2]
+    pays = all(case.pays for case in restricted) if restricted else None
+    offset = Offset(setting)
+    return Findings(
+        computed=(
+            f"Two rules in fractions that violate TRP at the means 1, ½, 0, and {tried} random priors, copies and "
+            "horizons under each (one to four originals); that no copies pay under any prior is proven in the "
+            f"textbook. The violations of TRP among {len(cases)} random markets of one agent, those with two "
+            "originals again with a prior on the two means. Then UCB1 with three originals, over all weights of three "
+            "values. All exact."
+        ),
+        checks=(
+            Check(
+                "If an algorithm is not TRP, then it is not replication-proof.",
+                "claim",
+                False if any(rule.refutes for rule in rules.values()) else pays,
+                tuple(pair for name, rule in rules.items() for pair in _evidence(name, rule)),
+            ),
+            Check(
+                "For two originals that is so: the two means that violate TRP, with equal odds, are a prior for which "
+                "copying pays.",
+                "ours",
+                pays,
+                (
+                    ("violations with two originals", len(restricted)),
+                    ("in which that prior makes copies pay", sum(case.pays for case in restricted)),
+                ),
+            ),
+            Check(
+                "The proof: where TRP is violated, RPReg(honest) ≤ RPReg(copied), as displayed.",
+                "detail",
+                all(case.margin.high >= 0 for case in violated) if violated else None,
+                (
+                    ("violations", len(violated)),
+                    ("in which the display is true", sum(case.margin.high >= 0 for case in violated)),
+                ),
+            ),
+            Check(
+                "A violation may be offset whatever the weights of its means: UCB1, three originals, means 1, ½, 0, "
+                f"T = {offset.horizon}, copies (2, 1, 1). (Of other values there may be a prior for which they pay.)",
+                "ours",
+                all_of([offset.margin.high < 0, at_most(offset.largest)]),
+                (
+                    ("TRP margin at (1, ½, 0)", offset.margin),
+                    ("weights tried", offset.tried),
+                    ("largest gain over them", offset.largest),
+                ),
+            ),
+        ),
+        figures=(offset_figure(offset),),
+        tables=(_table(rules),),
+    )
+
+
+def _on_its_own_support(violating: Trial) -> Trial:
+    """The trial again with a prior on the two means that violate TRP most."""
+    (means, _), _ = min(violating.margins.items(), key=lambda pair: pair[1].value)
+    prior = Discrete(list(means), [0.5, 0.5])
+    market = Market([Agent(AGENT, 2, prior)], horizon=violating.market.horizon, rewards=violating.market.rewards)
+    return trial(violating.mechanism, market)
+
+
+def _evidence(name: str, rule: Necessity) -> tuple[tuple[str, str | int], ...]:
+    return (
+        (f"rule {name}: RP-regret at (1, ½, 0), T = {HORIZON}, honest", str(rule.honest)),
+        (f"copies {COPIES}", str(rule.copied)),
+        ("random priors, copies and horizons", rule.tried),
+        ("in which copies pay", rule.paying),
+    )
+
+
+def _table(rules: dict[str, Necessity]) -> FindingsTable:
+    return FindingsTable(
+        "Two rules that violate TRP under which no copies pay",
+        ("rule", "honest RP-regret", "with copies (2, 1, 1)", "cases", "copies pay", "copies change nothing"),
+        tuple(
+            (name, str(rule.honest), str(rule.copied), rule.tried, rule.paying, rule.neutral)
+            for name, rule in rules.items()
+        ),
+        f"RP-regret at the means 1, ½, 0, T = {HORIZON}. A: each arm once, then the best one with chance b, else a "
+        "random one; b is 1 for up to three arms, 0 for the three values 1, ½, 0, and ½ for four arms and more. B: the "
+        "same idea with chances that are linear in rewards, so that only means matter.",
+    )
+
+
+ROW = Row(
+    5,
+    "Proposition 1: is TRP necessary?",
+    "Proposition 1 (thm:truthful-necessary): “If an algorithm is not TRP, then it is not replication-proof.”",
+    run,
+    summary={
+        "refuted as stated": (
+            "For two originals it is true; for three there are rules that violate TRP at some means and under which no "
+            "copies pay, whatever the prior."
+        )
+    },
+)

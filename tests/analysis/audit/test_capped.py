@@ -1,0 +1,215 @@
+"""H-ETC-R with a limit on arms: the capped theorem, the complete sweep against plain fractions, planted weaknesses."""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+import cloneproof as cp
+from cloneproof import bounds
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.dominance.check import dominance
+from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
+from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep
+from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
+from cloneproof.analysis.audit.proof.theorems import theorem
+from cloneproof.engines.closed_form.laws.arithmetic import BALLS
+from support.fraction_etc import binomial, commits_to
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+EXAMPLE = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=4000)
+
+
+def capped(market, m, trial, max_arms, **options):
+    return cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=trial, max_arms=max_arms, **options)
+
+
+def score_law(arms, m, trial):
+    """The law of all successes of a trial that explores every arm, by enumeration of what exploration shows."""
+    law = [Fraction(0)] * (trial + 1)
+    for seen in itertools.product(range(m + 1), repeat=len(arms)):
+        chance = math.prod((binomial(m, mean)[s] for mean, s in zip(arms, seen, strict=True)), start=Fraction(1))
+        best = [mean for mean, s in zip(arms, seen, strict=True) if s == max(seen)]
+        for mean in best if chance else ():
+            for more, weight in enumerate(binomial(trial - len(arms) * m, mean)):
+                law[sum(seen) + more] += chance * weight / len(best)
+    return law
+
+
+def reward(arms, m, rounds):
+    """Of a fresh ETC in that many rounds; the order of exploration is averaged over."""
+    early = min(rounds, len(arms) * m)
+    best = sum(mean * chance for mean, chance in commits_to(tuple(sorted(arms)), m).items())
+    return early * sum(arms) / len(arms) + (rounds - early) * best
+
+
+def payoffs(prior, copies, m, trial, agents, horizon, max_arms):
+    """Trial and award at every threshold 0 .. trial + 1: the award is won with at least so many successes."""
+    award = horizon - agents * trial
+    total = [Fraction(0)] * (trial + 2)
+    for drawn in itertools.product(prior.items(), repeat=len(copies)):
+        weight = math.prod((chance for _, chance in drawn), start=Fraction(1))
+        arms = tuple(mean for (mean, _), count in zip(drawn, copies, strict=True) for _ in range(count))
+        won = Fraction(0)
+        law = score_law(arms, m, trial) if len(arms) <= max_arms else [Fraction(0)] * (trial + 1)
+        for y in range(trial + 1, -1, -1):
+            won += law[y] if y <= trial else 0
+            total[y] += weight * (reward(arms, m, trial) + won * reward(arms, m, award))
+    return total
+
+
+def small_cases(seed, number):
+    """Random prior, m, trial, agents and award, small enough for fractions."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        originals, m = rng.choice([(2, 1), (2, 2), (2, 3), (3, 1)])
+        means = sorted(Fraction(k, 8) for k in rng.sample(range(9), 2))
+        odds = Fraction(rng.randint(1, 7), 8)
+        trial = m * originals + rng.randint(0, m + 1)
+        agents = rng.choice([2, 3])
+        yield dict(zip(means, (odds, 1 - odds), strict=True)), originals, m, trial, agents, rng.choice([20, 5000])
+
+
+def test_the_sweep_is_what_fractions_say():
+    """Every vector up to one arm above the limit, every threshold: two programs that share nothing."""
+    compared = paying = 0
+    for prior, originals, m, trial, agents, longer in small_cases(1, 25):
+        horizon, most = agents * trial + longer, trial // m
+        discrete = cp.Discrete([float(mean) for mean in prior], [float(odds) for odds in prior.values()])
+        others = [cp.Agent(f"o{i}", 1, cp.Point(0.5)) for i in range(agents - 1)]
+        market = cp.Market([cp.Agent("ana", originals, discrete), *others], horizon)
+        game = two_phase_game(audit_case(market, capped(market, m, trial, most), "ana"))
+        profiler = ScoreProfiler(game, BALLS)
+        alone = profiler.profile((1,) * originals)
+        honest = payoffs(prior, (1,) * originals, m, trial, agents, horizon, most)
+        for copies in itertools.product(range(1, most + 2), repeat=originals):
+            if not originals < sum(copies) <= most + 1:
+                continue
+            profile = profiler.profile(copies)
+            sweep = threshold_sweep(game, alone, profile, threshold_grid([alone, profile]), BALLS)
+            copied = payoffs(prior, copies, m, trial, agents, horizon, most)
+            for y, gain in zip(sweep.thresholds, sweep.gains, strict=True):
+                if y == -math.inf:
+                    continue  # nobody else has a score
+                at = trial + 1 if y == math.inf else int(y)
+                assert float(gain) == pytest.approx(float(copied[at] - honest[at]), abs=1e-12)
+                compared += 1
+                paying += copied[at] > honest[at]
+    assert compared > 500
+    assert paying > 10  # such an m is too small for the longer horizons
+
+
+def longest_horizon(originals, gap, m):
+    """The largest T for which the theorem's condition holds."""
+    return math.floor(m * gap / (originals * (originals - 1) * math.exp(-m * gap**2)) * (1 - 1e-8))
+
+
+def covered_cases(seed, number):
+    """Random markets with an award at the longest horizon that the condition allows."""
+    rng = random.Random(seed)
+    while number:
+        originals, agents = rng.choice([2, 2, 3]), rng.choice([1, 2, 3])
+        low, gap, m = rng.choice([0, 0.1, 0.25]), rng.choice([0.3, 0.5, 0.7]), rng.randint(5, 60)
+        values = [low + k * gap for k in range(3) if low + k * gap <= 1]
+        gap = min(b - a for a, b in itertools.pairwise(values)) if len(values) > 1 else 0
+        if not gap:
+            continue
+        trial = m * originals + rng.randint(0, 2 * m)
+        horizon = longest_horizon(originals, gap, m)
+        if not agents * trial < horizon <= 10**9:
+            continue
+        number -= 1
+        weights = [rng.random() + 0.1 for _ in values]
+        prior = cp.Discrete(values, [weight / sum(weights) for weight in weights])
+        others = [cp.Agent(f"o{i}", 1, cp.Point(0.5)) for i in range(agents - 1)]
+        yield rng, cp.Market([cp.Agent("ana", originals, prior), *others], horizon), m, trial
+
+
+def test_no_copies_pay_where_the_theorem_speaks():
+    """At the longest horizon that it allows; and with a tenth of that m copies pay in some of these markets."""
+    falls = 0
+    for rng, market, m, trial in covered_cases(2, 25):
+        order = rng.choice(["round-robin", "block", "index"])
+        mechanism = capped(market, m, trial, trial // m, order=order)
+        case = audit_case(market, mechanism, "ana")
+        assert "the capped theorem" in theorem(case) or len(market.agents) == 1
+        assert bounds.holdout_applies(market.agents[0].count, market.gap, m, market.horizon)
+        assert dominance(case, 2).verdict == "clone-proof"
+        few = max(1, m // 10)
+        fewer = audit_case(market, capped(market, few, trial, min(trial // few, 4), order=order), "ana")
+        assert theorem(fewer) is None
+        falls += dominance(fewer, 2).verdict == "exploitable"
+    assert falls > 5
+
+
+def test_the_attack_on_theorem_4_is_stopped_by_the_limit_and_not_by_a_larger_one():
+    verdicts = {}
+    for most in (2, 3, None):
+        found = cp.audit(EXAMPLE, capped(EXAMPLE, 36, 72, most), agent="ana", opponents="any", max_copies=2)
+        verdicts[most] = found.verdict
+    assert verdicts == {2: "clone-proof", 3: "exploitable", None: "exploitable"}
+    assert cp.audit(EXAMPLE, capped(EXAMPLE, 36, 72, 2), agent="ana").verdict == "clone-proof"
+
+
+def test_the_theorem_speaks_only_where_its_assumptions_hold():
+    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**4)
+    m = next(
+        m for m in range(1, 100) if bounds.holdout_applies(2, 0.5, m, 10**4) and longest_horizon(2, 0.5, m) > 10**4
+    )
+    etc, greedy = (cp.rule("etc", rounds=4 * m, choice=choice) for choice in ("commit", "greedy"))
+    arm = cp.rule("etc", rounds=m)
+
+    def argument(mechanism, of=market):
+        return theorem(audit_case(of, mechanism, "ana"))
+
+    found = argument(capped(market, m, 4 * m, 4))
+    assert "the capped theorem" in found
+    assert "the proof is ours" in found
+    assert "more than 4 arms have no score" in found
+    assert "do not depend on which of the agent's originals is better" in found
+    assert argument(capped(market, m, 4 * m, 5)) is None  # five arms cannot be explored
+    assert argument(capped(market, m, 4 * m, 1)) is None  # the honest agent has no score
+    assert argument(capped(market, m - 1, 4 * m, 4)) is None  # too few rounds
+    assert argument(capped(market, m, 4 * m, None)) is None
+    assert argument(capped(market, m, 4 * m, 4, choice="greedy")) is None
+    assert argument(cp.Mechanism(agent=etc, arm=arm, score=cp.parts.Capped(4))) is None  # nothing is cleared
+    assert argument(cp.Mechanism(agent=greedy, arm=arm, restart="award", score=cp.parts.Capped(4))) is None
+    uneven = cp.Market([cp.Agent("ana", prior=[prior, cp.Point(0.25)]), market.agents[1]], horizon=10**4)
+    assert argument(capped(market, m, 4 * m, 4), uneven) is None
+
+
+def test_scopes_say_of_which_opponents_they_speak():
+    """A verdict against all opponents is about those who do not know the agent's means: elsewhere copies can pay."""
+    words = "that do not depend on which of the agent's originals is better, nor on how good they are,"
+    for mechanism in (capped(EXAMPLE, 36, 72, 2), cp.mechanism("holdout-h-etc", market=EXAMPLE)):
+        found = cp.audit(EXAMPLE, mechanism, agent="ana", opponents="any")
+        assert f"1 opponents, of any means and strategies {words}" in found.scope
+    alone = cp.Market([EXAMPLE.agents[0]], horizon=400)
+    assert words not in cp.audit(alone, cp.mechanism("etc", arm_rounds=40), opponents="any").scope
+    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+    market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**4)
+    argument = theorem(audit_case(market, cp.mechanism("holdout-h-etc", market=market), "ana"))
+    assert "exchangeable given everything about the others" in argument
+
+
+def test_the_sweep_is_about_others_who_do_not_know_how_good_the_originals_are():
+    """A rival that depends on the agent's values, and not on which original has which, makes a copy pay all the same.
+
+    The theorems allow such a rival (means are exchangeable given it), a sweep over thresholds does not: it takes one
+    threshold for all realised means. Rival 0 where the originals are 0 and .6, else 1; m = 1 is outside the theorem.
+    """
+    values, weights, mechanism = (0.0, 0.6, 1.0), (0.5, 0.25, 0.25), capped(None, 1, 4, 3)
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete(values, weights)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=50)
+    assert theorem(audit_case(market, mechanism, "ana")) is None
+    assert cp.audit(market, mechanism, agent="ana", opponents="any").verdict == "clone-proof"
+    gain = 0.0
+    for drawn in itertools.product(range(3), repeat=2):
+        means = [values[i] for i in drawn]
+        rival = cp.Agent("bo", 1, cp.Point(0.0 if set(drawn) == {0, 1} else 1.0))
+        realised = cp.Market([cp.Agent("ana", prior=[cp.Point(mean) for mean in means]), rival], horizon=50)
+        copied, honest = (cp.evaluate(realised, mechanism, {"ana": own}).payoff["ana"] for own in ((2, 1), (1, 1)))
+        gain += weights[drawn[0]] * weights[drawn[1]] * (copied - honest).value
+    assert gain == pytest.approx(0.056912, abs=1e-9)

@@ -1,0 +1,198 @@
+"""Certificates of scan mechanisms: accepted in no time, and rejected where anything in them is not so."""
+
+import copy
+import json
+import time
+from fractions import Fraction
+from math import comb
+
+import pytest
+from typer.testing import CliRunner
+
+import cloneproof as cp
+from cloneproof.analysis.certificate.verification import check
+from cloneproof.cli.app import app
+from cloneproof.errors import CertificateError
+
+PRIOR = cp.Discrete([0.0, 0.25, 0.5], [0.25, 0.5, 0.25])
+MARKET = cp.Market([cp.Agent("ana", 3, PRIOR), cp.Agent("bo", 2, cp.Uniform(0.2, 0.8))], horizon=500, share=0.5)
+MECHANISMS = {
+    "first pass": cp.mechanism("reservoir", rounds=4, draws=3, threshold=3),
+    "fresh draw": cp.mechanism("reservoir", rounds=4, draws=3, threshold=3, fallback="draw"),
+    "best": cp.mechanism("reservoir", rounds=4, draws=3, choose="best"),
+    "contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=500),
+    "ucb contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, horizon=500, contest="ucb"),
+}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A certificate of each mechanism, as data."""
+    folder, found = tmp_path_factory.mktemp("certificates"), {}
+    for name, mechanism in MECHANISMS.items():
+        path = folder / f"{name}.json"
+        cp.write_certificate(cp.audit(MARKET, mechanism, agent="ana", opponents="any"), path)
+        assert cp.verify(path).outcome == "accepted"
+        found[name] = json.loads(path.read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_it_says_what_it_is_about(certificates, name):
+    data = certificates[name]
+    assert data["argument"] == {
+        "kind": "scan",
+        "law": {"scores": "binomial", "pulls": 4, "means": ["0/1", "1/4", "1/2"]},
+    }
+    statement = check(data).statement
+    for words in ("no copies and no withholding", "'ana'", "every horizon", "3 draws of 4 pulls", "unreviewed"):
+        assert words in statement
+
+
+def test_it_is_checked_in_no_time():
+    prior = cp.Discrete([0.002, 0.004, 0.006], [1 / 3] * 3)
+    market = cp.Market([cp.Agent(f"a{k}", 3, prior) for k in range(20)], horizon=10**8)
+    audit = cp.audit(market, cp.mechanism("reservoir", rounds=38_528, draws=2, threshold=205))
+    data = cp.analysis.certificate.checked_certificate(audit)
+    began = time.process_time()
+    assert check(data).accepted
+    assert time.process_time() - began < 0.1
+
+
+def set_at(data, path, value):
+    for key in path[:-1]:
+        data = data[key]
+    data[path[-1]] = value
+
+
+LAW = ("argument", "law")
+TAMPERED = [
+    (("agent",), "cy"),
+    (("agent",), "bo"),  # a continuous prior is not listed
+    (("unknown",), 1),
+    (("argument", "unknown"), 1),
+    ((*LAW, "unknown"), 1),
+    (("market", "unknown"), 1),
+    (("mechanism", "unknown"), 1),
+    (("mechanism", "restart"), "award"),
+    (("mechanism", "sample"), {"factor": 1, "scope": "all"}),
+    (("mechanism", "score"), {"rounds": 3, "max_arms": 4}),
+    (("mechanism", "name"), "ucb1"),
+    (("mechanism", "name"), "reservoir-contest"),
+    (("mechanism", "agent"), {"rule": "uniform"}),
+    (("mechanism", "arm", "rule"), "ucb"),
+    (("mechanism", "arm", "rule"), "best-of-draws"),
+    (("mechanism", "arm", "unknown"), 1),
+    (("mechanism", "arm", "rounds"), 5),
+    (("mechanism", "arm", "threshold"), 5),
+    (("mechanism", "arm", "threshold"), 2.5),
+    (("mechanism", "arm", "fallback"), "worst"),
+    (("mechanism", "arm", "draws"), 0),
+    (("market", "rewards"), "gaussian"),
+    (("market", "share"), 2),
+    (("market", "horizon"), 0),
+    (("market", "agents", 0, "priors"), None),
+    (("market", "agents", 0, "priors"), []),
+    (("market", "agents", 0, "priors", 0, 0, 0), 0.125),  # originals of different priors
+    (("market", "agents", 0, "priors", 0, 0, 1), 0.3),
+    (("market", "agents", 1, "name"), "ana"),
+    ((*LAW, "scores"), "poisson"),
+    ((*LAW, "pulls"), 5),
+    ((*LAW, "means"), []),
+    ((*LAW, "means"), ["0/1", "1/2", "1/4"]),
+    ((*LAW, "means"), ["0/1", "1/4", "1/4"]),
+    ((*LAW, "means"), ["0/1", "1/4"]),
+    ((*LAW, "means"), ["0/1", "1/4", "1/2", "3/4"]),
+    ((*LAW, "means"), ["0/1", "1/4", "3/2"]),
+    ((*LAW, "means"), ["0/1", "2/8", "1/2"]),
+    ((*LAW, "means"), [0.0, 0.25, 0.5]),
+    (("argument", "law"), None),
+    (("tolerance",), -1),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), TAMPERED)
+def test_what_is_not_so_is_rejected(certificates, path, value):
+    data = copy.deepcopy(certificates["first pass"])
+    set_at(data, path, value)
+    assert not check(data).accepted
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("score", "after"), 11),  # before all tests are over
+        (("score", "after"), 13),  # the agents' exploration ends first
+        (("score", "kind"), "all"),
+        (("score",), None),
+        (("agent", "rule"), "ucb"),
+        (("agent", "rounds"), 12),
+        (("agent", "constant"), 0),
+        (("agent", "order"), "best first"),
+        (("agent",), None),
+    ],
+)
+def test_a_changed_contest_is_rejected(certificates, path, value):
+    data = copy.deepcopy(certificates["contest"])
+    set_at(data, ("mechanism", *path), value)
+    assert not check(data).accepted
+
+
+def table(pulls, means):
+    rows = [[comb(pulls, k) * p**k * (1 - p) ** (pulls - k) for k in range(pulls + 1)] for p in means]
+    return [[f"{value.numerator}/{value.denominator}" for value in row] for row in rows]
+
+
+def test_a_table_of_chances_must_be_that_of_the_coins_and_in_order(certificates):
+    data = copy.deepcopy(certificates["first pass"])
+    means = [Fraction(0), Fraction(1, 4), Fraction(1, 2)]
+    chances = table(4, means)
+    data["argument"]["law"] |= {"scores": "table", "chances": chances}
+    assert check(data).accepted
+    swapped = copy.deepcopy(data)
+    swapped["argument"]["law"]["chances"] = [chances[1], chances[0], chances[2]]
+    assert "(1) is violated" in check(swapped).statement
+    hazard = copy.deepcopy(data)  # stochastic order holds, hazard ratios do not
+    hazard["argument"]["law"]["chances"] = [
+        chances[0],
+        ["1/5", "4/5", "0/1", "0/1", "0/1"],
+        ["1/5", "1/5", "0/1", "0/1", "3/5"],
+    ]
+    assert "(2) is violated" in check(hazard).statement
+    other = copy.deepcopy(data)  # in order, but not the law of four coins
+    other["argument"]["law"]["chances"] = table(4, [Fraction(0), Fraction(1, 4), Fraction(3, 4)])
+    assert "not those of 4 coins" in check(other).statement
+    short = copy.deepcopy(data)
+    short["argument"]["law"]["chances"] = chances[:2]
+    assert not check(short).accepted
+
+
+def test_what_has_no_certificate_says_so(tmp_path):
+    audit = cp.audit(MARKET, MECHANISMS["first pass"], agent="bo")
+    assert audit.verdict == "clone-proof"
+    with pytest.raises(CertificateError, match="continuous prior"):
+        cp.write_certificate(audit, tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_it_is_about_this_market_and_mechanism(certificates, tmp_path, name):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(certificates[name]))
+    found = cp.verify(path, market=MARKET, mechanism=MECHANISMS[name])
+    assert found.accepted
+    assert dict(found.about)["mechanism"] == MECHANISMS[name].name
+    others = [mechanism for other, mechanism in MECHANISMS.items() if other != name]
+    assert not any(cp.verify(path, market=MARKET, mechanism=other).accepted for other in others)
+    assert not cp.verify(path, market=MARKET.with_horizon(400)).accepted
+
+
+def test_the_command_line_says_what_it_is_about(certificates, tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(certificates["first pass"]))
+    shown = CliRunner().invoke(app, ["verify", str(path)])
+    assert shown.exit_code == 0
+    assert "no copies and no withholding" in " ".join(shown.stdout.split())
+    for words in ("reservoir", "3 draws, 4 pulls each", "counts of 4 coins of means 0/1, 1/4, 1/2"):
+        assert words in " ".join(shown.stdout.split())
+    path.write_text(json.dumps(certificates["first pass"] | {"agent": "cy"}))
+    assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 1

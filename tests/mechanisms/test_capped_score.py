@@ -1,0 +1,123 @@
+"""A limit on the arms that have a score: the same in every engine, in files, and in what is claimed."""
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
+from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
+from cloneproof.errors import MechanismError
+from cloneproof.market import full_copies
+from cloneproof.mechanisms import outside_conditions
+from cloneproof.mechanisms.mechanism import mechanism_from_dict
+
+COIN = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=24)
+COPIES = ({"ana": (2, 1)}, {"ana": (1, 1)}, {"ana": (2, 2), "bo": (3,)})
+
+
+def capped(most, **options):
+    return cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2, max_arms=most, **options)
+
+
+@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("order", ["round-robin", "block", "index"])
+def test_engines_agree(most, order):
+    """The tree, the closed form and many runs (ten standard errors: it would take a wrong law to be outside)."""
+    mechanism = capped(most, order=order)
+    for copies in COPIES:
+        tree, closed = (cp.evaluate(MARKET, mechanism, copies, engine=name) for name in ("tree", "closed-form"))
+        for agent, estimate in tree.payoff.items():
+            assert abs(estimate.value - closed.payoff[agent].value) <= estimate.error + closed.payoff[agent].error
+        job = Job(MARKET, mechanism, full_copies(MARKET.agents, copies), seed=3)
+        assert stepping_applies(job)
+        assert step_outcomes(job, 0, 20).payoff.tolist() == reference_outcomes(job, 0, 20).payoff.tolist()
+        assert blocks_apply(job)
+        payoff = block_outcomes(job, 0, 5000).payoff
+        widths = 10 * payoff.std(axis=0) / np.sqrt(len(payoff))
+        assert (np.abs(payoff.mean(axis=0) - [own.value for own in closed.payoff.values()]) < widths).all()
+
+
+def test_greedy_choices_run_in_the_tree_and_in_sessions():
+    mechanism, market = capped(2, choice="greedy"), MARKET.with_horizon(14)
+    for copies in ({"ana": (2, 1)}, {"ana": (1, 1)}):
+        tree = cp.evaluate(market, mechanism, copies, engine="tree").payoff
+        sampled = cp.evaluate(market, mechanism, copies, engine="monte-carlo", runs=4000, seed=5).payoff
+        for agent, estimate in tree.items():
+            assert abs(estimate.value - sampled[agent].value) < sampled[agent].error
+
+
+def test_without_a_limit_it_is_the_papers():
+    papers = cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)
+    assert "max_arms" not in papers.parameters
+    assert papers.score == "all"
+    assert "score" not in papers.to_dict()
+    wide = capped(100)
+    for copies in COPIES:
+        own, other = (cp.evaluate(MARKET, made, copies).payoff for made in (papers, wide))
+        assert own == other
+
+
+def test_files_and_words():
+    made = capped(2)
+    data = made.to_dict()
+    assert data["score"] == {"kind": "capped", "max_arms": 2}
+    assert mechanism_from_dict(data).score == made.score == cp.parts.Capped(2)
+    assert str(made) == "etc(6) x etc(2), restart at the award, no score above 2 arms"
+    assert capped(2.0).parameters["max_arms"] == 2
+    live = cp.session(made, {"ana": 3, "bo": 1}, 40, seed=2)
+    for _ in range(25):
+        decision = live.decide()
+        live.reward(decision.id, float(decision.arm == 0))
+    again = cp.Session.from_json(live.to_json())
+    assert [again.decide() for _ in range(10)] == [live.decide() for _ in range(10)]
+    assert outside_conditions(made, {"ana": 3, "bo": 1}, 40) == [
+        "'ana' registered 3 arms, more than 2: it has no score"
+    ]
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "two", True])
+def test_a_limit_that_is_none_gets_one_sentence(most):
+    with pytest.raises(MechanismError, match="to be a whole number from 1"):
+        capped(most)
+
+
+def test_a_flat_mechanism_has_no_scores_to_limit():
+    with pytest.raises(MechanismError, match="expects agents above arms, got a flat mechanism"):
+        cp.Mechanism(arm=cp.rule("etc", rounds=2), score=cp.parts.Capped(2))
+
+
+def test_claims_never_say_more_than_the_theorem():
+    market = cp.Market([cp.Agent(f"a{i}", 2, COIN) for i in range(2)], horizon=10**5)
+
+    def claims(**options):
+        return cp.mechanism("h-etc-r", market=market, **options).claims
+
+    papers, limited = claims(), claims(max_arms=2)
+    assert "refuted" in papers[0].finding
+    assert (
+        limited[0].property
+        == "clone-proof over 100,000 rounds and fewer for at most 2 originals and gaps of at least 0.5"
+    )
+    assert (limited[0].source, limited[0].finding) == ("the capped theorem", "our proof, not yet reviewed by others")
+    assert "regret at most" in limited[1].property
+    assert "is below that" in claims(max_arms=2, arm_rounds=20)[0].finding
+    assert "too few rounds" in claims(max_arms=2, arm_rounds=1)[0].property
+    assert "nothing where 3 arms" in claims(max_arms=3, arm_rounds=200, agent_rounds=400)[0].property
+    assert "clone-proof" in claims(max_arms=2, arm_rounds=200, agent_rounds=400)[0].property
+    assert "no score" in claims(max_arms=1)[0].property
+    assert "not committed" in claims(max_arms=2, choice="greedy")[0].property
+    assert "clone-proof where" in capped(3).claims[0].property
+    assert "explores 3 for 2 rounds each" in capped(4).claims[0].property
+    assert "not committed" in capped(2, choice="greedy").claims[0].property
+
+
+def test_the_papers_rounds_meet_the_condition():
+    """m = (2 / gap^2) L ln(2T) and M = mL: the limit is L, and the theorem applies at every horizon."""
+    for horizon in (1, 2, 10, 10**3, 10**6):
+        for originals in (2, 3, 8):
+            for gap in (0.05, 0.4, 1.0):
+                m = cp.bounds.etc_rounds(originals, gap, horizon)
+                assert cp.bounds.holdout_applies(originals, gap, m, horizon)

@@ -1,0 +1,68 @@
+"""KL-UCB: the bound against balls, its order at close calls, and the same bits in compiled code."""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+from flint import arb, ctx
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.stepping.engine import step_outcomes, stepping_applies
+from cloneproof.engines.reference import simulate_run
+from cloneproof.mechanisms.kl_bound import kl_upper_bound
+
+
+def divergence(successes, pulls, q):
+    p, total = arb(successes) / pulls, arb(0)
+    if successes:
+        total += p * (p / q).log()
+    if successes < pulls:
+        total += (1 - p) * ((1 - p) / (1 - q)).log()
+    return pulls * total
+
+
+def pairs(number):
+    draw = random.Random(3)
+    for _ in range(number):
+        pulls = draw.randint(1, draw.choice([3, 50, 10**4, 10**8]))
+        successes = draw.choice([0, pulls, draw.randint(0, pulls), min(pulls, draw.randint(0, 4))])
+        yield successes, pulls, draw.choice([0.1, 1.0, 13.8, 20.7])
+
+
+def test_the_bound_is_right_to_a_few_units_in_the_last_place():
+    with ctx.workprec(200):
+        for successes, pulls, width in pairs(400):
+            q = kl_upper_bound(successes / pulls, float(pulls), width)
+            if q == 1.0:
+                continue
+            assert divergence(successes, pulls, arb(q) * (1 - arb(2) ** -49)) < width
+            above = arb(q) * (1 + arb(2) ** -49)
+            assert above > 1 or divergence(successes, pulls, above) > width
+
+
+def test_close_calls_are_ordered_as_balls_order_them():
+    """Neighbours (n, s), (n', s') whose bounds are nearest to each other among thousands."""
+    listed = sorted((kl_upper_bound(s / n, float(n), 9.0), n, s) for n in range(1, 120) for s in range(n + 1))
+    with ctx.workprec(200):
+        for (low, n, s), (high, other_n, other_s) in pairwise(listed):
+            if high == low or high >= 1.0 or high - low > 1e-9:
+                continue
+            middle = (arb(low) + arb(high)) / 2
+            assert divergence(s, n, middle) > 9
+            assert divergence(other_s, other_n, middle) < 9
+
+
+def test_more_successes_never_lower_the_bound():
+    for pulls in (1, 7, 100, 12345):
+        bounds = [kl_upper_bound(s / pulls, float(pulls), 5.0) for s in range(0, pulls + 1, max(1, pulls // 200))]
+        assert all(a < b or a == b == 1.0 for a, b in pairwise(bounds))
+
+
+def test_compiled_runs_are_those_of_the_session():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.6], [0.5, 0.5])) for name in "ab"], horizon=300)
+    for name in ("kl-ucb",):
+        job = Job(market, cp.mechanism(name), {"a": (2, 1), "b": (1, 1)}, 5)
+        assert stepping_applies(job)
+        runs = [simulate_run(market, cp.mechanism(name), {"a": (2, 1)}, 5, run) for run in range(4)]
+        assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])

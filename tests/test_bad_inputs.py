@@ -1,0 +1,447 @@
+"""What a newcomer gets wrong: each gets one sentence (expected, got, what to do), never a traceback.
+
+The calls stand as text, so that a failure is named by the call; the command line's are what would be typed.
+"""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from cloneproof import bounds
+from cloneproof.cli import main
+
+MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], 50)
+UCB1 = cp.mechanism("ucb1")
+ALONE = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+AUDIT = cp.audit(ALONE, UCB1)
+NAMES = {"cp": cp, "bounds": bounds, "Path": Path, "MARKET": MARKET, "UCB1": UCB1, "AUDIT": AUDIT}
+
+CALLS = r"""
+cp.evaluate(1, UCB1)
+cp.evaluate("c.toml", UCB1)
+cp.evaluate(Path("c.toml"), UCB1)
+cp.evaluate(None, UCB1)
+cp.evaluate(MARKET, "ucb1")
+cp.evaluate(MARKET, None)
+cp.evaluate(MARKET, UCB1, copies=3)
+cp.evaluate(MARKET, UCB1, copies={"ana": "21"})
+cp.evaluate(MARKET, UCB1, copies={"ana": (10**12, 1)})
+cp.evaluate(MARKET, UCB1, copies={"ana": (float("nan"), 1)})
+cp.evaluate(MARKET, UCB1, engine="magic")
+cp.evaluate(MARKET, UCB1, engine=3)
+cp.evaluate(MARKET, UCB1, engine=[])
+cp.evaluate(MARKET, UCB1, arithmetic="int")
+cp.evaluate(MARKET, UCB1, arithmetic=[])
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=-1)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs="many")
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=10**30)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", precision=0)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", confidence=1)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", confidence="high")
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", seed=-1)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", seed="x")
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=0)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=10**9, runs=10)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", budget_seconds=-1)
+cp.evaluate(MARKET, UCB1, progress=3, engine="monte-carlo")
+cp.gain(1, UCB1, "ana", (2, 1))
+cp.gain("c.toml", UCB1, "ana", (2, 1))
+cp.gain(MARKET, "ucb1", "ana", (2, 1))
+cp.gain(MARKET, UCB1, "nobody", (2, 1))
+cp.gain(MARKET, UCB1, ["ana"], (2, 1))
+cp.gain(MARKET, UCB1, 3, (2, 1))
+cp.gain(MARKET, UCB1, "ana", 2)
+cp.gain(MARKET, UCB1, "ana", None)
+cp.gain(MARKET, UCB1, "ana", (2, 1), runs=0)
+cp.gain(MARKET, UCB1, "ana", (2, 1), resume=3)
+cp.audit(1, UCB1)
+cp.audit("c.toml", UCB1)
+cp.audit(MARKET, "ucb1")
+cp.audit(MARKET, UCB1, agent="nobody")
+cp.audit(MARKET, UCB1, agent=["ana"])
+cp.audit(MARKET, UCB1, max_copies=0)
+cp.audit(MARKET, UCB1, max_copies="4")
+cp.audit(MARKET, UCB1, opponents="all")
+cp.audit(MARKET, UCB1, opponents=[])
+cp.audit(MARKET, UCB1, tolerance=-1)
+cp.audit(MARKET, UCB1, tolerance="small")
+cp.audit(MARKET, UCB1, horizons="a:b")
+cp.audit(MARKET, UCB1, horizons=3)
+cp.audit(MARKET, UCB1, budget_seconds=0)
+cp.audit(MARKET, UCB1, budget_seconds="soon")
+cp.audit(MARKET, UCB1, runs=0)
+cp.audit(MARKET, UCB1, seed=-1)
+cp.audit(MARKET, lambda market: None)
+cp.audit(MARKET, cp.BlackBox(lambda view: None))
+cp.simulate(1, UCB1)
+cp.simulate("c.toml", UCB1)
+cp.simulate(MARKET, "ucb1")
+cp.simulate(MARKET, UCB1, copies=3)
+cp.simulate(MARKET, UCB1, seed="x")
+cp.simulate(MARKET, UCB1, run=-1)
+cp.mechanism("etc", market="c.toml")
+cp.mechanism("etc", market=3)
+cp.mechanism("ucb1", market="c.toml")
+cp.mechanism("holdout-h-etc", market=3)
+cp.mechanism("etcc")
+cp.mechanism(3)
+cp.mechanism("etc")
+cp.mechanism("etc", arm_rounds="abc")
+cp.mechanism("etc", arm_rounds=-1)
+cp.mechanism("etc", arm_rounds=2.5)
+cp.mechanism("etc", rounds=3)
+cp.mechanism("etc", arm_rounds=2, order="random")
+cp.mechanism("etc", arm_rounds=2, order=[])
+cp.mechanism("etc", market=MARKET, factor=-1)
+cp.mechanism("ucb1", constant="x")
+cp.mechanism("ucb1", bonus=3)
+cp.mechanism("holdout-h-etc", agents=0, horizon=10, max_originals=1)
+cp.mechanism("holdout-h-etc", agents=2, horizon="soon", max_originals=1)
+cp.mechanism("holdout-h-etc", agents=2, horizon=10, max_originals=2, gap=0)
+cp.mechanism("holdout-h-etc", agents=2, horizon=10, max_originals=2, gap=-1)
+cp.Mechanism(arm="ucb")
+cp.Mechanism(arm=3)
+cp.Mechanism(arm=cp.rule("ucb"), agent="ucb")
+cp.Mechanism(arm=cp.rule("ucb"), restart="sometimes")
+cp.Mechanism(arm=cp.rule("ucb"), restart=[])
+cp.Mechanism(arm=cp.rule("ucb"), score="some")
+cp.Mechanism(arm=cp.rule("ucb"), sample=3)
+cp.Mechanism(arm=cp.rule("ucb"), fallback=3)
+cp.Mechanism(arm=cp.rule("ucb"), name=3)
+cp.Mechanism(arm=cp.rule("ucb"), parameters=3)
+cp.Mechanism(arm=cp.rule("ucb"), claims="all")
+cp.rule("ucbb")
+cp.rule(3)
+cp.rule("etc")
+cp.rule("etc", rounds=0)
+cp.rule("etc", rounds="x")
+cp.rule("ucb", constant=-1)
+cp.rule("ucb", bonus=3)
+cp.session("ucb1", {"ana": 1}, 10)
+cp.session(UCB1, {"ana": 0}, 10)
+cp.session(UCB1, 3, 10)
+cp.session(UCB1, {"ana": 10**12}, 10)
+cp.session(UCB1, {"": 1}, 10)
+cp.session(UCB1, {"a\nb": 1}, 10)
+cp.session(UCB1, {"ana": 1}, 0)
+cp.session(UCB1, {"ana": 1}, "ten")
+cp.session(UCB1, {"ana": 1}, 10**30)
+cp.session(UCB1, {"ana": 1}, 10, share=0)
+cp.session(UCB1, {"ana": 1}, 10, rewards="gauss")
+cp.session(UCB1, {"ana": 1}, 10, rewards=3)
+cp.session(UCB1, {"ana": 1}, 10, seed=1.5)
+cp.session(UCB1, {"ana": 1}, 10).reward(1, 0.5)
+cp.session(UCB1, {"ana": 1}, 10).reward("x", 0.5)
+cp.session(UCB1, {"ana": 1}, 10).decide_run("x")
+cp.session(UCB1, {"ana": 1}, 10).reward_many(3)
+cp.session(UCB1, {"ana": 1}, 10).reward_many([3])
+cp.Session.from_json("x")
+cp.Session.from_json(3)
+cp.Session.from_json("{}")
+cp.Session.from_json(cp.session(UCB1, {"ana": 1}, 10).to_json(), mechanism="x")
+cp.Agent("ana", 10**12, cp.Point(0.5))
+cp.Market([cp.Agent("ana", 10**12, cp.Point(0.5))], 10)
+cp.Agent("", 1, cp.Point(0.5))
+cp.Agent("a\nb", 1, cp.Point(0.5))
+cp.Agent(3, 1, cp.Point(0.5))
+cp.Agent("ana", 1)
+cp.Agent("ana", 1, 0.5)
+cp.Agent("ana", 1, "point")
+cp.Agent("ana", 1, [])
+cp.Agent("ana", "x", cp.Point(0.5))
+cp.Agent("ana", 2, [cp.Point(0.5)])
+cp.Agent("ana", 2.5, cp.Point(0.5))
+cp.Market([], 10)
+cp.Market(3, 10)
+cp.Market("ana", 10)
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], "ten")
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10**16)
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, share=2)
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards=3)
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={"family": "gaussian", "sd": -1})
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, gap=0)
+cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, max_originals=0)
+cp.Point(2)
+cp.Point("x")
+cp.Discrete([0, 1], [1])
+cp.Discrete(3, 4)
+cp.Discrete([0, 1], [-1, 2])
+cp.Uniform(1, 0)
+cp.Beta(0, 1)
+cp.Beta(1e308, 1e308)
+cp.Empirical([])
+cp.Empirical([0.5], bins=0)
+cp.load_market(3)
+cp.load_market("missing.toml")
+cp.load_market(None)
+cp.load_market(".")
+cp.save_market("c.toml", "d.toml")
+cp.save_market(MARKET, 3)
+cp.save_market(MARKET, ".")
+cp.save_market(MARKET, "no/where.toml")
+cp.sweep(3, ".")
+cp.sweep("missing.toml", ".")
+cp.sweep({}, ".")
+cp.sweep({"market": "c.toml", "mechanism": "ucb1"}, ".")
+cp.sweep({"market": 3, "mechanism": "ucb1"}, ".")
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, 3)
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, None)
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", workers=0)
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", cluster="x")
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", cluster=3)
+cp.sweep({"market": MARKET, "mechanism": 3}, ".")
+cp.BlackBox(3)
+cp.BlackBox(max, call_limit=0)
+cp.check_mechanism(3)
+cp.check_mechanism("ucb1")
+cp.write_certificate(3, "x.json")
+cp.write_certificate(AUDIT, 3)
+cp.write_certificate(AUDIT, ".")
+cp.verify(3)
+cp.verify("missing.json")
+cp.verify(None)
+cp.verify("missing.json", market="c.toml")
+cp.verify("missing.json", market=3)
+MARKET.at(3)
+MARKET.at({"ana": 3})
+MARKET.at({"ana": (0.5,)})
+MARKET.with_horizon("x")
+cp.parts.Rule("mine", 3)
+cp.parts.Rule(3, max)
+cp.parts.Rule("mine", max, explore=-1)
+cp.parts.Rule("mine", max, parameters=3)
+cp.parts.HoldOut(0, 1)
+cp.parts.Sample("x")
+cp.parts.Doubling(-1)
+cp.results.write_replay(3, "x.json")
+cp.results.write_replay(AUDIT, "x.json")
+cp.paper.simulate_runs("c.toml", UCB1)
+cp.paper.simulate_runs(MARKET, "x")
+cp.paper.simulate_runs(MARKET, UCB1, runs=0)
+cp.paper.summarise(x for x in [])
+cp.paper.summarise([1, 2])
+cp.paper.summarise(3)
+cp.paper.evaluate_horizons("c.toml", UCB1, [5])
+cp.paper.evaluate_horizons(MARKET, UCB1, [0])
+cp.paper.evaluate_horizons(MARKET, UCB1, ["x"])
+cp.paper.rp_regret("x", cp.paper.Instance((1., 0.), (1, 1)), 7)
+cp.paper.rp_regret(UCB1, "x", 7)
+cp.paper.rp_regret(UCB1, cp.paper.Instance((1., 0.), (1, 1)), 0)
+cp.paper.rp_regret(UCB1, cp.paper.Instance((1., 0.), (1, 1)), "x")
+cp.paper.check_trp("x", [0, 1], 2, 7)
+cp.paper.check_trp(UCB1, 3, 2, 7)
+cp.paper.check_trp(UCB1, [0, 1], 2, -7)
+cp.paper.check_trp(UCB1, [0, 1], 2, 7, tolerance="x")
+cp.paper.check_permutation_invariance("x")
+cp.paper.Instance(3, 4)
+cp.paper.Instance((2.0,), (1,))
+cp.paper.Instance(("a",), (1,))
+bounds.etc_rounds(2, 0, 100)
+bounds.etc_rounds(2, -1, 100)
+bounds.etc_rounds(2, 0.5, -100)
+bounds.etc_rounds(0, 0.5, 100)
+bounds.etc_rounds("x", 0.5, 100)
+bounds.trial_rounds(-1, 2, 100)
+bounds.trial_rounds(1, 2, 0)
+bounds.trp_arm_rounds(2, 0, 100)
+bounds.holdout_arm_rounds(2, 0, 100)
+bounds.holdout_arm_rounds(2, -0.5, 100)
+bounds.arm_rounds_without_gap(-1)
+bounds.holdout_score_rounds(0, 0.5, 100)
+bounds.holdout_score_rounds(2, 0, 100)
+bounds.holdout_rounds(2, 2, 0, 0, 100)
+bounds.holdout_award_horizon(2, 2, 0)
+bounds.holdout_award_horizon(-2, 2, 0.5)
+bounds.covered_gap(2, -1, 100)
+bounds.covered_gap(2, 5, 0)
+bounds.holdout_gain(2, 0, 5, 100)
+bounds.etc_regret([], 5, 100)
+bounds.etc_regret(3, 5, 100)
+bounds.etc_regret([-1, 0], 5, 100)
+bounds.etc_regret([0, 0.5], -5, 100)
+bounds.etc_regret_paper([0, 0.5], 0, 100)
+bounds.prior_independent_etc_regret([0, 0.5], -100)
+bounds.uniform_etc_regret([], 5, 100)
+bounds.uniform_etc_regret_at_least([[]], 100)
+bounds.uniform_etc_regret_at_least([3], 100)
+bounds.h_etc_r_regret(2, 2, 5, 0, 100, 0.5, 0.5)
+bounds.h_etc_r_regret_paper(2, 2, 0, 100, 0.5)
+bounds.h_etc_r_shape(2, 2, 100, 0)
+bounds.h_etc_r_shape(2, 2, 0, 0.5)
+bounds.ucb1_regret([0, 0.5], 0)
+bounds.ucb1_regret(3, 10)
+bounds.wrong_agent(2, 0)
+bounds.wrong_agent(0, 5)
+bounds.holdout_regret(2, 2, 5, 5, 100, 0)
+bounds.holdout_regret_simple(0, 2, 5, 5)
+bounds.holdout_epochs_regret(2, 2, 0, 0.5)
+bounds.overtaken(0.5, -1)
+bounds.overtaken(0.5, 5, 0)
+bounds.mistake(0, 0.5, 5)
+bounds.mistake_paper(0.5, -1)
+bounds.log_mistake(2, 0.5, -1)
+bounds.psi([], 2, 10, 0.5)
+bounds.psi([0.5], 2, 10, "x")
+bounds.psi([0.5, 2], 2, 10, 0.5)
+bounds.trp_applies(2, 0.5, 0, 100)
+bounds.holdout_applies(2, 0.5, 0, 100)
+bounds.holdout_applies(2, 0, 5, 100)
+bounds.doubling_epoch(0)
+bounds.doubling_length(0)
+bounds.doubling_ends(0)
+bounds.doubling_arm_rounds(0)
+bounds.doubling_arm_rounds(3, -1)
+bounds.doubling_arm_rounds(1000, 1e9)
+bounds.first_horizon_with_award(3)
+bounds.smallest(3)
+bounds.holdout_trial(-1, 2, 3)
+""".strip().split("\n")
+
+FILES = {
+    "m.toml": 'horizon = 50\n[[agents]]\nname = "ana"\noriginals = 2\nprior = { point = 0.5 }\n',
+    "big.toml": 'horizon = 50\n[[agents]]\nname = "ana"\noriginals = 1000000000000\nprior = { point = 0.5 }\n',
+    "name.toml": 'horizon = 50\n[[agents]]\nname = "a\\nb"\noriginals = 2\nprior = { point = 0.5 }\n',
+    "bad.toml": "horizon = ",
+    "grid.toml": 'market = "m.toml"\nmechanism = "ucb1"\n',
+    "gridbad.toml": 'market = "m.toml"\nmechanism = "ucb1"\nruns = "many"\n',
+    "x.json": "{}",
+}
+
+COMMANDS = r"""
+audit
+audit m.toml
+audit missing.toml -m ucb1
+audit bad.toml -m ucb1
+audit big.toml -m ucb1
+audit name.toml -m ucb1
+audit . -m ucb1
+audit m.toml -m ucbb
+audit m.toml -m etc --set arm_rounds=abc
+audit m.toml -m etc --set arm_rounds
+audit m.toml -m etc --set arm_rounds=0
+audit m.toml -m etc --set market=3
+audit m.toml -m ucb1 --agent nobody
+audit m.toml -m ucb1 --max-copies 0
+audit m.toml -m ucb1 --max-copies x
+audit m.toml -m ucb1 --opponents all
+audit m.toml -m ucb1 --horizons 5
+audit m.toml -m ucb1 --horizons 5:1
+audit m.toml -m ucb1 --tolerance -1
+audit m.toml -m ucb1 --tolerance nan
+audit m.toml -m ucb1 --budget -1
+audit m.toml -m ucb1 --budget nan
+audit m.toml -m ucb1 --runs 0
+audit m.toml -m ucb1 --seed -1
+audit m.toml -m ucb1 --html no/where.html
+audit m.toml -m ucb1 --certificate .
+audit m.toml -m ucb1 --bogus
+audit --from-ledger missing.db
+audit m.toml -m ucb1 --from-ledger x
+audit m.toml -m ucb1 --copy-odds -1
+audit m.toml -m ucb1 --market feed
+audit m.toml -m ucb1 --season 3
+audit m.toml -m ucb1 --atoms 0
+evaluate m.toml
+evaluate missing.toml -m ucb1
+evaluate big.toml -m ucb1
+evaluate m.toml -m ucb1 --engine magic
+evaluate m.toml -m ucb1 --arithmetic int
+evaluate m.toml -m ucb1 --horizons x
+evaluate m.toml -m ucb1 --copies ana
+evaluate m.toml -m ucb1 --copies bo=1
+evaluate m.toml -m ucb1 --copies ana=1,1 --copies ana=2,1
+evaluate m.toml -m ucb1 --copies ana=99999999999999999999,1
+evaluate m.toml -m ucb1 --engine monte-carlo --runs 0
+evaluate m.toml -m ucb1 --engine monte-carlo --precision 0
+evaluate m.toml -m ucb1 --engine monte-carlo --confidence 2
+evaluate m.toml -m ucb1 --engine monte-carlo --threads 0
+evaluate m.toml -m ucb1 --engine monte-carlo --budget 0
+evaluate m.toml -m ucb1 --horizons 1:99999999
+simulate m.toml -m ucb1 --runs 0
+simulate m.toml -m ucb1 --seed -1
+simulate m.toml -m ucb1 --copies ana=x
+simulate big.toml -m ucb1
+simulate m.toml -m h-etc-r --set choice=never
+mechanisms missing.toml
+mechanisms big.toml
+mechanisms m.toml --award-table
+sweep
+sweep grid.toml
+sweep missing.toml --store s
+sweep gridbad.toml --store s
+sweep grid.toml --store m.toml
+sweep grid.toml --store s --workers 0
+sweep grid.toml --store s --cluster nowhere
+sweep grid.toml --store s --output t.xls
+sweep grid.toml --store s --output no/t.csv
+sweep --status missing
+verify
+verify missing.json
+verify x.json
+verify m.toml
+verify .
+reproduce
+reproduce --out m.toml
+reproduce --out r --only nothing
+reproduce --out r --seed -1
+serve .
+serve s.db --port 99999
+serve s.db --port x
+serve s.db --agent-rate -1
+serve s.db --agent-rate nan
+serve s.db --create-key king
+replay missing.db
+replay m.toml
+replay .
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_bad_call_gets_one_sentence(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(cp.errors.CloneproofError) as caught:
+        eval(call, dict(NAMES))
+    sentence = str(caught.value)
+    assert re.search(r"expected .+ got\b|^unknown |unknown agent| needs |^missing key|already has", sentence), sentence
+    assert ";" in sentence, sentence
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if "c.toml" in call and "sweep" not in call])
+def test_a_path_in_the_place_of_a_market_is_told_how_to_read_it(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(cp.errors.MarketError, match=r"cp\.load_market\(path\)"):
+        eval(call, dict(NAMES))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_bad_command_gets_exit_code_2_and_leaves_nothing(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["cloneproof", *shlex.split(command)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    printed = capsys.readouterr()
+    assert left.value.code == 2, printed.err
+    assert "Traceback" not in printed.err
+    assert re.search(r"expected|unknown|needs|missing|No such option|Missing|Invalid value", printed.err), printed.err
+    assert printed.out == ""
+    assert {path.name for path in tmp_path.iterdir()} == set(FILES)
+
+
+def test_whole_floats_are_fine():
+    market = cp.Market([cp.Agent("ana", 2.0, cp.Point(0.5))], horizon=1e2)
+    assert (market.horizon, market.agents[0].originals) == (100, 2)
+    assert type(market.horizon) is int
+    sampled = [
+        cp.evaluate(market, UCB1, {"ana": (2.0, 1)}, "monte-carlo", runs=n, seed=s) for n, s in ((8, 1), (8.0, 1.0))
+    ]
+    assert sampled[0] == sampled[1]
+    assert bounds.etc_rounds(2.0, 0.5, 1e6) == bounds.etc_rounds(2, 0.5, 10**6)

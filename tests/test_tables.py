@@ -1,0 +1,119 @@
+"""Results as data, tables and HTML: the same numbers in every form, and text that can be pasted."""
+
+import builtins
+import json
+import xml.etree.ElementTree as ET
+
+import pandas as pd
+import pytest
+
+import cloneproof as cp
+
+MARKET = cp.Market(
+    [cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("b_o & <i>", 1, cp.Point(0.6))], horizon=400
+)
+MECHANISM = cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    grid = {"market": MARKET, "mechanism": MECHANISM, "copies": [{}, {"ana": (2, 1)}]}
+    return {
+        "audit": cp.audit(MARKET, MECHANISM, agent="ana", max_copies=2),
+        "dominance": cp.audit(MARKET, MECHANISM, agent="ana", max_copies=2, opponents="any"),
+        "evaluation": cp.evaluate(MARKET, MECHANISM),
+        "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", runs=1),
+        "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), runs=100),
+        "sweep": cp.sweep(grid, tmp_path_factory.mktemp("store"), workers=1),
+    }
+
+
+def test_every_result_is_json(results):
+    for name, result in results.items():
+        assert json.loads(json.dumps(result.to_dict(), allow_nan=False)) == json.loads(json.dumps(result.to_dict())), (
+            name
+        )
+    data = results["audit"].to_dict()
+    assert list(data) == [
+        "verdict", "scope", "tolerance", "mechanism", "worst", "tried", "by_horizon", "thresholds", "apart", "notes",
+        "seconds",
+    ]  # fmt: skip
+    assert list(data["worst"]) == [
+        "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies",
+    ]  # fmt: skip
+    assert data["worst"]["gain"]["value"] == results["audit"].worst.gain.value
+
+
+def test_estimates_and_evaluations_come_back_as_they_were(results):
+    unbounded = cp.results.Estimate(1.0, float("inf"), "confidence", "one run")
+    assert cp.results.Estimate.from_dict(unbounded.to_dict()) == unbounded
+    evaluation = results["evaluation"]
+    assert cp.results.Evaluation.from_dict(json.loads(json.dumps(evaluation.to_dict()))) == evaluation
+
+
+def test_frames_have_the_numbers(results):
+    frame = results["audit"].to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["gain"]) == [witness.gain.value for witness in results["audit"].tried]
+    assert list(results["evaluation"].to_frame()["quantity"]) == ["payoff", "payoff", "regret"]
+    assert results["sweep"].to_frame()["value"].tolist() == results["sweep"]["value"]
+
+
+def test_without_pandas_there_is_a_sentence(results, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(cp.errors.CloneproofError, match=r"expected pandas .* got .*pip install pandas"):
+        results["audit"].to_frame()
+
+
+def test_markdown_and_latex_escape_what_they_must(results):
+    text = results["evaluation"].to_markdown(["agent", "value"], digits=3)
+    assert text.splitlines()[:2] == ["| agent | value |", "| --- | ---: |"]
+    lines = results["evaluation"].to_latex(["agent", "kind", "value"]).splitlines()
+    assert lines[:2] == [r"\begin{tabular}{llr}", r"\toprule"]
+    assert lines[-1] == r"\end{tabular}"
+    assert any(r"b\_o \& <i>" in line for line in lines)
+    table = cp.results.SweepTable({"a|b": ["x\ny", None], "n": [1, 2.5]})
+    assert table.to_markdown() == "| a\\|b | n |\n| --- | ---: |\n| x y | 1 |\n|  | 2.5 |\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": "value"}, "list of names"),
+        ({"columns": ["valu"]}, "did you mean 'value'"),
+        ({"digits": 0}, "from 1 to 17"),
+    ],
+)
+def test_tables_refuse_what_makes_no_sense(results, options, words):
+    with pytest.raises(cp.errors.CloneproofError, match=words):
+        results["evaluation"].to_markdown(**options)
+
+
+def test_notebooks_show_something_well_formed(results):
+    shown = {name: result._repr_html_() for name, result in results.items()}
+    shown["witness"] = results["audit"].worst._repr_html_()
+    shown["estimate"] = results["evaluation"].regret._repr_html_()
+    for name, html in shown.items():
+        ET.fromstring(html)
+        assert "<i>" not in html, name
+    for name in ("audit", "dominance"):
+        assert "<svg" in shown[name]
+        assert results[name].verdict in shown[name]
+        assert "Scope: " in shown[name]
+    assert "b_o &amp; &lt;i&gt;" in shown["evaluation"]
+
+
+def test_two_figures_on_one_page_do_not_share_ids(results):
+    def ids(html):
+        return {node.get("id") for node in ET.fromstring(html).iter() if node.get("id")}
+
+    first, second = (ids(results["audit"]._repr_html_()) for _ in range(2))
+    assert first
+    assert not first & second
