@@ -130,7 +130,7 @@ def test_threads_chunks_and_interruptions_leave_no_trace(threads, chunk):
     assert found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk) == whole
 
     def stop(status):
-        if status.progress.runs >= 40:
+        if status.totals.runs >= 40:
             raise KeyboardInterrupt
 
     part = found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk, progress=stop)

@@ -51,8 +51,8 @@ def job_of(box, copies=COPIED, seed=0, market=MARKET, **options):
     return Job(market, box, full_copies(market.agents, copies), seed, **options)
 
 
-def same(one, other):
-    return np.array_equal(one.payoff, other.payoff) and np.array_equal(one.regret, other.regret)
+def same(first, second):
+    return np.array_equal(first.payoff, second.payoff) and np.array_equal(first.regret, second.regret)
 
 
 @given(market=markets(), name=st.sampled_from(list(CATALOGUE)), seed=st.integers(0, 99), data=st.data())
@@ -169,14 +169,14 @@ def test_of_two_failures_the_first_run_is_named_not_the_first_to_fail():
 
 def test_a_worker_killed_from_outside_costs_one_error_and_not_the_pool():
     job = job_of(BlackBox(Greedy))
-    with Workers(1) as one:
-        here = one.outcomes(job, 0, 2)
-        one.alive[0].process.kill()
-        one.alive[0].process.join()
+    with Workers(1) as workers:
+        here = workers.outcomes(job, 0, 2)
+        workers.alive[0].process.kill()
+        workers.alive[0].process.join()
         with pytest.raises(BlackBoxError, match=r"of run 7: .*end of its process") as caught:
-            one.outcomes(job, 7, 4)
+            workers.outcomes(job, 7, 4)
         assert caught.value.partial.regret.size == 0
-        assert same(one.outcomes(job, 0, 2), here)
+        assert same(workers.outcomes(job, 0, 2), here)
 
 
 def test_whatever_a_policy_says_the_error_is_one_line():
@@ -192,12 +192,12 @@ def test_whatever_a_policy_says_the_error_is_one_line():
 
 
 def test_workers_that_failed_are_replaced():
-    with Workers(1) as one:
+    with Workers(1) as workers:
         with pytest.raises(BlackBoxError):
-            one.outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
-        assert not one.alive
+            workers.outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
+        assert not workers.alive
         good = job_of(BlackBox(Greedy))
-        assert same(one.outcomes(good, 0, 4), black_box_outcomes(good, 0, 4))
+        assert same(workers.outcomes(good, 0, 4), black_box_outcomes(good, 0, 4))
 
 
 def test_ctrl_c_is_not_the_policys_fault():
@@ -300,13 +300,13 @@ def test_the_view_holds_nothing_private():
 
 
 def test_the_gain_is_paired():
-    found = black_box_gain(MARKET, BlackBox(Greedy), "ana", (2, 1), runs=12, seed=3)
+    paired = black_box_gain(MARKET, BlackBox(Greedy), "ana", (2, 1), runs=12, seed=3)
     worlds = [
         [black_box_run(MARKET, BlackBox(Greedy), copies, 3, run).payoff["ana"] for run in range(12)]
         for copies in (None, COPIED)
     ]
-    assert found.gain == cp.engines.SampleMean.of([b - a for a, b in zip(*worlds, strict=True)])
-    assert found.gain.mean == pytest.approx(found.copied.mean - found.honest.mean)
+    assert paired.gain == cp.engines.SampleMean.of([b - a for a, b in zip(*worlds, strict=True)])
+    assert paired.gain.mean == pytest.approx(paired.copied.mean - paired.honest.mean)
 
 
 def test_errors_travel():

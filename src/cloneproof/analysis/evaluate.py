@@ -13,9 +13,9 @@ from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import Inline, Status
+from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, compiled, sample
+from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
@@ -41,7 +41,7 @@ def evaluate(
     confidence: float = 0.99,
     budget_seconds: float | None = None,
     threads: int | None = None,
-    progress: Callable[[Status], None] | None = None,
+    progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -109,7 +109,7 @@ def evaluate(
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
         with black_box_runs(threads) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=Inline).evaluation
+            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor).evaluation
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
@@ -118,7 +118,7 @@ def evaluate(
             elif name == "tree":
                 evaluation = tree(market, mechanism, full)[market.horizon]
             else:
-                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=compiled).evaluation
+                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=kernel_outcomes).evaluation
         except EngineError as refusal:
             if engine != "auto":
                 raise

@@ -12,7 +12,7 @@ from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.driver import Reason, Status
+from cloneproof.engines.monte_carlo.driver import SamplingStatus, StopReason
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
@@ -60,7 +60,7 @@ class Gain(Displayed):
     copied: Estimate
     confidence: float
     runs: int
-    stopped: Reason | Literal["decided"]
+    stopped: StopReason | Literal["decided"]
     variance_reduction: float | None
     pairing: float | None
     progress: RunTotals
@@ -122,7 +122,7 @@ def gain(
     stop_when_decided: bool = True,
     budget_seconds: float | None = None,
     threads: int | None = None,
-    progress: Callable[[Status], None] | None = None,
+    progress: Callable[[SamplingStatus], None] | None = None,
     resume: RunTotals | None = None,
     outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
@@ -208,10 +208,10 @@ def sampled_gain(
     """The same for full copies and options that are checked already."""
     totals, stopped = draw_pairs(market, mechanism, agent, copies, sampling)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
-    if len(totals.target.weights) > 1:
-        method += f", {len(totals.target.weights)} strata"
+    if len(totals.estimands.weights) > 1:
+        method += f", {len(totals.estimands.weights)} strata"
     difference, honest, copied = totals.estimates(sampling.confidence, method)
-    reason: Reason | Literal["decided"] = stopped
+    reason: StopReason | Literal["decided"] = stopped
     if stopped == "enough" and not sampling.is_precise(totals):
         reason = "decided"
     return Gain(

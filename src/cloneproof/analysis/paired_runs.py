@@ -13,19 +13,19 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.monte_carlo.driver import Inline, Reason, RunPlan, Status, drive
+from cloneproof.engines.monte_carlo.driver import InlineExecutor, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
     ChunkOutcomes,
     J,
-    compiled,
     expected_count,
     identity,
     is_precise,
+    kernel_outcomes,
     limit_of,
 )
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
+from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import FullCopies
@@ -47,7 +47,7 @@ class PairedSampling:
     stop_when_decided: bool = True
     budget_seconds: float | None = None
     threads: int | None = None
-    progress: Callable[[Status], None] | None = None
+    progress: Callable[[SamplingStatus], None] | None = None
     resume: RunTotals | None = None
     outcomes: ChunkOutcomes[Job] | None = None
     chunk: int | None = None
@@ -72,7 +72,7 @@ class PairedSampling:
 
 def draw_pairs(
     market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
-) -> tuple[RunTotals, Reason]:
+) -> tuple[RunTotals, StopReason]:
     """The totals of as many pairs as it takes, and why it stopped; the columns are gain, honest and copied payoff."""
     strata = strata_of(market) if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
@@ -81,10 +81,10 @@ def draw_pairs(
 
     def drive_jobs(
         before: J, after: J, outcomes: ChunkOutcomes[J], executor: Callable[[int], Executor]
-    ) -> tuple[RunTotals, Reason]:
+    ) -> tuple[RunTotals, StopReason]:
         bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
-        target = Target(bounds, strata.weights, identity(after, agent))
-        start = RunTotals.empty(target) if sampling.resume is None else sampling.resume.of_the_same(target)
+        estimands = Estimands(bounds, strata.weights, identity(after, agent))
+        start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
         plan = _run_plan(sampling, len(strata.weights), executor)
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
 
@@ -93,9 +93,9 @@ def draw_pairs(
             raise EngineError("expected a mechanism for outcomes of kernels, got a black box; leave outcomes out")
         boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
         with black_box_runs(sampling.threads) as outcomes:
-            return drive_jobs(boxes[0], boxes[1], outcomes, Inline)
+            return drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor)
     jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or compiled, ThreadPoolExecutor)
+    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or kernel_outcomes, ThreadPoolExecutor)
 
 
 def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor]) -> RunPlan:
@@ -126,7 +126,7 @@ def variance_reduction(totals: RunTotals) -> tuple[float | None, float | None]:
     """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
     if totals.count < 2:
         return None, None
-    weights = np.array(totals.target.weights)[:, None]
+    weights = np.array(totals.estimands.weights)[:, None]
     means, squares = totals.sums / totals.count, totals.squares / totals.count
     inside = squares - means**2
     inside = np.where(inside > 1e-12 * squares, inside, 0.0) * totals.count / (totals.count - 1)  # rounding is no noise

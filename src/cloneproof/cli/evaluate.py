@@ -20,7 +20,7 @@ from cloneproof.cli.options import (
     parsed_copies,
 )
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import Status
+from cloneproof.engines.monte_carlo.driver import SamplingStatus
 from cloneproof.errors import EngineError
 from cloneproof.market.copies import full_copies
 from cloneproof.market.toml import load_market
@@ -61,10 +61,10 @@ def evaluate(
         if horizons is None:
             chosen = chosen_mechanism(mechanism, settings, market)
 
-            def report(status: Status) -> None:
-                rate = status.progress.runs * market.horizon / max(status.seconds, 1e-9)
+            def report(status: SamplingStatus) -> None:
+                rate = status.totals.runs * market.horizon / max(status.seconds, 1e-9)
                 words = f"{mechanism}, {rate:.2g} pulls/s"
-                bar.update(task, completed=status.progress.runs, total=status.aim, description=words)
+                bar.update(task, completed=status.totals.runs, total=status.aim, description=words)
 
             found = {
                 market.horizon: evaluate_once(

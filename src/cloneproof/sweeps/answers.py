@@ -16,7 +16,7 @@ import numpy as np
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.engines.monte_carlo.driver import Inline
+from cloneproof.engines.monte_carlo.driver import InlineExecutor
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import sample
 from cloneproof.sweeps.grid_point import GridPoint
@@ -54,7 +54,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     if point.question == "evaluate":
         job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
         sampled = sample(
-            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=Inline, chunk=READ
+            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=InlineExecutor, chunk=READ
         )
         evaluation = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
         return _evaluation_answer(evaluation)

@@ -47,13 +47,13 @@ def test_an_edit_of_the_sources_is_another_key_of_the_cache():
 
 @pytest.mark.parametrize("mechanism", [*map(small, CATALOGUE), NOT_COMPILED], ids=[*CATALOGUE, "not compiled"])
 def test_every_kernel_keeps_the_contract(mechanism):
-    found = outcomes(job(mechanism), 5, 6)
-    assert found.payoff.shape == (6, 2)
-    assert found.regret.shape == (6,)
+    whole = outcomes(job(mechanism), 5, 6)
+    assert whole.payoff.shape == (6, 2)
+    assert whole.regret.shape == (6,)
     later = outcomes(job(mechanism), 8, 3)
-    assert np.array_equal(found.payoff[3:], later.payoff)
-    assert np.array_equal(found.regret[3:], later.regret)
-    assert np.all(found.payoff.sum(axis=1) <= 25)
+    assert np.array_equal(whole.payoff[3:], later.payoff)
+    assert np.array_equal(whole.regret[3:], later.regret)
+    assert np.all(whole.payoff.sum(axis=1) <= 25)
 
 
 @pytest.mark.parametrize("name", ["h-etc-r", "h-ucb", "thompson"])

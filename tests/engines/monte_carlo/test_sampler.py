@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.driver import Status, looks
+from cloneproof.engines.monte_carlo.driver import SamplingStatus, looks
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
 from cloneproof.engines.monte_carlo.sampler import sample
@@ -37,12 +37,12 @@ def coins(job, first, count):
 
 def by_reference(job, first, count):
     """Every run by the reference simulator."""
-    found = []
+    runs = []
     for run in range(first, first + count):
         market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
-        found.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
-    payoff = [[one.payoff[agent.name] for agent in job.market.agents] for one in found]
-    return Outcomes(np.array(payoff, np.float64), np.array([one.regret for one in found], np.float64))
+        runs.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
+    payoff = [[run.payoff[agent.name] for agent in job.market.agents] for run in runs]
+    return Outcomes(np.array(payoff, np.float64), np.array([run.regret for run in runs], np.float64))
 
 
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(1, 700), st.none() | st.floats(0.1, 2.0))
@@ -80,9 +80,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(after, threads, precision):
     assert first.partial
     assert first.runs == 37 * after
     assert f"interrupted: partial result of {first.runs} of 900 runs" in first.evaluation.notes
-    saved = RunTotals.from_json(first.progress.to_json())
+    saved = RunTotals.from_json(first.totals.to_json())
     assert sample(JOB, 900, precision, outcomes=coins, resume=saved, chunk=50) == whole
-    assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].progress) == whole
+    assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].totals) == whole
 
 
 def test_an_interrupt_while_waiting_returns_what_there_is():
@@ -95,19 +95,19 @@ def test_an_interrupt_while_waiting_returns_what_there_is():
             time.sleep(0.4)
         return coins(job, first, count)
 
-    found = sample(JOB, 1000, outcomes=slow, threads=1, chunk=20)
-    assert (found.stopped, found.runs) == ("interrupted", 40)
-    assert found.evaluation.payoff["ana"].kind == "confidence"
+    result = sample(JOB, 1000, outcomes=slow, threads=1, chunk=20)
+    assert (result.stopped, result.runs) == ("interrupted", 40)
+    assert result.evaluation.payoff["ana"].kind == "confidence"
 
 
 def test_a_precision_out_of_reach_is_undecided_and_not_lost():
     begun = time.monotonic()
-    found = sample(JOB, precision=1e-9, budget_seconds=0.3, outcomes=coins)
+    result = sample(JOB, precision=1e-9, budget_seconds=0.3, outcomes=coins)
     assert time.monotonic() - begun < 5
-    assert found.stopped == "budget"
-    assert found.partial
-    assert found.runs > 0
-    assert any("precision 1e-09 undecided: the widest half-width is" in note for note in found.evaluation.notes)
+    assert result.stopped == "budget"
+    assert result.partial
+    assert result.runs > 0
+    assert any("precision 1e-09 undecided: the widest half-width is" in note for note in result.evaluation.notes)
     capped = sample(JOB, runs=50, precision=1e-9, outcomes=coins)
     assert (capped.stopped, capped.runs, capped.partial) == ("runs", 50, False)
     assert "precision 1e-09 undecided" in capped.evaluation.notes[0]
@@ -118,31 +118,31 @@ def test_a_budget_too_short_for_one_chunk_still_answers():
         time.sleep(0.4)
         return coins(job, first, count)
 
-    found = sample(JOB, 10, budget_seconds=0.05, outcomes=slow)
-    assert (found.runs, found.stopped) == (1, "budget")
-    payoff = found.evaluation.payoff["ana"]
+    result = sample(JOB, 10, budget_seconds=0.05, outcomes=slow)
+    assert (result.runs, result.stopped) == (1, "budget")
+    payoff = result.evaluation.payoff["ana"]
     assert payoff.low <= 0.0 < HORIZON <= payoff.high  # one run says next to nothing, and claims no more
-    assert found.partial
+    assert result.partial
 
 
 def test_it_stops_as_soon_as_it_is_precise_enough():
-    found = sample(JOB, precision=0.2, outcomes=coins)
-    assert found.stopped == "enough"
-    errors = [estimate.error for estimate in (*found.evaluation.payoff.values(), found.evaluation.regret)]
+    result = sample(JOB, precision=0.2, outcomes=coins)
+    assert result.stopped == "enough"
+    errors = [estimate.error for estimate in (*result.evaluation.payoff.values(), result.evaluation.regret)]
     assert max(errors) <= 0.2
-    before = max(look for look in islice(looks(1), 400) if look < found.runs)
-    assert max(sample(JOB, before, outcomes=coins).progress.half_widths(0.01)) > 0.2
-    assert found.evaluation.notes == ()
+    before = max(look for look in islice(looks(1), 400) if look < result.runs)
+    assert max(sample(JOB, before, outcomes=coins).totals.half_widths(0.01)) > 0.2
+    assert result.evaluation.notes == ()
 
 
 def test_intervals_cover_where_the_precision_stopped_them():
-    """80 seeds, stopped by their own widths, two payoffs and a regret each, whose means are 5, 5 and 2.5."""
+    """80 seeds, stopped by their widths, two payoffs and a regret each, whose means are 5, 5 and 2.5."""
     trials, alpha, missed = 80, 0.1, np.zeros(3)
     for seed in range(trials):
-        found = sample(
+        result = sample(
             Job(JOB.market, JOB.mechanism, JOB.copies, seed), None, 0.5, 1 - alpha, outcomes=coins, threads=1, chunk=250
         )
-        missed += np.abs(found.progress.means - [5, 5, 2.5]) > found.progress.half_widths(alpha)
+        missed += np.abs(result.totals.means - [5, 5, 2.5]) > result.totals.half_widths(alpha)
     assert (missed <= binom.isf(1e-6 / 3, trials, alpha)).all()
 
 
@@ -155,20 +155,20 @@ def test_agreement_with_the_exact_engines(case):
     strata = strata_of(case.market)
     for means, weights in ((), ()), strata:
         job = Job(case.market, case.mechanism, full, 0, means)
-        found = sample(job, 60, confidence=1 - 1e-8, outcomes=by_reference, weights=weights).evaluation
-        for name, payoff in found.payoff.items():
+        result = sample(job, 60, confidence=1 - 1e-8, outcomes=by_reference, weights=weights).evaluation
+        for name, payoff in result.payoff.items():
             assert abs(payoff.value - exact.payoff[name].value) <= payoff.error + exact.payoff[name].error
-        assert abs(found.regret.value - exact.regret.value) <= found.regret.error + exact.regret.error
+        assert abs(result.regret.value - exact.regret.value) <= result.regret.error + exact.regret.error
 
 
 def test_gaussian_payoffs_have_intervals_that_cover():
     """The exact payoff of a lone arm: share * T * mean."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 20, 0.5, rewards={"family": "gaussian", "sd": 0.3})
     job = Job(market, cp.mechanism("ucb1"), full_copies(market.agents, None))
-    found = sample(job, 200, confidence=1 - 1e-6, outcomes=by_reference).evaluation.payoff["ana"]
-    assert found.kind == "confidence"
-    assert found.low <= 5.0 <= found.high
-    assert found.error < 4.0
+    result = sample(job, 200, confidence=1 - 1e-6, outcomes=by_reference).evaluation.payoff["ana"]
+    assert result.kind == "confidence"
+    assert result.low <= 5.0 <= result.high
+    assert result.error < 4.0
 
 
 def test_a_hundred_thousand_runs_hold_few_bytes():
@@ -186,11 +186,11 @@ def test_a_hundred_thousand_runs_hold_few_bytes():
 def test_progress_is_reported_with_an_aim():
     seen = []
     sample(JOB, 500, outcomes=coins, progress=seen.append, chunk=100)
-    assert all(isinstance(status, Status) for status in seen)
-    assert [(status.progress.runs, status.aim) for status in seen] == [(100 * k, 500) for k in range(1, 6)]
+    assert all(isinstance(status, SamplingStatus) for status in seen)
+    assert [(status.totals.runs, status.aim) for status in seen] == [(100 * k, 500) for k in range(1, 6)]
     seen.clear()
-    found = sample(JOB, precision=0.3, outcomes=coins, progress=seen.append, chunk=200)
-    assert 0.5 < seen[-1].aim / found.runs < 2
+    result = sample(JOB, precision=0.3, outcomes=coins, progress=seen.append, chunk=200)
+    assert 0.5 < seen[-1].aim / result.runs < 2
 
 
 def test_an_error_in_a_chunk_comes_through():
@@ -226,7 +226,7 @@ def test_bad_input(options, sentence):
 
 def test_progress_of_another_job_is_refused():
     other = Job(MARKET, cp.mechanism("ucb1"), JOB.copies, seed=4)
-    state = sample(other, 5, outcomes=coins).progress
+    state = sample(other, 5, outcomes=coins).totals
     with pytest.raises(EngineError, match="resume with the same market, mechanism, copies and seed"):
         sample(JOB, 10, outcomes=coins, resume=state)
 

@@ -1,8 +1,8 @@
 """Other people's bandits: audit any object that selects an arm and hears its reward.
 
-Reading order: `contract` (what a policy must do), `play` (one run), `outcomes` (chunks of runs), `limit`, `worker` and
-`workers` (calls that hang, runs over processes), `failure` (what is said and kept when a policy misbehaves), `gain`
-(honest against copied). `river` and `mabwiser` adapt the policies of those packages.
+Reading order: `contract` (what a policy must do), `play` (one run), `box_outcomes` (chunks of runs), `call_limit`,
+`worker` and `workers` (calls that hang, runs over processes), `failure` (the error when a policy breaks its contract),
+`paired_gain` (honest against copied). `river` and `mabwiser` adapt the policies of those packages.
 """
 
 from cloneproof.engines.black_box.box_job import BlackBoxJob

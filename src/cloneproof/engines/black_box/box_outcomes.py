@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.failure import BlackBoxError
-from cloneproof.engines.black_box.play import Player, collected
+from cloneproof.engines.black_box.play import Player, outcomes_of_runs
 from cloneproof.engines.black_box.workers import UnsendableError, Workers
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
@@ -52,9 +52,9 @@ def _here(job: BlackBoxJob, first: int, count: int, tick: Tick) -> Outcomes:
             done.append(player.run(run))
             tick()
     except BlackBoxError as error:
-        error.first, error.partial = first, collected(job, done)
+        error.first, error.partial = first, outcomes_of_runs(job, done)
         raise
-    return collected(job, done)
+    return outcomes_of_runs(job, done)
 
 
 def _check(first: object, count: object) -> None:

@@ -3,7 +3,7 @@
 In the main thread of a POSIX process an interval timer interrupts a call that runs too long, sleeping or busy; only
 compiled code that never comes back to the interpreter escapes it. In another thread, or on another platform, there is
 no such timer: a call that takes too long is reported when it returns, and one that never returns hangs. Worker
-processes (`workers.py`) have neither gap, on any platform: each writes on a shared board since when it has been in a
+processes (`workers.py`) have neither gap, on any platform: each writes into a shared array since when it has been in a
 call, and the parent kills it when that is too long ago.
 """
 
@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
 RUN, ROUND, CALL, SINCE = range(4)
-BOARD_SIZE: Final = 4
+CALL_STATE_SIZE: Final = 4
 IDLE: Final = float("inf")
 CALLS: Final = ("factory(view)", "select()", "update(arm, reward)")
 
@@ -25,23 +25,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Overtime(BaseException):
+class CallTimeout(BaseException):
     """Raised inside a call that has run too long."""
 
 
-class Limit:
-    """Makes calls, each within `seconds`; a context manager that gives the process its own alarm back.
+class CallLimit:
+    """Makes calls, each within `seconds`; a context manager that gives the process back the alarm that it had.
 
-    `board` is where the parent of a worker process reads which call is under way (see `workers.py`).
+    `call_state` is where the parent of a worker process reads which call is under way (see `workers.py`).
     """
 
-    def __init__(self, seconds: float, board: MutableSequence[float] | None = None) -> None:
+    def __init__(self, seconds: float, call_state: MutableSequence[float] | None = None) -> None:
         self.seconds = seconds
-        self.board: MutableSequence[float] = [0.0] * BOARD_SIZE if board is None else board
+        self.call_state: MutableSequence[float] = [0.0] * CALL_STATE_SIZE if call_state is None else call_state
         self.timed = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         self.armed = False
 
-    def __enter__(self) -> Limit:
+    def __enter__(self) -> CallLimit:
         if self.timed:
             self.entered = monotonic()
             self.alarm = signal.getitimer(signal.ITIMER_REAL)
@@ -51,7 +51,7 @@ class Limit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.board[SINCE] = IDLE
+        self.call_state[SINCE] = IDLE
         if self.timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self.handler)
@@ -60,8 +60,8 @@ class Limit:
                 signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
 
     def __call__(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call it, or raise `Overtime`."""
-        start = self.board[SINCE] = monotonic()
+        """Call it, or raise `CallTimeout`."""
+        start = self.call_state[SINCE] = monotonic()
         if not self.timed:
             result = function(*args, **kwargs)
         else:
@@ -74,9 +74,9 @@ class Limit:
                 self.armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
         if monotonic() - start > self.seconds:
-            raise Overtime
+            raise CallTimeout
         return result
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self.armed:  # else it rang just after the call had returned
-            raise Overtime
+            raise CallTimeout

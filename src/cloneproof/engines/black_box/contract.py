@@ -41,7 +41,7 @@ class Policy(Protocol):
 class View:
     """What a platform knows before the first round: who registered how many arms, and the horizon.
 
-    `seed` is for the policy's own dice. It is the same in two worlds of the same run, honest and copied.
+    `seed` is for random numbers of the policy. It is the same in two worlds of the same run, honest and copied.
 
     >>> view = View({"ana": 3, "bo": 1}, horizon=100, seed=7)
     >>> list(view.arms), view.owner[3], list(view.arms_of("ana"))
@@ -54,9 +54,9 @@ class View:
     owner: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        own = MappingProxyType(dict(self.registered))  # read-only, so that no policy changes what the next one sees
-        object.__setattr__(self, "registered", own)
-        object.__setattr__(self, "owner", tuple(name for name, count in own.items() for _ in range(count)))
+        registered = MappingProxyType(dict(self.registered))  # read-only: no policy changes what the next one sees
+        object.__setattr__(self, "registered", registered)
+        object.__setattr__(self, "owner", tuple(name for name, count in registered.items() for _ in range(count)))
 
     @property
     def arms(self) -> range:
@@ -82,7 +82,7 @@ class BlackBox:
         `factory(view)` makes a fresh policy for each run: an object with `select() -> arm` and `update(arm, reward)`,
         called in turn in every round. The view has `arms`, `owner[arm]`, `registered`, `horizon` and `seed`.
     name : str, optional
-        What tables call it; the factory's own name if left out.
+        What tables call it; the name of the factory if left out.
     call_limit : float, default 30.0
         A call of the factory, of `select` or of `update` that takes more seconds is a failure.
 

@@ -37,21 +37,21 @@ class BlackBoxError(EngineError):
         self.partial = Outcomes(np.empty((0, 0)), np.empty(0)) if partial is None else partial
 
 
-def broke(name: str, place: Place, expected: str, got: str, advice: str) -> BlackBoxError:
+def contract_error(name: str, place: Place, expected: str, got: str, advice: str) -> BlackBoxError:
     """The error of a box at a place."""
     return BlackBoxError(f"black box {name!r}, {place}: expected {expected}, got {got}; {advice}", place.run)
 
 
-def short(value: object) -> str:
-    """A value as text of bearable length; its own `repr` may fail as well."""
+def short_repr(value: object) -> str:
+    """A value as a short text; its `repr` may fail as well."""
     try:
         return reprlib.repr(value)
     except Exception as error:
         return f"an object of type {type(value).__name__} whose repr raises {type(error).__name__}"
 
 
-def said(error: BaseException) -> str:
-    """What an exception says, on one line of bearable length."""
+def exception_text(error: BaseException) -> str:
+    """The type and the message of an exception, as one short line."""
     try:
         text = " ".join(str(error).split())
     except Exception:
@@ -60,9 +60,9 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def overtime(name: str, place: Place, limit: float) -> BlackBoxError:
+def timeout_error(name: str, place: Place, limit: float) -> BlackBoxError:
     """The error of a call that took too long, whoever noticed it."""
-    return broke(
+    return contract_error(
         name,
         place,
         f"an answer within {limit:g} s",

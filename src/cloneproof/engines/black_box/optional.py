@@ -14,7 +14,7 @@ def optional(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
-            raise  # it is there but broken: its own message says more
+            raise  # it is installed but broken: the message of the package says more
         raise EngineError(
             f"expected the package {module.partition('.')[0]!r}, which is not installed; "
             f"run: pip install 'cloneproof[{extra}]'"

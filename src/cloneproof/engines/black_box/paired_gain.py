@@ -36,14 +36,13 @@ def black_box_gain(
 ) -> PairedGain:
     """Means and standard errors over that many paired runs; `tick` is called after each run of each world.
 
-    A standard error is no guarantee: with few runs of a skewed payoff it may be too small.
+    A standard error is no guarantee: with a small number of runs of a skewed payoff it may be too small.
     """
     names = [each.name for each in market.agents]
     if agent not in names:
         raise MarketError(f"unknown agent {agent!r}; {did_you_mean(agent, names)}the market has {', '.join(names)}")
-    jobs = [
-        BlackBoxJob(market, box, full_copies(market.agents, own), checked_seed(seed)) for own in (None, {agent: copies})
-    ]
+    worlds = [full_copies(market.agents, given) for given in (None, {agent: copies})]
+    jobs = [BlackBoxJob(market, box, world, checked_seed(seed)) for world in worlds]
     workers = None if processes is None else Workers(processes)
     try:
         honest, copied = (black_box_outcomes(job, 0, runs, workers, tick) for job in jobs)

@@ -14,9 +14,9 @@ import numpy as np
 
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.black_box.box_job import BlackBoxJob
-from cloneproof.engines.black_box.call_limit import CALL, CALLS, ROUND, RUN, Limit, Overtime
+from cloneproof.engines.black_box.call_limit import CALL, CALLS, ROUND, RUN, CallLimit, CallTimeout
 from cloneproof.engines.black_box.contract import BlackBox, View
-from cloneproof.engines.black_box.failure import Place, broke, overtime, said, short
+from cloneproof.engines.black_box.failure import Place, contract_error, exception_text, short_repr, timeout_error
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
 from cloneproof.errors import EngineError
@@ -63,49 +63,50 @@ class _World(NamedTuple):
 class Player:
     """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
 
-    def __init__(self, job: BlackBoxJob, board: MutableSequence[float] | None = None) -> None:
+    def __init__(self, job: BlackBoxJob, call_state: MutableSequence[float] | None = None) -> None:
         self.job, self.box = job, box_of(job)
-        self.limit = Limit(self.box.call_limit, board)
+        self.limit = CallLimit(self.box.call_limit, call_state)
         self.previous: object = None
 
     def run(self, run: int) -> Run:
         """The outcome of that run, or a `BlackBoxError`."""
-        world = _opened(self.job, run)
-        board = self.limit.board
-        board[RUN], board[ROUND], board[CALL] = run, 0, MAKE
-        with self.limit, _own_dice(world.view.seed):
-            sums = self._played(world)
+        world = _open_world(self.job, run)
+        call_state = self.limit.call_state
+        call_state[RUN], call_state[ROUND], call_state[CALL] = run, 0, MAKE
+        with self.limit, _seeded_generators(world.view.seed):
+            sums = self._play_rounds(world)
         share, market = self.job.market.share, self.job.market
         payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
         return Run(payoff, math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls)))
 
     def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        """Call the black box; whatever goes wrong in there becomes one error."""
+        """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
         try:
             return self.limit(function, *arguments)
-        except Overtime:
-            raise overtime(self.box.name, self._place, self.box.call_limit) from None
+        except CallTimeout:
+            raise timeout_error(self.box.name, self._place, self.box.call_limit) from None
         except (Exception, SystemExit) as error:
-            raise broke(self.box.name, self._place, "an answer", said(error), "its traceback says where") from error
+            got = exception_text(error)
+            raise contract_error(self.box.name, self._place, "an answer", got, "its traceback says where") from error
 
     @property
     def _place(self) -> Place:
-        board = self.limit.board
-        return Place(int(board[RUN]), int(board[ROUND]), CALLS[int(board[CALL])])
+        call_state = self.limit.call_state
+        return Place(int(call_state[RUN]), int(call_state[ROUND]), CALLS[int(call_state[CALL])])
 
-    def _played(self, world: _World) -> list[int]:
+    def _play_rounds(self, world: _World) -> list[int]:
         """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
-        ask, board, arms = self._ask, self.limit.board, world.arms
+        ask, call_state, arms = self._ask, self.limit.call_state, world.arms
         select, update = self._methods(ask(self.box.factory, world.view))
         sample = self.job.market.family.sample
         sums = [0] * len(self.job.market.agents)
         for round_ in range(1, world.view.horizon + 1):
-            board[ROUND], board[CALL] = round_, SELECT
-            label = self._checked(ask(select), len(arms))
+            call_state[ROUND], call_state[CALL] = round_, SELECT
+            label = self._check_label(ask(select), len(arms))
             arm = arms[label]
             reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
-            board[CALL] = UPDATE
+            call_state[CALL] = UPDATE
             ask(update, label, reward)
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
         return sums
@@ -114,27 +115,27 @@ class Player:
         """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
         methods = [self._ask(getattr, policy, name, None) for name in ("select", "update")]
         if not all(map(callable, methods)):
-            raise broke(
-                self.box.name, self._place, "an object with select() and update(arm, reward)", short(policy),
+            raise contract_error(
+                self.box.name, self._place, "an object with select() and update(arm, reward)", short_repr(policy),
                 "wrap it, or use one of cloneproof.adapters",
             )  # fmt: skip
         if policy is self.previous:
-            raise broke(
+            raise contract_error(
                 self.box.name, self._place, "a fresh policy for each run", "the object of the run before",
                 "make a new one each time, lest one run learn from another",
             )  # fmt: skip
         self.previous = policy
         return methods
 
-    def _checked(self, label: Any, count: int) -> int:  # noqa: ANN401
-        """The arm as a plain integer; those of NumPy will do."""
+    def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
+        """The arm as a Python integer; those of NumPy will do."""
         try:
             arm = -1 if isinstance(label, bool) else operator.index(label)
         except TypeError:
             arm = -1
         if not 0 <= arm < count:
-            raise broke(
-                self.box.name, self._place, f"an arm from 0 to {count - 1}", short(label),
+            raise contract_error(
+                self.box.name, self._place, f"an arm from 0 to {count - 1}", short_repr(label),
                 "return one of view.arms, as a whole number",
             )  # fmt: skip
         return arm
@@ -148,18 +149,18 @@ def box_of(job: BlackBoxJob) -> BlackBox:
     return box
 
 
-def collected(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
+def outcomes_of_runs(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
     """Outcomes of runs, in order."""
     names = [agent.name for agent in job.market.agents]
     payoff = np.array([[run.payoff[name] for name in names] for run in runs], dtype=np.float64)
     return Outcomes(payoff.reshape(len(runs), len(names)), np.array([run.regret for run in runs], dtype=np.float64))
 
 
-def _opened(job: BlackBoxJob, run: int) -> _World:
+def _open_world(job: BlackBoxJob, run: int) -> _World:
     """Means, tapes and seed of that run, as `engines.reference` has them."""
     market, seed = job.market, job.seed
     means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, seed, run)
-    best = max(mean for own in means.values() for mean in own)
+    best = max(map(max, means.values()))
     tapes = substream(0, seed, run, TAPE_STREAM)
     arms = [
         _BoxArm(i, means[agent.name][original], best - means[agent.name][original], substream(tapes, i, original, copy))
@@ -171,7 +172,7 @@ def _opened(job: BlackBoxJob, run: int) -> _World:
 
 
 @contextmanager
-def _own_dice(seed: int) -> Iterator[None]:
+def _seeded_generators(seed: int) -> Iterator[None]:
     """Seed the global generators for one run, for a policy that draws from them, and give them back as they were."""
     ours, numpys = random.getstate(), np.random.get_state()
     random.seed(seed)

@@ -1,7 +1,7 @@
 """The policies of river (`river.bandit`, tried with 0.26) as black boxes.
 
-A river policy is told the arms with every `pull(arm_ids)` and hears `update(arm_id, reward)`. It is its own prototype:
-`clone` makes a fresh one with the same parameters.
+A river policy is told the arms with every `pull(arm_ids)` and hears `update(arm_id, reward)`. `clone` makes a fresh
+one with the same parameters.
 """
 
 from __future__ import annotations

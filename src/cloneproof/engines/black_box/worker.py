@@ -10,16 +10,16 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from cloneproof.engines.black_box.failure import BlackBoxError, said
+from cloneproof.engines.black_box.failure import BlackBoxError, exception_text
 from cloneproof.engines.black_box.play import Player
 from cloneproof.engines.reference import Run
 
 
-class Ready(NamedTuple):
+class JobReady(NamedTuple):
     """The worker has understood the job."""
 
 
-class Unreadable(NamedTuple):
+class JobUnreadable(NamedTuple):
     """The worker cannot make sense of the job, for this reason."""
 
     reason: str
@@ -40,26 +40,26 @@ class RunFailed(NamedTuple):
     trace: str
 
 
-def work(line: Connection, board: MutableSequence[float]) -> None:
-    """Serve until the line is closed: a job as bytes, or a range of its runs."""
+def work(connection: Connection, call_state: MutableSequence[float]) -> None:
+    """Serve until the connection is closed: a job as bytes, or a range of its runs."""
     player: Player | None = None
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair, and it ends us
     with suppress(EOFError, BrokenPipeError):
         while True:
-            order = line.recv()
+            order = connection.recv()
             if isinstance(order, bytes):
                 try:
-                    player = Player(pickle.loads(order), board)
+                    player = Player(pickle.loads(order), call_state)
                 except Exception as error:
-                    line.send(Unreadable(said(error)))
+                    connection.send(JobUnreadable(exception_text(error)))
                 else:
-                    line.send(Ready())
+                    connection.send(JobReady())
                 continue
             assert player is not None
             for number in order:
                 try:
                     run = player.run(number)
                 except BlackBoxError as error:
-                    line.send(RunFailed(number, str(error), "".join(traceback.format_exception(error))))
+                    connection.send(RunFailed(number, str(error), "".join(traceback.format_exception(error))))
                     return
-                line.send(RunDone(number, run))
+                connection.send(RunDone(number, run))

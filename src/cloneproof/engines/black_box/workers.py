@@ -1,7 +1,7 @@
 """Worker processes for black boxes: the parent hands out runs in order, listens, and watches over every call.
 
-A worker that hangs in one call (even in compiled code) is killed, and one that dies is noticed; the board that it wrote
-says in which call of which round it was. Runs are handed out in order, so when one fails all those before it are
+A worker that hangs in one call (even in compiled code) is killed, and one that dies is noticed; the state that it
+shares says in which call of which round it was. Runs are handed out in order, so when one fails all those before it are
 finished or under way: they are waited for, and kept. Therefore the first failing run, and what is kept, are the same
 for any number of processes.
 """
@@ -19,11 +19,11 @@ from types import TracebackType
 from typing import Any
 
 from cloneproof.engines.black_box.box_job import BlackBoxJob
-from cloneproof.engines.black_box.call_limit import BOARD_SIZE, CALL, CALLS, IDLE, ROUND, RUN, SINCE
+from cloneproof.engines.black_box.call_limit import CALL, CALL_STATE_SIZE, CALLS, IDLE, ROUND, RUN, SINCE
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.black_box.failure import BlackBoxError, Place, broke, overtime, said
-from cloneproof.engines.black_box.play import box_of, collected
-from cloneproof.engines.black_box.worker import RunDone, RunFailed, Unreadable, work
+from cloneproof.engines.black_box.failure import BlackBoxError, Place, contract_error, exception_text, timeout_error
+from cloneproof.engines.black_box.play import box_of, outcomes_of_runs
+from cloneproof.engines.black_box.worker import JobUnreadable, RunDone, RunFailed, work
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
 from cloneproof.errors import EngineError
@@ -40,16 +40,16 @@ class UnsendableError(EngineError):
 @dataclass
 class _Worker:
     process: SpawnProcess
-    line: Connection
-    board: Any
-    left: set[int] = field(default_factory=set)
+    connection: Connection
+    call_state: Any
+    unfinished: set[int] = field(default_factory=set)
 
     def place(self, otherwise: int) -> Place:
         """The call it is in; or, between calls, the start of the run that it would have played next."""
-        run = int(self.board[RUN])
-        if run in self.left:
-            return Place(run, int(self.board[ROUND]), CALLS[int(self.board[CALL])])
-        return Place(min(self.left, default=otherwise), 0, CALLS[0])
+        run = int(self.call_state[RUN])
+        if run in self.unfinished:
+            return Place(run, int(self.call_state[ROUND]), CALLS[int(self.call_state[CALL])])
+        return Place(min(self.unfinished, default=otherwise), 0, CALLS[0])
 
 
 class Workers:
@@ -81,50 +81,50 @@ class Workers:
             worker.process.kill()
         for worker in self.alive:
             worker.process.join()
-            worker.line.close()
+            worker.connection.close()
         self.alive, self.job = [], None
 
     def outcomes(self, job: BlackBoxJob, first: int, count: int, tick: Callable[[], object] = lambda: None) -> Outcomes:
         """The chunk; see `black_box_outcomes`."""
         try:
-            self._tell(job)
-            done, error = _Chunk(self.alive, box_of(job), first, count, tick).played()
+            self._send_job(job)
+            done, error = _Chunk(self.alive, box_of(job), first, count, tick).play()
         except BaseException:
             self.close()  # what is under way is not wanted any more
             raise
-        kept = collected(job, [done[run] for run in range(first, error.run if error else first + count)])
+        kept = outcomes_of_runs(job, [done[run] for run in range(first, error.run if error else first + count)])
         if error is None:
             return kept
         self.close()
         error.first, error.partial = first, kept
         raise error
 
-    def _tell(self, job: BlackBoxJob) -> None:
+    def _send_job(self, job: BlackBoxJob) -> None:
         """Make every worker know the job."""
         box = box_of(job)
         try:
-            told = pickle.dumps(job)
+            message = pickle.dumps(job)
         except Exception as error:
-            raise _unsendable(box, said(error)) from None
-        if told == self.job:
+            raise _unsendable_error(box, exception_text(error)) from None
+        if message == self.job:
             return
         if not self.alive:
-            self.alive = [_started() for _ in range(self.processes)]
+            self.alive = [_start_worker() for _ in range(self.processes)]
         try:
             for worker in self.alive:
-                worker.line.send(told)
+                worker.connection.send(message)
             for worker in self.alive:
-                if not worker.line.poll(START_LIMIT):
+                if not worker.connection.poll(START_LIMIT):
                     raise EOFError
-                answer = worker.line.recv()
-                if isinstance(answer, Unreadable):
-                    raise _unsendable(box, answer.reason)
+                answer = worker.connection.recv()
+                if isinstance(answer, JobUnreadable):
+                    raise _unsendable_error(box, answer.reason)
         except (EOFError, OSError):
             raise EngineError(
                 f"expected worker processes for black box {box.name!r} to start, got one that did not; "
                 "in a script, start the work under if __name__ == '__main__', elsewhere leave processes out"
             ) from None
-        self.job = told
+        self.job = message
 
 
 class _Chunk:
@@ -139,79 +139,80 @@ class _Chunk:
         self.done: dict[int, Run] = {}
         self.error: BlackBoxError | None = None
 
-    def played(self) -> tuple[dict[int, Run], BlackBoxError | None]:
+    def play(self) -> tuple[dict[int, Run], BlackBoxError | None]:
         """The runs that are done, among them all before the first failure, and that failure."""
         for worker in list(self.workers):
             self._hand_out(worker)
-        while any(run < self.end for worker in self.workers for run in worker.left):
+        while any(run < self.end for worker in self.workers for run in worker.unfinished):
             pause = min(GRACE, self.box.call_limit) / 4
-            for line in wait([worker.line for worker in self.workers], timeout=pause):
-                self._listen(next(worker for worker in self.workers if worker.line is line))
-            self._watch()
+            for ready in wait([worker.connection for worker in self.workers], timeout=pause):
+                self._receive(next(worker for worker in self.workers if worker.connection is ready))
+            self._kill_overdue()
         return self.done, self.error
 
     def _hand_out(self, worker: _Worker) -> None:
         runs = range(self.next, min(self.next + self.batch, self.end))
         if runs:
             self.next = runs.stop
-            worker.left = set(runs)
+            worker.unfinished = set(runs)
             try:
-                worker.line.send(runs)
+                worker.connection.send(runs)
             except OSError:
-                self._died(worker)
+                self._report_death(worker)
 
-    def _listen(self, worker: _Worker) -> None:
+    def _receive(self, worker: _Worker) -> None:
         try:
-            news = worker.line.recv()
+            report = worker.connection.recv()
         except (EOFError, OSError):
-            self._died(worker)
+            self._report_death(worker)
             return
-        if isinstance(news, RunFailed):
-            error = BlackBoxError(news.message, news.number)
-            error.add_note(f"In the worker process:\n{news.trace}")
-            self._lost(worker, error)
-        elif isinstance(news, RunDone):
-            worker.left.discard(news.number)
-            self.done[news.number] = news.run
-            if news.number < self.end:
+        if isinstance(report, RunFailed):
+            error = BlackBoxError(report.message, report.number)
+            error.add_note(f"In the worker process:\n{report.trace}")
+            self._drop_worker(worker, error)
+        elif isinstance(report, RunDone):
+            worker.unfinished.discard(report.number)
+            self.done[report.number] = report.run
+            if report.number < self.end:
                 self.tick()
-            if not worker.left:
+            if not worker.unfinished:
                 self._hand_out(worker)
 
-    def _died(self, worker: _Worker) -> None:
+    def _report_death(self, worker: _Worker) -> None:
         worker.process.join()
         got = f"the end of its process (exit code {worker.process.exitcode})"
         place = worker.place(self.next)
-        self._lost(worker, broke(self.box.name, place, "an answer", got, "look for a crash in the policy"))
+        error = contract_error(self.box.name, place, "an answer", got, "look for a crash in the policy")
+        self._drop_worker(worker, error)
 
-    def _watch(self) -> None:
+    def _kill_overdue(self) -> None:
         """Kill whoever has been in one call for too long."""
         for worker in list(self.workers):
-            since = worker.board[SINCE]
-            if monotonic() - since > self.box.call_limit + GRACE and not worker.line.poll():
+            since = worker.call_state[SINCE]
+            if monotonic() - since > self.box.call_limit + GRACE and not worker.connection.poll():
                 worker.process.kill()
-                self._lost(worker, overtime(self.box.name, worker.place(self.next), self.box.call_limit))
+                self._drop_worker(worker, timeout_error(self.box.name, worker.place(self.next), self.box.call_limit))
 
-    def _lost(self, worker: _Worker, error: BlackBoxError) -> None:
+    def _drop_worker(self, worker: _Worker, error: BlackBoxError) -> None:
         """No run from the failing one on is wanted any more."""
         self.workers.remove(worker)
         if error.run < self.end:
             self.error, self.end = error, error.run
 
 
-def _started() -> _Worker:
+def _start_worker() -> _Worker:
     # Spawned, not forked: threads and compiled code do not survive a fork.
     context = mp.get_context("spawn")
     ours, theirs = context.Pipe()
-    board = context.RawArray("d", BOARD_SIZE)
-    board[SINCE] = IDLE
-    process = context.Process(target=work, args=(theirs, board), daemon=True)
+    call_state = context.RawArray("d", CALL_STATE_SIZE)
+    call_state[SINCE] = IDLE
+    process = context.Process(target=work, args=(theirs, call_state), daemon=True)
     process.start()
     theirs.close()
-    return _Worker(process, ours, board)
+    return _Worker(process, ours, call_state)
 
 
-def _unsendable(box: BlackBox, reason: str) -> UnsendableError:
+def _unsendable_error(box: BlackBox, reason: str) -> UnsendableError:
     return UnsendableError(
         f"expected black box {box.name!r} to be picklable for use in worker processes, got {reason}; "
         "define its factory at the top of a module; meanwhile the runs are played in this process"

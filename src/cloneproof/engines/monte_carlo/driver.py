@@ -1,8 +1,9 @@
 """The driver: chunks of runs over threads, consumed in order, until enough is known or time is up.
 
-Nothing that it returns depends on threads, on the sizes of chunks or on interruptions: progress is a left fold over
+Nothing that it returns depends on threads, on the sizes of chunks or on interruptions: totals are a left fold over
 runs in their order, and whether enough is known is asked at fixed numbers of observations, wherever chunks end. The
-kernels release Python's lock, so threads are enough; memory holds a few chunks, whatever the number of runs.
+kernels release Python's lock, so threads are enough; memory holds one chunk more than there are threads, whatever the
+number of runs.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from cloneproof._arrays import FloatArray
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 
-Observe = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
-Reason = Literal["enough", "runs", "budget", "interrupted"]
+ObserveRuns = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
+StopReason = Literal["enough", "runs", "budget", "interrupted"]
 
 T = TypeVar("T")
 
@@ -30,10 +31,10 @@ LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
 
 
-class Status(NamedTuple):
-    """What a progress bar needs: the state, the runs that it will take as far as one can tell, and the time so far."""
+class SamplingStatus(NamedTuple):
+    """What a progress bar needs: totals so far, the runs that it will take as far as one can tell, and the seconds."""
 
-    progress: RunTotals
+    totals: RunTotals
     aim: int | None
     seconds: float
 
@@ -52,35 +53,35 @@ class RunPlan:
     budget_seconds: float | None = None
     threads: int | None = None
     chunk: int | None = None
-    report: Callable[[Status], None] | None = None
+    report: Callable[[SamplingStatus], None] | None = None
     executor: Callable[[int], Executor] = ThreadPoolExecutor
 
 
-def drive(observe: Observe, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, Reason]:
+def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
     """Go on from `start` until the plan is fulfilled; Ctrl-C and a spent budget end it early, and nothing is lost."""
     begun = time.monotonic()
     deadline = math.inf if plan.budget_seconds is None else begun + plan.budget_seconds
     threads = plan.threads or available_threads()
-    state = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
+    totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
     try:
         if plan.enough is not None and start.count > 0 and _is_look(start.count) and plan.enough(start):
-            return state, "enough"
+            return totals, "enough"
         with _pool(plan, threads) as pool:
             for rows in _chunks(pool, observe, start, plan, threads, deadline):
-                for piece in _until_looks(rows, state, plan):
-                    state = state.plus(piece)
-                    if plan.enough is not None and _is_look(state.count) and plan.enough(state):
-                        return state, "enough"
+                for piece in _until_looks(rows, totals, plan):
+                    totals = totals.plus(piece)
+                    if plan.enough is not None and _is_look(totals.count) and plan.enough(totals):
+                        return totals, "enough"
                 if plan.report is not None:
-                    plan.report(Status(state, _aim(state, plan), time.monotonic() - begun))
+                    plan.report(SamplingStatus(totals, _aim(totals, plan), time.monotonic() - begun))
                 if time.monotonic() >= deadline:
                     break
     except KeyboardInterrupt:
-        return state, "interrupted"
-    return state, "runs" if plan.limit is not None and state.count >= plan.limit else "budget"
+        return totals, "interrupted"
+    return totals, "runs" if plan.limit is not None and totals.count >= plan.limit else "budget"
 
 
-class Inline(Executor):
+class InlineExecutor(Executor):
     """Runs what is submitted at once, in this thread: for chunks that must not run side by side."""
 
     def __init__(self, threads: int) -> None:
@@ -124,10 +125,10 @@ def _pool(plan: RunPlan, threads: int) -> Iterator[Executor]:
 
 
 def _chunks(
-    pool: Executor, observe: Observe, start: RunTotals, plan: RunPlan, threads: int, deadline: float
+    pool: Executor, observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: float
 ) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
-    strata = len(start.target.weights)
+    strata = len(start.estimands.weights)
     size = _passes(plan.chunk or FIRST_CHUNK, strata)
     largest, fixed = _passes(LARGEST_CHUNK, strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
@@ -140,7 +141,7 @@ def _chunks(
                 if not fixed and left <= size * threads:  # equal last chunks, so that no thread idles at the end
                     size, fixed = -(-left // threads), True
                 count = min(size, left)
-            waiting.append(pool.submit(_timed, observe, asked * strata, count * strata))
+            waiting.append(pool.submit(_observe_timed, observe, asked * strata, count * strata))
             asked += count
         if not waiting:
             return
@@ -150,14 +151,14 @@ def _chunks(
         except TimeoutError:
             if not patient and time.monotonic() >= deadline:
                 return
-            raise  # the chunk's own
+            raise  # by the chunk itself
         first = False
         if not fixed:
             size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
         yield rows
 
 
-def _timed(observe: Observe, first: int, count: int) -> tuple[FloatArray, float]:
+def _observe_timed(observe: ObserveRuns, first: int, count: int) -> tuple[FloatArray, float]:
     begun = time.perf_counter()
     return observe(first, count), time.perf_counter() - begun
 
@@ -166,9 +167,9 @@ def _passes(runs: int, strata: int) -> int:
     return max(1, runs // strata)
 
 
-def _until_looks(rows: FloatArray, state: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
+def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
     """The rows, cut at the looks; whole where nobody looks."""
-    strata, begin = len(state.target.weights), state.count
+    strata, begin = len(totals.estimands.weights), totals.count
     end = begin + len(rows) // strata
     if plan.enough is None:
         yield rows
@@ -186,9 +187,9 @@ def _is_look(count: int) -> bool:
     return next(looks(count)) == count
 
 
-def _aim(state: RunTotals, plan: RunPlan) -> int | None:
+def _aim(totals: RunTotals, plan: RunPlan) -> int | None:
     """The runs that it will take, as far as one can tell."""
-    guess = None if plan.aim is None else plan.aim(state)
+    guess = None if plan.aim is None else plan.aim(totals)
     if plan.limit is not None:
         guess = plan.limit if guess is None else min(guess, plan.limit)
-    return None if guess is None else guess * len(state.target.weights)
+    return None if guess is None else guess * len(totals.estimands.weights)

@@ -16,10 +16,10 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import real, whole
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import Reason, RunPlan, Status, drive
+from cloneproof.engines.monte_carlo.driver import RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
+from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.errors import EngineError, brief
 from cloneproof.market.toml import market_to_toml
 
@@ -28,25 +28,25 @@ ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count
 
 RUNS = 1000  # where nothing says when to stop
 MOST_RUNS, MOST_THREADS = 10**12, 4096
-PARTIAL: tuple[Reason, ...] = ("budget", "interrupted")
+PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SamplingResult:
     """What sampling came to.
 
     `stopped` says why: "enough" (the precision is reached), "runs", "budget" or "interrupted". The last two are
-    partial; `progress` goes on from there, to the same bits as if nothing had happened.
+    partial; sampling that resumes with `totals` goes on from there, to the same bits as if nothing had happened.
     """
 
     evaluation: Evaluation
-    progress: RunTotals
-    stopped: Reason
+    totals: RunTotals
+    stopped: StopReason
 
     @property
     def runs(self) -> int:
         """How many runs it took."""
-        return self.progress.runs
+        return self.totals.runs
 
     @property
     def partial(self) -> bool:
@@ -54,7 +54,7 @@ class Sampled:
         return self.stopped in PARTIAL
 
 
-def compiled(job: Job, first: int, count: int) -> Outcomes:
+def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """The outcomes by the quickest kernel; the compiler is loaded when it is first needed and not before."""
     from cloneproof.engines.monte_carlo.outcomes import outcomes
 
@@ -75,14 +75,14 @@ def sample(
     confidence: float = 0.99,
     budget_seconds: float | None = None,
     threads: int | None = None,
-    progress: Callable[[Status], None] | None = None,
+    progress: Callable[[SamplingStatus], None] | None = None,
     *,
     outcomes: ChunkOutcomes[J],
     executor: Callable[[int], Executor] = ThreadPoolExecutor,
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
     chunk: int | None = None,
-) -> Sampled:
+) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
     It stops after `runs`, as soon as every half-width is at most `precision` (absolute, in the unit of the payoffs:
@@ -95,8 +95,8 @@ def sample(
     if len(weights) != max(1, len(job.strata)):
         raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
     bounds = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
-    target = Target(bounds, weights, identity(job))
-    start = RunTotals.empty(target) if resume is None else resume.of_the_same(target)
+    estimands = Estimands(bounds, weights, identity(job))
+    start = RunTotals.empty(estimands) if resume is None else resume.check_same(estimands)
     plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(weights)),
         enough=None if precision is None else partial(is_precise, precision=precision, alpha=1 - confidence),
@@ -107,14 +107,14 @@ def sample(
         report=progress,
         executor=executor,
     )
-    end, stopped = drive(partial(_rows, outcomes, job), start, plan)
-    *payoffs, regret = end.estimates(confidence, f"{end.runs} runs, seed {job.seed}")
+    totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
+    *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}")
     names = [agent.name for agent in job.market.agents]
-    notes = shortfalls(end, stopped, runs, precision, confidence)
+    notes = shortfalls(totals, stopped, runs, precision, confidence)
     if isinstance(job, Job):  # a black box is slow by itself
         notes += _slow(job)
     evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
-    return Sampled(evaluation, end, stopped)
+    return SamplingResult(evaluation, totals, stopped)
 
 
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
@@ -124,7 +124,7 @@ def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatAr
 
 
 def identity(job: SamplingJob[Any], *more: object) -> str:
-    """A short name of a job by what it consists of; somebody's own function leaves no trace in it."""
+    """A short name of a job by what it consists of; the code of a user's function is no part of it."""
     to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
     mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
     parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
@@ -140,30 +140,30 @@ def limit_of(runs: int | None, precision: float | None, budget_seconds: float | 
     return -(-runs // strata)
 
 
-def is_precise(state: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
+def is_precise(totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
     """Whether every half-width is at most the precision."""
-    return bool((state.half_widths(alpha)[columns] <= precision).all())
+    return bool((totals.half_widths(alpha)[columns] <= precision).all())
 
 
-def expected_count(state: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
+def expected_count(totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
     """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
-    widest = float(state.half_widths(alpha)[columns].max())
-    return max(state.count, math.ceil(state.count * (widest / precision) ** 2))
+    widest = float(totals.half_widths(alpha)[columns].max())
+    return max(totals.count, math.ceil(totals.count * (widest / precision) ** 2))
 
 
 def shortfalls(
-    end: RunTotals, stopped: Reason, runs: int | None, precision: float | None, confidence: float
+    totals: RunTotals, stopped: StopReason, runs: int | None, precision: float | None, confidence: float
 ) -> tuple[str, ...]:
     """What was asked for and not reached, in words."""
     notes = []
     if stopped in PARTIAL:
         why = "the budget is spent" if stopped == "budget" else "interrupted"
-        notes.append(f"{why}: partial result of {end.runs}{'' if runs is None else f' of {runs}'} runs")
+        notes.append(f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs")
     if precision is not None and stopped != "enough":
-        widest = float(end.half_widths(1 - confidence).max())
+        widest = float(totals.half_widths(1 - confidence).max())
         if widest > precision:
             notes.append(
-                f"precision {precision:g} undecided: the widest half-width is {widest:.3g} after {end.runs} runs"
+                f"precision {precision:g} undecided: the widest half-width is {widest:.3g} after {totals.runs} runs"
             )
     return tuple(notes)
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from cloneproof._checks import whole
-from cloneproof.engines.monte_carlo.driver import Inline, available_threads
+from cloneproof.engines.monte_carlo.driver import InlineExecutor, available_threads
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.execution.tasks import TaskDone, TaskFailed, attempt
 
@@ -82,7 +82,7 @@ def local_engine(workers: int | None, sampled_only: bool) -> Local:
     """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread."""
     count = checked_workers(workers)
     if count == 1:
-        return Local(Inline(1), 1, stoppable=False)  # Ctrl-C ends the computation itself
+        return Local(InlineExecutor(1), 1, stoppable=False)  # Ctrl-C ends the computation itself
     if sampled_only:
         return Local(ThreadPoolExecutor(count), count, stoppable=True)
     pool = ProcessPoolExecutor(count, mp_context=mp.get_context("spawn"), initializer=_quiet_interrupt)

@@ -15,7 +15,7 @@ import numpy as np
 
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.engines.monte_carlo.sampler import compiled
+from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.configuration import Configuration, configuration
@@ -108,7 +108,7 @@ def _runs(config: Configuration, piece: TaskPiece, seconds: float, stop: Callabl
     while done < piece.runs:
         step = min(step, piece.runs - done, LARGEST_STEP)
         begun = time.perf_counter()
-        outcomes = compiled(job, piece.first + done, step)
+        outcomes = kernel_outcomes(job, piece.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
         rows.append(np.column_stack([outcomes.payoff, outcomes.regret]))
         cost, done = took / step, done + step

@@ -18,31 +18,31 @@ CASES = [
 
 @nb.njit
 def _draws(trials, chance, streams):
-    found = np.empty(len(streams), np.int64)
+    draws = np.empty(len(streams), np.int64)
     for number in range(len(streams)):
-        found[number] = binomial(trials, chance, streams[number])
-    return found
+        draws[number] = binomial(trials, chance, streams[number])
+    return draws
 
 
 @pytest.mark.parametrize(("trials", "chance"), CASES)
 def test_the_law_is_binomial(trials, chance):
     """A chi-square test over about 60 cells of equal weight; each of the 14 cases may fail once in 14 million."""
     law = stats.binom(trials, chance)
-    found = _draws(trials, chance, run_streams(5, 0, DRAWS))
+    draws = _draws(trials, chance, run_streams(5, 0, DRAWS))
     edges = np.unique(law.ppf(np.linspace(0, 1, 61)[1:-1]))
     weights = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
-    counts = np.bincount(np.searchsorted(edges, found), minlength=len(weights))
+    counts = np.bincount(np.searchsorted(edges, draws), minlength=len(weights))
     kept = weights * DRAWS >= 20
     counts, weights = np.append(counts[kept], counts[~kept].sum()), np.append(weights[kept], weights[~kept].sum())
     counts, weights = counts[weights * DRAWS > 5], weights[weights * DRAWS > 5]
     assert stats.chisquare(counts, weights / weights.sum() * counts.sum()).pvalue > 1e-6 / len(CASES)
-    assert abs(found.mean() - law.mean()) < 5.6 * law.std() / np.sqrt(DRAWS)
+    assert abs(draws.mean() - law.mean()) < 5.6 * law.std() / np.sqrt(DRAWS)
 
 
 def test_the_tails_are_there():
     """Of 10^5 normal numbers 270 are beyond three standard deviations; 6 standard errors are 98."""
-    found = _draws(10**9, 0.25, run_streams(6, 0, DRAWS))
-    beyond = np.abs(found - 0.25e9) > 3 * np.sqrt(10**9 * 0.1875)
+    draws = _draws(10**9, 0.25, run_streams(6, 0, DRAWS))
+    beyond = np.abs(draws - 0.25e9) > 3 * np.sqrt(10**9 * 0.1875)
     assert abs(beyond.sum() - 270) < 98
 
 

@@ -42,7 +42,7 @@ def committing(draw):
 
 def realised(job, run):
     """The run's blocks, and a session that is fed rewards with the same sums: all of a block's in its first pulls."""
-    found, blocks = blocks_of_run(job, run)
+    outcomes, blocks = blocks_of_run(job, run)
     means = means_of_runs(job, run, 1)[0]
     arms, column = [], 0
     for agent in job.market.agents:
@@ -52,10 +52,10 @@ def realised(job, run):
     rewards = [
         iter(_rewards(job.market.family.name, mean, blocks[blocks[:, 0] == a])) for a, (_, mean) in enumerate(arms)
     ]
-    starts = {name: next(a for a, (own, _) in enumerate(arms) if own == name) for name in job.copies}
+    starts = {name: next(a for a, (agent, _) in enumerate(arms) if agent == name) for name in job.copies}
     live = cp.session(
         job.mechanism,
-        {name: sum(own) for name, own in job.copies.items()},
+        {name: sum(vector) for name, vector in job.copies.items()},
         job.market.horizon,
         substream(0, job.seed, run, SESSION_STREAM) >> 1,
         job.market.share,
@@ -68,7 +68,7 @@ def realised(job, run):
         live.reward(decision.id, next(rewards[a]))  # raises where an arm is pulled more often than its blocks say
         regret += means.max() - arms[a][1]
     assert all(next(left, None) is None for left in rewards)
-    return found, live.payoff, regret
+    return outcomes, live.payoff, regret
 
 
 def _rewards(family, mean, blocks):
@@ -86,9 +86,9 @@ def _rewards(family, mean, blocks):
 def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, seed, run, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     assert blocks_apply(job)
-    found, payoff, regret = realised(job, run)
-    assert found.payoff[0].tolist() == list(payoff.values())
-    assert found.regret[0] == pytest.approx(regret, rel=1e-12, abs=1e-12)
+    outcomes, payoff, regret = realised(job, run)
+    assert outcomes.payoff[0].tolist() == list(payoff.values())
+    assert outcomes.regret[0] == pytest.approx(regret, rel=1e-12, abs=1e-12)
 
 
 @given(markets(max_horizon=60, families=("deterministic",)), committing(), SEEDS, st.data())
@@ -122,10 +122,10 @@ def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
     runs = 20_000
     market = cp.Market(THREE, horizon, 0.5, {"family": "gaussian", "sd": 0.3} if rewards == "gaussian" else rewards)
     job = Job(market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17)
-    found = block_outcomes(job, 0, runs)
+    outcomes = block_outcomes(job, 0, runs)
     exact = cp.evaluate(market, job.mechanism, job.copies, engine="closed-form")
     log = math.log(4 * len(LAWS) * 4 / ERROR_RATE)
-    columns = [(found.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(found.regret, horizon)]
+    columns = [(outcomes.payoff[:, i], 0.5 * horizon) for i in range(3)] + [(outcomes.regret, horizon)]
     for (values, width), estimate in zip(columns, [*exact.payoff.values(), exact.regret], strict=True):
         half = math.sqrt(2 * values.var(ddof=1) * log / runs) + 7 * width * log / (3 * (runs - 1))
         if rewards == "gaussian":
@@ -156,8 +156,8 @@ def test_the_longest_horizon_and_thousands_of_copies():
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**15)
     for name in ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r"):
         job = Job(market, small(name), {"ana": (5000, 4000), "bo": (1,)}, 0)
-        found = block_outcomes(job, 0, 2)
-        total = found.payoff.sum(axis=1)
+        outcomes = block_outcomes(job, 0, 2)
+        total = outcomes.payoff.sum(axis=1)
         assert np.all(total > 0.49e15)
         assert np.all(total < 0.61e15)
     endless = Job(market, cp.mechanism("etc", arm_rounds=10**15), {"ana": (5000, 4000), "bo": (1,)}, 0)

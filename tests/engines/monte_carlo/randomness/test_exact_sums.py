@@ -1,4 +1,4 @@
-"""Exact sums in two words against Python's own integers and fractions."""
+"""Exact sums in two words against Python's integers and fractions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,14 +25,14 @@ def test_a_reward_in_ticks_is_what_a_session_makes_of_it(value):
 
 
 @given(st.integers(-(2**110), 2**110), st.integers(-(2**110), 2**110))
-def test_sums_are_exact(one, other):
-    assert whole(plus(*pair(one), *pair(other))) == one + other
+def test_sums_are_exact(first, second):
+    assert whole(plus(*pair(first), *pair(second))) == first + second
 
 
 @given(st.integers(0, 10**15), st.integers(0, ONE) | st.integers(-(2**70), 2**70))
-def test_products_are_exact(number, one):
-    if abs(number * one) < 2**120:
-        assert whole(times(number, *pair(one))) == number * one
+def test_products_are_exact(number, value):
+    if abs(number * value) < 2**120:
+        assert whole(times(number, *pair(value))) == number * value
 
 
 @given(
@@ -44,7 +44,7 @@ def test_products_are_exact(number, one):
     st.booleans(),
 )
 def test_averages_are_rounded_once(total, pulls, exact):
-    """As Python divides integers; a multiple of a tick is the multiple's own average whatever the pulls."""
+    """As Python divides integers; a multiple of a tick is the average of that multiple whatever the pulls."""
     if exact and abs(total * pulls) < 2**120:
         assert average(*pair(total * pulls), pulls) == total / ONE
     assert average(*pair(total), pulls) == total / (pulls << 60)

@@ -23,9 +23,9 @@ def test_the_compiled_hash_is_the_hash(stream, index):
 @settings(max_examples=80)
 def test_means_are_those_of_the_reference(market, seed, first):
     job = Job(market, cp.mechanism("ucb1"), {}, seed)
-    found = means_of_runs(job, first, 3)
-    for row, run in zip(found, range(first, first + 3), strict=True):
-        assert row.tolist() == [mean for own in drawn_means(market, seed, run).values() for mean in own]
+    means = means_of_runs(job, first, 3)
+    for row, run in zip(means, range(first, first + 3), strict=True):
+        assert row.tolist() == [mean for drawn in drawn_means(market, seed, run).values() for mean in drawn]
     assert [int(s) for s in run_streams(seed, first, 3)] == [
         randomness.substream(0, seed, r) for r in range(first, first + 3)
     ]
@@ -34,5 +34,5 @@ def test_means_are_those_of_the_reference(market, seed, first):
 def test_strata_take_turns():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=4)
     strata = tuple(means for _, means in market.realisations())
-    found = means_of_runs(Job(market, cp.mechanism("ucb1"), {}, 0, strata), 2, 4)
-    assert found.tolist() == [[1, 0], [1, 1], [0, 0], [0, 1]]
+    means = means_of_runs(Job(market, cp.mechanism("ucb1"), {}, 0, strata), 2, 4)
+    assert means.tolist() == [[1, 0], [1, 1], [0, 0], [0, 1]]

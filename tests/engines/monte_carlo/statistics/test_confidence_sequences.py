@@ -15,7 +15,7 @@ from cloneproof.engines.monte_carlo.statistics.confidence_sequences import (
     RATES,
     deviations,
     log_wealth,
-    rounded_up,
+    round_up,
 )
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import (
     CUT,
@@ -25,7 +25,7 @@ from cloneproof.engines.monte_carlo.statistics.payoff_ranges import (
     payoff_bounds,
     regret_bounds,
 )
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals, Target
+from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.errors import EngineError
 
 ONE_IN_A_MILLION = 1e-6
@@ -90,10 +90,10 @@ def test_strata_cover_as_well():
     """Unequal weights and unlike strata; stopped at the first pass that excludes the truth."""
     generator, trials, alpha = np.random.default_rng(5), 150, 0.1
     weights, means = (0.5, 0.3, 0.2), np.array([0.1, 0.5, 0.9])
-    target, truth = Target((Bounds(0.0, 1.0),), weights), float(np.dot(weights, means))
+    estimands, truth = Estimands((Bounds(0.0, 1.0),), weights), float(np.dot(weights, means))
     missed = 0
     for _ in range(trials):
-        state = RunTotals.empty(target)
+        state = RunTotals.empty(estimands)
         for _ in range(20):
             state = state.plus((generator.random((8, 3)) < means).reshape(-1, 1) * 1.0)
             if abs(state.means[0] - truth) > state.half_widths(alpha)[0]:
@@ -138,7 +138,7 @@ def test_widths_beside_the_central_limit_theorem_and_hoeffding():
 
 @given(st.floats(1e-300, 1e300))
 def test_rounding_goes_up_and_not_far(value):
-    up = float(rounded_up(np.array([value]))[0])
+    up = float(round_up(np.array([value]))[0])
     assert value <= up <= value * (1 + 2**-31)
 
 
@@ -185,11 +185,11 @@ def test_progress_is_a_fold_whatever_the_pieces(data):
     """Any cuts, and a trip through text at each: the same bits."""
     strata = data.draw(st.integers(1, 3))
     weights = {1: (1.0,), 2: (0.75, 0.25), 3: (0.5, 0.3, 0.2)}[strata]
-    target = Target((Bounds(0.0, 1.0), Bounds(-2.0, 1.0, 0.1)), weights, "a job")
+    estimands = Estimands((Bounds(0.0, 1.0), Bounds(-2.0, 1.0, 0.1)), weights, "a job")
     rows = np.random.default_rng(data.draw(st.integers(0, 99))).random((12 * strata, 2))
-    whole = RunTotals.empty(target).plus(rows)
+    whole = RunTotals.empty(estimands).plus(rows)
     cuts = sorted(data.draw(st.sets(st.integers(1, 11), max_size=5)))
-    pieces = RunTotals.empty(target)
+    pieces = RunTotals.empty(estimands)
     for piece in np.split(rows, [place * strata for place in cuts]):
         pieces = RunTotals.from_json(pieces.plus(piece).to_json())
     assert pieces.to_json() == whole.to_json()
@@ -199,15 +199,15 @@ def test_progress_is_a_fold_whatever_the_pieces(data):
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=50))
 def test_estimates_are_means_inside_their_bounds(values):
-    state = RunTotals.empty(Target((Bounds(0.0, 1.0),))).plus(np.array(values)[:, None])
-    (found,) = state.estimates(0.95, "by hand")
-    assert found.value == pytest.approx(math.fsum(values) / len(values), abs=1e-12)
-    assert found.error <= max(found.value, 1 - found.value)
-    assert found.kind == "confidence"
-    assert found.method == "by hand, confidence sequence at 95 %"
+    state = RunTotals.empty(Estimands((Bounds(0.0, 1.0),))).plus(np.array(values)[:, None])
+    (estimate,) = state.estimates(0.95, "by hand")
+    assert estimate.value == pytest.approx(math.fsum(values) / len(values), abs=1e-12)
+    assert estimate.error <= max(estimate.value, 1 - estimate.value)
+    assert estimate.kind == "confidence"
+    assert estimate.method == "by hand, confidence sequence at 95 %"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"identity": 1, "bounds": [["x"]]}'])
 def test_text_that_is_no_progress(text):
-    with pytest.raises(EngineError, match="expected the text of Progress"):
+    with pytest.raises(EngineError, match="expected the text of RunTotals"):
         RunTotals.from_json(text)

@@ -60,11 +60,11 @@ def agree(market, mechanism, copies, seed, run):
     job = Job(market, mechanism, full_copies(market.agents, copies), seed)
     assert stepping_applies(job)
     first, count = max(0, run - 1), 2
-    found = step_outcomes(job, first, count)
+    stepped = step_outcomes(job, first, count)
     expected = reference_outcomes(job, first, count)
-    assert found.payoff.tolist() == expected.payoff.tolist()
-    assert found.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
-    starts = dict(zip(job.copies, np.cumsum([0, *(sum(own) for own in job.copies.values())]), strict=False))
+    assert stepped.payoff.tolist() == expected.payoff.tolist()
+    assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
+    starts = dict(zip(job.copies, np.cumsum([0, *(sum(vector) for vector in job.copies.values())]), strict=False))
     records = cp.simulate(market, mechanism, copies, seed, first)
     assert decisions_of_run(job, first).tolist() == [starts[record.agent] + record.arm for record in records]
 
@@ -123,32 +123,32 @@ def test_strata_replace_the_means_and_nothing_else():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))], horizon=30)
     strata = tuple(means for _, means in market.realisations())
     job = Job(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, 3, strata)
-    found = step_outcomes(job, 1, 6)
+    stepped = step_outcomes(job, 1, 6)
     for r in range(6):
         run = simulate_run(market.at(strata[(1 + r) % 4]), job.mechanism, job.copies, 3, 1 + r)
-        assert found.payoff[r, 0] == run.payoff["ana"]
-    assert found.payoff.tolist() == reference_outcomes(job, 1, 6).payoff.tolist()
+        assert stepped.payoff[r, 0] == run.payoff["ana"]
+    assert stepped.payoff.tolist() == reference_outcomes(job, 1, 6).payoff.tolist()
 
 
 def helper(t):
     return 1.0 / (1.0 + t)
 
 
-def own_priority(clock, log_clock, pulls, mean, coin, draw, candidates, weight, power):
+def my_priority(clock, log_clock, pulls, mean, coin, draw, candidates, weight, power):
     if pulls == 0:
         return math.inf
     return mean + weight * helper(pulls) ** power + 0.001 * draw * log_clock / candidates
 
 
-OWN_RULE = cp.parts.Rule("mine", own_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
+MY_RULE = cp.parts.Rule("mine", my_priority, (0.5, 2.0), explore=2, order="block", randomised=True)
 TRIANGLE = RewardFamily("triangle", lambda mean, u, width: min(1.0, max(0.0, mean + width * (u - 0.5))), (0.25,))
 THREE = RewardFamily(
     "stars", lambda mean, u: 0.5 if u < 0.5 else 1.0 if u < (1 + mean) / 2 else 0.0, values=(0.0, 0.5, 1.0)
 )
 OWN = {
     "a bonus as a lambda": cp.mechanism("ucb1", bonus=lambda t, n: t**0.25 / n),
-    "own rule above": Mechanism(agent=OWN_RULE, arm=cp.rule("ucb")),
-    "own rule below": Mechanism(agent=cp.rule("etc", rounds=6), arm=OWN_RULE, restart="award"),
+    "my rule above": Mechanism(agent=MY_RULE, arm=cp.rule("ucb")),
+    "my rule below": Mechanism(agent=cp.rule("etc", rounds=6), arm=MY_RULE, restart="award"),
     "both levels": cp.mechanism("h-ucb", bonus=lambda t, n: math.sqrt(math.log(1 + t) / n)),
 }
 
@@ -174,5 +174,5 @@ def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_referen
     with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
         step_outcomes(Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
     wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
-    found = step_outcomes(Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)  # too large: left to the reference
-    assert found.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]
+    stepped = step_outcomes(Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)  # too large: left to the reference
+    assert stepped.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

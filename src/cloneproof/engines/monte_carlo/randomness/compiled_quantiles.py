@@ -1,7 +1,7 @@
-"""SciPy's normal and beta quantiles for compiled code: the same functions, hence the same bits as in plain Python.
+"""SciPy's normal and beta quantiles for compiled code: the same functions, hence the same bits as in Python.
 
 They are linked by name and not by address, so that what uses them can be cached on disk. Importing this module teaches
-the compiler `scipy.special.ndtri` and `scipy.special.betaincinv`, also inside a user's own rule or reward family.
+the compiler `scipy.special.ndtri` and `scipy.special.betaincinv`, also inside a user's rule or reward family.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -20,7 +20,7 @@ __all__ = ["betaincinv", "ndtri"]
 _MODULE = "scipy.special.cython_special"
 
 
-def _linked(name: str, exported: str, arguments: int) -> Any:  # noqa: ANN401 (numba has no types of its own)
+def _linked(name: str, exported: str, arguments: int) -> Any:  # noqa: ANN401 (numba has no types)
     """A function of `cython_special` as an external symbol; its last argument is Cython's and stays 0."""
     symbol = f"cloneproof_{name}"
     llvm.add_symbol(symbol, get_cython_function_address(_MODULE, exported))

@@ -40,9 +40,9 @@ def means_of_runs(job: Job, first: int, count: int) -> FloatArray:
     streams = words(run_streams(job.seed, first, count), MEANS_STREAM)
     columns = []
     for i, agent in enumerate(job.market.agents):
-        own = words(streams, i)
+        agent_streams = words(streams, i)
         for o, prior in enumerate(agent.priors):
-            u = ((words(own, o) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+            u = ((words(agent_streams, o) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
             columns.append(_quantiles(prior, u))
     return np.stack(columns, axis=1)
 

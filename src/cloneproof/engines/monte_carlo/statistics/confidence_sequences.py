@@ -54,17 +54,17 @@ def deviations(variations: FloatArray, scales: FloatArray, alpha: float) -> Floa
     """
     slopes, offsets = _bets(variations, scales)
     goal = math.log(2.0 / alpha)
-    found = ((goal - offsets) / slopes).min(axis=-1)
+    widths = ((goal - offsets) / slopes).min(axis=-1)
     for _ in range(_STEPS):
-        terms = found[..., None] * slopes + offsets
+        terms = widths[..., None] * slopes + offsets
         most = terms.max(axis=-1)
         bets = np.exp(terms - most[..., None])
         total = bets.sum(axis=-1)
         step = (most + np.log(total) - goal) * total / (bets * slopes).sum(axis=-1)
-        found = found - np.maximum(step, 0.0)
-        if not (step > 1e-9 * found).any():
+        widths = widths - np.maximum(step, 0.0)
+        if not (step > 1e-9 * widths).any():
             break
-    return rounded_up(found)
+    return round_up(widths)
 
 
 def _bets(variations: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,7 +77,7 @@ def _bets(variations: FloatArray, scales: FloatArray) -> tuple[FloatArray, Float
     return slopes.reshape(shape), offsets.reshape(shape)
 
 
-def rounded_up(values: FloatArray) -> FloatArray:
+def round_up(values: FloatArray) -> FloatArray:
     """Up to 32 bits: nobody reads more of an error bound, and the last bits of exp and ln differ between machines."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.ceil(mantissa * 2.0**32) * 2.0**-32, exponent)

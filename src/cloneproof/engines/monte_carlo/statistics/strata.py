@@ -15,7 +15,7 @@ MOST_REALISATIONS = 256
 
 
 class Strata(NamedTuple):
-    """The means of each stratum, in the order of the runs of a pass, and its weight; none means plain sampling."""
+    """The means of each stratum, in the order of the runs of a pass, and its weight; none: runs draw from priors."""
 
     means: tuple[Means, ...] = ()
     weights: tuple[float, ...] = (1.0,)
