@@ -26,7 +26,7 @@ TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
 MECHANISMS = (
     "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r", "holdout-h-etc",
-    "epsilon-greedy", "thompson",
+    "reservoir", "epsilon-greedy", "thompson",
 )  # fmt: skip
 UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
 

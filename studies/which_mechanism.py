@@ -27,6 +27,8 @@ from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
+STUDIED = [name for name in CATALOGUE if name not in ("reservoir", "reservoir-contest", "kl-ucb")]
+
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"
 TWO = "2 agents: 2 originals of 0 or 1; one of .6"
@@ -92,7 +94,7 @@ def points(
     names: Sequence[str] = (FIVE, TWO, TEN), horizons: Sequence[int] = HORIZONS
 ) -> Iterator[tuple[str, str, int]]:
     """All points: exact ones at every horizon, the others until sampling ends."""
-    for name, horizon, mechanism in product(names, horizons, CATALOGUE):
+    for name, horizon, mechanism in product(names, horizons, STUDIED):
         if mechanism in EXACT or horizon <= LAST.get(mechanism, 10**4):
             yield name, mechanism, horizon
 
@@ -149,9 +151,9 @@ def panels(rows: Iterable[Row]) -> list[list[Panel]]:
     def across(title: str, ylabel: str, what: str, bounded: Sequence[str] = (), lowest: float = 1.0) -> list[Panel]:
         drawn_panels = []
         for name in names:
-            by_mechanism = {m: [row for row in listed if (row.market, row.mechanism) == (name, m)] for m in CATALOGUE}
+            by_mechanism = {m: [row for row in listed if (row.market, row.mechanism) == (name, m)] for m in STUDIED}
             curves = {
-                m: [(row.horizon, getattr(row, what)) for row in by_mechanism[m]] for m in CATALOGUE if by_mechanism[m]
+                m: [(row.horizon, getattr(row, what)) for row in by_mechanism[m]] for m in STUDIED if by_mechanism[m]
             }
             bounds = {
                 m: [(row.horizon, row.bound) for row in by_mechanism[m] if row.bound < row.horizon] for m in bounded

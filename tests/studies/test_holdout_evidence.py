@@ -10,7 +10,6 @@ import pytest
 import cloneproof as cp
 from best_responses import best_responses, up_to
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms import CATALOGUE
 from resumable_rows import as_csv, read_csv, resume_rows
 
 ROOT = Path(__file__).parents[2]
@@ -133,9 +132,9 @@ def test_the_study_draws_and_tells_at_a_small_size(study, capsys):
     own, rows = study
     few = [row for row in rows if row.market == own["TWO"]]
     honest, at_best, price = own["regret_figure"](own["panels"](few)).axes
-    assert {"bound of h-etc-r", "bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in honest.texts}
-    assert {"bound of holdout-h-etc", *CATALOGUE} == {text.get_text() for text in at_best.texts}
-    assert {*CATALOGUE} == {text.get_text() for text in price.texts}
+    assert {"bound of h-etc-r", "bound of holdout-h-etc", *own["STUDIED"]} == {text.get_text() for text in honest.texts}
+    assert {"bound of holdout-h-etc", *own["STUDIED"]} == {text.get_text() for text in at_best.texts}
+    assert {*own["STUDIED"]} == {text.get_text() for text in price.texts}
     own["main"]("quick")
     printed = capsys.readouterr().out
     assert "bounded points lie under their bound" in printed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 LOGGED = """
 import json, os, time
-from cloneproof.sweeps import work
+from cloneproof.sweeps.execution import tasks as work
 
 plain = getattr(work, "_plain", work._piece)  # Dask may load this file twice
 work._plain = plain

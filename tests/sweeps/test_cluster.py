@@ -108,7 +108,7 @@ def test_a_killed_worker_and_a_killed_driver_change_no_bit_and_nothing_is_comput
 def test_a_worker_of_another_version_is_refused_with_both_versions(cluster, grid, tmp_path):
     root = Path(cp.__file__).parent
     shutil.copytree(root, tmp_path / "cloneproof", ignore=shutil.ignore_patterns("__pycache__"))
-    inside = tmp_path / "cloneproof" / "__init__.py"
+    inside = tmp_path / "cloneproof" / "_version.py"
     inside.write_text(inside.read_text(encoding="utf-8").replace('"0.1.0"', '"0.0.7"'), encoding="utf-8")
     older = cluster.worker(sources=tmp_path, logged=False)
     with pytest.raises(SweepError) as refusal:

@@ -204,10 +204,10 @@ def test_an_error_in_a_chunk_comes_through():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"runs": 0}, "expected runs to be a whole number from 1, got 0; use e.g. 1000"),
-        ({"runs": True}, "expected runs to be a whole number from 1, got True"),
+        ({"runs": 0}, "expected runs to be a whole number from 1 to 1,000,000,000,000, got 0; use e.g. 1000"),
+        ({"runs": True}, "expected runs to be a whole number from 1 to 1,000,000,000,000, got True"),
         ({"runs": 2.5}, "expected runs"),
-        ({"threads": 0}, "expected threads to be a whole number from 1, got 0; use e.g. 2"),
+        ({"threads": 0}, "expected threads to be a whole number from 1 to 4,096, got 0; use e.g. 2"),
         ({"precision": 0}, "expected precision to be a finite number above 0, got 0; use e.g. 0.5"),
         ({"precision": float("nan")}, "expected precision"),
         ({"precision": float("inf")}, "expected precision"),
