@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof.errors import MechanismError
@@ -168,7 +168,7 @@ class ReservoirMarket:
         if left <= 0:
             return 0.0
         top = n + 1 if numbers.threshold is None else numbers.threshold
-        up_to = bdtr(np.arange(min(top, n + 1))[:, None], n, self.values[None, :])
+        up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, self.values[None, :])
         below = np.concatenate([np.zeros((1, len(self.values))), up_to[:-1]])
         kept = self._all_up_to(up_to, s) > NEGLIGIBLE
         up_to, below = up_to[kept], below[kept]
@@ -223,7 +223,7 @@ def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: Reservoir
     law = (kind.chances * tried) @ kind.draws * passes
     n = numbers.rounds
     top = n + 1 if numbers.threshold is None else numbers.threshold
-    up_to = bdtr(np.arange(min(top, n + 1))[:, None], n, alone.values[None, :])
+    up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, alone.values[None, :])
     below = np.concatenate([np.zeros((1, len(alone.values))), up_to[:-1]])
     kept = alone._all_up_to(up_to, numbers.draws) > NEGLIGIBLE
     up_to, below = up_to[kept], below[kept]
@@ -264,7 +264,7 @@ def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
         return np.zeros(len(values))
     if numbers.threshold <= 0:
         return np.ones(len(values))
-    return np.asarray(bdtrc(numbers.threshold - 1, numbers.rounds, values))
+    return np.asarray(scipy.special.bdtrc(numbers.threshold - 1, numbers.rounds, values))
 
 
 def _order_averages(factors: list[tuple[int, float, float]], others: int) -> FloatArray:
