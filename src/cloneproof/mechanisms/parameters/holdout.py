@@ -140,7 +140,7 @@ def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arm
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
     if horizon < n * holdout_trial(m, w, max_arms):
         return (proof, Claim("linear regret: there is no award at this horizon", SOURCE))
-    least = reach if known.gap is None else known.gap
+    least = known.gap or reach or math.inf  # one original has nothing to be told from: any gap is covered
     bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
     whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
     return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
