@@ -71,6 +71,10 @@ class OneLevelState:
         level.repeat(level.choice, most - 1)
         return allocation, most
 
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent
+        return 1 + slot, self.level.decided[allocation.slot]
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
             slot = allocation.slot

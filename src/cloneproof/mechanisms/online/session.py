@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from cloneproof._checks import real, whole
-from cloneproof._randomness import substream, uniform
+from cloneproof._randomness import substream
 from cloneproof.errors import CloneproofError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -29,7 +29,7 @@ from cloneproof.mechanisms.online.session_file import (
     sealed,
 )
 from cloneproof.mechanisms.online.state import initial_state
-from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
+from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM, coins_of
 
 
 class Decision(NamedTuple):
@@ -98,8 +98,7 @@ class Session:
         self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
         self.seed, self.share, self.rewards, self.history = terms.seed, terms.share, terms.rewards, True
         stream = substream(0, terms.seed)
-        self._coins = substream(stream, COINS_STREAM)
-        self._binarises = any(rule.binarise for rule in terms.mechanism.rules)
+        self._coins = coins_of(terms.mechanism, substream(stream, COINS_STREAM), terms.registration.agent_keys)
         self.state = initial_state(terms.mechanism, terms.registration, terms.horizon, substream(stream, STATE_STREAM))
         self.round = 0
         self.pending: dict[int, Allocation] = {}
@@ -160,6 +159,8 @@ class Session:
             self.pending[first] = allocation
         else:
             self.pending.update(dict.fromkeys(range(first, first + count), allocation))
+        if self._coins is not None and self._coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
+            self._coins.expect(first, count, *self.state.place(allocation))
         if self.history:
             self._agent_of.extend([allocation.agent] * count)
             self._arm_of.extend([allocation.arm] * count)
@@ -224,7 +225,7 @@ class Session:
         """Let a reward count, for which everything has been checked: nothing can fail here."""
         allocation = self.pending.pop(decision)
         if allocation.agent_counts or allocation.arm_counts:
-            coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
+            coin = ONE if self._coins is not None and self._coins.of(decision, allocation) < value else 0
             self.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
@@ -306,6 +307,7 @@ class Session:
                 "history": self.history,
                 "value_of": [None if math.isnan(value) else value for value in self._value_of],
                 "machine": self.state.to_dict(),
+                **({"coins": self._coins.to_data()} if self._coins is not None and self._coins.by_pull else {}),
             }
         )
 
@@ -346,6 +348,8 @@ class Session:
             live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
             live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
             live.state.restore(body["machine"])
+            if live._coins is not None and live._coins.by_pull:
+                live._coins.restore(body["coins"])
         except CloneproofError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as problem:

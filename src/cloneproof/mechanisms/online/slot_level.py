@@ -15,7 +15,7 @@ from typing import Any
 
 from cloneproof._randomness import uniform, word
 from cloneproof.mechanisms.online.exploration import WAIT
-from cloneproof.mechanisms.online.level import ONE
+from cloneproof.mechanisms.online.level import ONE, ticks
 from cloneproof.mechanisms.online.streams import SLOT_STREAM, SLOT_WAITING_STREAM
 from cloneproof.mechanisms.rule import Rule
 
@@ -66,10 +66,12 @@ class SlotLevel:
         threshold = self.rule.threshold
         if threshold is None:
             return False
-        if self.total[k] >= threshold * ONE:
+        needed, late = ticks(threshold), self.decided[k] - self.arrived[k]
+        if late and not self.rule.binarise:
+            return None  # coins are 0 or 1; other rewards may still change it
+        if self.total[k] >= needed:
             return True
-        late = self.decided[k] - self.arrived[k]
-        return False if self.total[k] + late * ONE < threshold * ONE else None
+        return False if self.total[k] + late * ONE < needed else None
 
     def _next(self) -> int:
         """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion; nothing is changed."""

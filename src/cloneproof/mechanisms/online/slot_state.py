@@ -77,6 +77,9 @@ class SlotState:
         level.repeat(allocation.slot, most - 1)
         return allocation, most
 
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return 1 + allocation.slot // len(self.order), self.level.decided[allocation.slot]
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
             self.level.add(allocation.slot, coin if self.level.rule.binarise else ticks)

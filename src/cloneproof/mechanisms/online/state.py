@@ -29,6 +29,9 @@ class MechanismState(Protocol):
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         """Decide round `round_` and those after it that cannot be decided otherwise, `most` in all; how many."""
 
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        """Where the last allocation counts, if arms are drawn from: a draw from 1 or the contest; and the pulls there."""
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         """Enter the reward of an allocation, in ticks, and the coin that stands for it where a rule binarises."""
 

@@ -11,7 +11,7 @@ from cloneproof.mechanisms.online.exploration import WAIT
 from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
-from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
+from cloneproof.mechanisms.online.streams import CONTEST_PLACE, LEVELS_STREAM, SAMPLE_STREAM
 from cloneproof.mechanisms.rule import Rule
 
 
@@ -144,6 +144,11 @@ class TwoLevelState:
         inner.waits += 1
         inner.chance = 1 / len(keys)
         return waiting_arm(stream, inner.waits, keys)
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        if allocation.arm_counts:
+            return 1 + allocation.slot, self.inner[allocation.agent].decided[allocation.slot]
+        return CONTEST_PLACE, self.agents.judged[allocation.agent]
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.agent_counts:
