@@ -138,6 +138,11 @@ def _scan_argument(case: AuditCase) -> dict[str, Any]:
             "expected one mechanism over the whole horizon, got one in epochs, for which there is no certificate; "
             "certify the mechanism of an epoch"
         )
+    if not case.running.arm.binarise:
+        raise CertificateError(
+            "expected scores that count coins, whose law a certificate lists, got sums of gaussian rewards; the "
+            "verdict of the audit stands without a certificate"
+        )
     if support is None:
         raise CertificateError(
             "expected an agent whose prior has finitely many values, got a continuous prior, which no certificate "

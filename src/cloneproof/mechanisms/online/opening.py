@@ -52,10 +52,10 @@ def checked_terms(
 
 
 def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
-    """Refuse rewards that the mechanism cannot count: coins stand for rewards in [0, 1], sums on slots for Gaussian ones.
+    """Refuse rewards that the mechanism cannot count: coins stand for rewards in [0, 1] alone.
 
-    A test of a slot needs scores whose likelihood ratios rise with the mean: counts of coins have them, and so have sums
-    of Gaussian rewards of one standard deviation.
+    A test of a slot needs scores whose likelihood ratios rise with the mean: counts of coins have them, and so have
+    sums of Gaussian rewards of one standard deviation.
     """
     if family.low >= 0 and family.high <= 1:
         return
@@ -66,7 +66,7 @@ def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
         advice = (
             "give it coins=False (and contest='ucb' where there is a contest)"
             if slots and normal
-            else ("use another mechanism or family")
+            else "use another mechanism or family"
         )
         raise MechanismError(
             f"mechanism {mechanism.name!r} expects {expected}, got {family.name} rewards in {family.support}; {advice}"

@@ -30,7 +30,7 @@ class MechanismState(Protocol):
         """Decide round `round_` and those after it that cannot be decided otherwise, `most` in all; how many."""
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
-        """Where the last allocation counts, if arms are drawn from: a draw from 1 or the contest; and the pulls there."""
+        """Where the last allocation counts, if arms are drawn from: a draw from 1, or the contest; and pulls there."""
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         """Enter the reward of an allocation, in ticks, and the coin that stands for it where a rule binarises."""

@@ -17,8 +17,8 @@ def first_pass(
 
     A test passes or fails after its last pull, though the threshold may be reached sooner. If no draw passes, the best
     count wins (ties to the earlier draw), or with `fallback="draw"` a fresh draw. Rewards in [0, 1] become coins that
-    show 1 with their probability. The scan theorem covers both (docs/textbook/reservoir.md). Without coins the threshold
-    is a sum of rewards, any number, for Gaussian rewards of one standard deviation.
+    show 1 with their probability. The scan theorem covers both (docs/textbook/reservoir.md). Without coins the
+    threshold is a sum of rewards, any number, for Gaussian rewards of one standard deviation.
 
     >>> first_pass(draws=16, rounds=154, threshold=113).threshold
     113

@@ -1,4 +1,4 @@
-"""The rounds of a contest of champions: `mechanisms.online.two_level_state` on slots, where every reward arrives at once.
+"""A contest of champions: `mechanisms.online.two_level_state` on slots, where every reward arrives at once.
 
 1. Agents take turns, and what one does in its turns does not depend on the others: so each tests its draws and finds
    its champion by itself, one agent after the other.
@@ -153,8 +153,8 @@ def _surely_above(plan, row, second):
     """Whether the index is above another one by a bound that takes no root, and by far more than it is rounded.
 
     It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB
-    n kl(mean, q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2 over
-    the smaller of p (1 - p) and q (1 - q).
+    n kl(mean, q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2
+    over the smaller of p (1 - p) and q (1 - q).
     """
     mean = (row.high + row.low * TICK) / row.pulls
     distance = second - mean

@@ -1,4 +1,4 @@
-"""Chunks of reservoirs, flat or with a contest: blocks where counts of coins are binomial draws, else round by round."""
+"""Chunks of reservoirs, flat or with a contest: blocks where counts of coins are binomial, else round by round."""
 
 from __future__ import annotations
 

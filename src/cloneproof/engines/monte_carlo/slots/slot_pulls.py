@@ -4,7 +4,7 @@ A score is an exact sum (high, low): the count of coins, or where rewards count 
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import numba as nb
