@@ -28,7 +28,7 @@ from cloneproof.serve.ledger.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, build_mechanism, check_reward
+from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, as_recorded, build_mechanism, check_reward
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.market.wait_windows import WaitWindows
 
@@ -39,7 +39,7 @@ class MarketEngine:
     """The state of one market and the moves that are possible in it."""
 
     def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
-        self.spec, self.mechanism, self.family = spec, build_mechanism(spec), spec.family
+        self.spec, self.mechanism, self.family = spec, build_mechanism(as_recorded(spec)), spec.family
         self.chain = chain or Chain(EMPTY)
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
