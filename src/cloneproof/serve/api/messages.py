@@ -148,7 +148,7 @@ class Agents(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """Where a season stands: rounds, and where the next decision would be."""
+    """Where a season stands: rounds, the phase of the last decision, rewards that are awaited, late and defaulted."""
 
     market: str
     season: int
@@ -160,6 +160,9 @@ class Progress(msgspec.Struct):
     entries: int
     head: str
     agents: list[AgentView]
+    phase: str
+    late: int
+    defaulted: int
 
 
 class SeasonView(msgspec.Struct):
@@ -226,6 +229,13 @@ class Keys(msgspec.Struct):
     """All keys."""
 
     keys: list[KeyView]
+
+
+class Version(msgspec.Struct):
+    """Which cloneproof serves, and the version of this API."""
+
+    cloneproof: str
+    api: int
 
 
 class Health(msgspec.Struct):

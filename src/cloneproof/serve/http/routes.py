@@ -45,6 +45,7 @@ MARKET: Final = "/v1/markets/{market}"
 ROUTES: Final = (
     Route("GET", "/health", h.health, NOBODY, None, m.Health),
     Route("GET", "/ready", h.ready, NOBODY, None, m.Health, (200, 503)),
+    Route("GET", "/version", h.version, NOBODY, None, m.Version),
     Route("POST", "/v1/markets", h.create_market, PLATFORM, MarketSpec, m.MarketView, (200, 201)),
     Route("GET", "/v1/markets", h.list_markets, ALL, None, m.Markets),
     Route("GET", MARKET, h.show_market, ALL, None, m.MarketView),

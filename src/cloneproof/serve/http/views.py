@@ -54,4 +54,7 @@ def progress(engine: MarketEngine) -> Progress:
         engine.chain.n,
         engine.chain.hash.hex(),
         [agent(record) for record in engine.registry.agents.values()],
+        engine.phase if engine.state == "running" else engine.state,
+        engine.late,
+        engine.defaulted,
     )
