@@ -165,6 +165,23 @@ class Progress(msgspec.Struct):
     defaulted: int
 
 
+class HistoryPoint(msgspec.Struct):
+    """A moment of a season: its time, rounds decided, paid by then over all seasons, decisions of each agent."""
+
+    at: int
+    round: int
+    paid: int
+    decisions: list[int]
+
+
+class History(msgspec.Struct):
+    """How the season went, in at most 64 points; decisions are in the order of `agents`, empty for many agents."""
+
+    season: int
+    agents: list[str]
+    points: list[HistoryPoint]
+
+
 class SeasonView(msgspec.Struct):
     """A season: its state and its decisions, from `first` to `last` (which is before `first` where there are none)."""
 

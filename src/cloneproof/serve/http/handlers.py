@@ -97,6 +97,11 @@ async def show_progress(service: Service, caller: Caller, params: Params, body: 
     return 200, view
 
 
+async def show_history(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+    """How the season went: some points of it, for a figure."""
+    return 200, await service.writer.submit(Do(lambda markets, now: views.history(markets.market(params["market"]))))
+
+
 async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
     if caller.role == "agent" and caller.agent != body.agent:

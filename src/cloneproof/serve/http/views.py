@@ -5,7 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from cloneproof.mechanisms.online.level import TICK_BITS
-from cloneproof.serve.api.messages import AgentView, ArmView, MarketView, Progress, Seasons, SeasonView
+from cloneproof.serve.api.messages import (
+    AgentView,
+    ArmView,
+    History,
+    HistoryPoint,
+    MarketView,
+    Progress,
+    Seasons,
+    SeasonView,
+)
 from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.registry import AgentRecord
 
@@ -38,6 +47,15 @@ def seasons(engine: MarketEngine) -> Seasons:
     if engine.season > len(engine.ends):
         views.append(SeasonView(engine.season, engine.state, first, engine.decisions))
     return Seasons(views)
+
+
+def history(engine: MarketEngine) -> History:
+    """How the season went; an agent that came later has no decisions before."""
+    return History(
+        engine.season,
+        list(engine.registry.agents),
+        [HistoryPoint(at, round_, int(paid), decisions) for at, round_, paid, decisions in engine.history.points],
+    )
 
 
 def progress(engine: MarketEngine) -> Progress:

@@ -30,6 +30,7 @@ from cloneproof.serve.ledger.entries import (
 )
 from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, build_mechanism, check_reward
 from cloneproof.serve.market.registry import Registry
+from cloneproof.serve.market.season_history import SeasonHistory
 from cloneproof.serve.market.wait_windows import WaitWindows
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
@@ -49,6 +50,7 @@ class MarketEngine:
         self.settling = False
         self.phase = ""  # of the last decision of the season
         self.late = self.defaulted = 0  # rewards, over all seasons
+        self.history = SeasonHistory()
         self._share_micro = spec.share_micro
         self.windows = WaitWindows(spec.wait_seconds)
 
@@ -117,6 +119,7 @@ class MarketEngine:
         )
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
+        self.history.begin(self.at, self.registry)
         self.chain.append(entry)
         return entry
 
@@ -168,6 +171,7 @@ class MarketEngine:
     def _enter_decisions(self, decided: list[Decided], now: int) -> None:
         """Chain decisions, and let their wait windows begin."""
         self.at, self.phase = now, decided[-1].phase
+        self.history.note(now, decided[-1].id - self.before, self.registry)
         self.windows.begin(decided[-1].id - self.before, now)
         self.chain.extend(decided, [f"q:{entry.request}" for entry in decided])
 

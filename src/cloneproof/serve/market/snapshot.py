@@ -41,6 +41,7 @@ def take_snapshot(market: MarketEngine) -> bytes:
         "phase": market.phase,
         "late": market.late,
         "defaulted": market.defaulted,
+        "history": market.history.to_dict(),
         "waits": [list(start) for start in market.windows.starts],
         "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
@@ -69,6 +70,8 @@ def _rebuild(body: dict[str, Any]) -> MarketEngine:
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends = body["before"], body["ends"]
     market.phase, market.late, market.defaulted = (body.get(name, value) for name, value in _SHOWN.items())
+    if "history" in body:
+        market.history.restore(body["history"])
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])
