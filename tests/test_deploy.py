@@ -128,3 +128,17 @@ def test_the_image_gets_what_it_installs():
     for line in lines:
         if line.startswith(("CMD", "ENTRYPOINT")):
             json.loads(line.split(" ", 1)[1])
+
+
+def test_the_page_for_operators_lists_every_setting_and_every_metric(metrics):
+    page = (DEPLOY.parent / "docs" / "operate.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+)` \| `(\S+)` \| `(\S+)` \|(?: `(.*?)`)? \|$", page, re.MULTILINE)
+    known = settings(SERVE)
+    assert {name for _, _, name, _ in rows} == set(known)
+    for flag, variable, name, default in rows:
+        parameter = known[name]
+        assert variable == parameter.envvar
+        assert flag in (parameter.opts[0], "DB")
+        assert default == ("" if parameter.default is None or flag == "DB" else str(parameter.default))
+    told = set(re.findall(r"\bcloneproof_\w+", page))
+    assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in metrics} == told
