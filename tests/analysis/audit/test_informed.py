@@ -10,7 +10,7 @@ from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.search.informed import best_alone_suffices, informed_gains
 from cloneproof.analysis.audit.search.realised_means import realised_means
-from cloneproof.analysis.audit.search.splitting import BOTH, Split, _payoffs
+from cloneproof.analysis.audit.search.splitting import BOTH, Split, split_payoffs
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [1 / 4] * 4)
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -138,5 +138,5 @@ def test_a_second_account_gains_under_the_reservoir():
         payoff = cp.evaluate(cp.Market([*accounts, *others], horizon=2000), mechanism).payoff
         shared += (payoff["ana"].value + payoff["second"].value) / 4
     case = audit_case(market, mechanism, "ana")
-    assert _payoffs((case,), Split((BOTH, BOTH)), "closed-form")[2000].value == pytest.approx(shared, rel=1e-12)
+    assert split_payoffs((case,), Split((BOTH, BOTH)), "closed-form")[2000].value == pytest.approx(shared, rel=1e-12)
     assert audit.apart["splitting"].copied.value >= shared > 1.2 * audit.worst.honest.value

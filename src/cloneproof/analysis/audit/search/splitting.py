@@ -65,7 +65,7 @@ def best_split(result: ExactResult, clock: Deadline) -> tuple[Witness | None, li
             notes.append("splitting: the budget was spent before every split was tried")
             break
         try:
-            payoffs = _payoffs(result.cases, split, result.engine)
+            payoffs = split_payoffs(result.cases, split, result.engine)
         except EngineError as refusal:
             notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
             continue
@@ -99,7 +99,7 @@ def split_market(market: Market, agent: str, split: Split, means: tuple[float, .
     return Market(agents, market.horizon, market.share, market.rewards)
 
 
-def _payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
+def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
     """What both accounts earn together at every horizon."""
     realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
     if BOTH in split.owners:
