@@ -68,7 +68,7 @@ def kl_index(mean: float, pulls: int, level: float, guess: float) -> float:
         after = min(q - step, 0.5 * (1.0 + q))
         if after <= mean:
             after = 0.5 * (mean + q)
-        if abs(after - q) <= 1e-10 * q:  # the next step would be of the order of its square
+        if abs(after - q) <= 1e-10 * q and abs(excess) <= 1e-8 * bound:  # steps from near 1 are short, too
             return after
         q = after
     return q
@@ -122,7 +122,9 @@ def kl_ucb_regret(values: tuple[float, ...], arms: int, horizon: int, runs: int,
 
 def regrets(runs: int, seed: int) -> None:
     """The first table."""
-    table = new_table("Regret, everybody honest", "market", "T", "reservoir", "KL-UCB over all arms", "hold-out", right=1)
+    table = new_table(
+        "Regret, everybody honest", "market", "T", "reservoir", "KL-UCB over all arms", "hold-out", right=1
+    )
     for words, agents, values, horizon in MARKETS:
         here = market(agents, values, horizon)
         exact = cp.evaluate(here, cp.mechanism("reservoir", market=here)).regret.value

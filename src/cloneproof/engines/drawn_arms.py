@@ -111,7 +111,11 @@ def payoffs_by_slots(
 
 
 def _average(
-    market: Market, mechanism: Mechanism, laws: dict[str, dict[SlotsHeld, float]], horizons: Horizons, engine: ArmsEngine
+    market: Market,
+    mechanism: Mechanism,
+    laws: dict[str, dict[SlotsHeld, float]],
+    horizons: Horizons,
+    engine: ArmsEngine,
 ) -> dict[int, Evaluation]:
     arms, ways = on_arms(mechanism, len(market.agents)), math.prod(map(len, laws.values()))
     if ways > MOST_TABLES:

@@ -57,7 +57,7 @@ def by_hand(market, mechanism, agent, vectors):
 @pytest.mark.parametrize("options", [{"threshold": 3}, {"choose": "best"}, {"threshold": 2, "fallback": "draw"}])
 def test_no_registration_beats_the_best_original_alone_under_a_reservoir(options):
     dice = random.Random(str(options))
-    for _ in range(3):
+    for _ in range(2):
         prior = cp.Discrete(sorted(dice.sample([0.0, 0.1, 0.3, 0.5, 0.9, 1.0], 3)), [0.3, 0.3, 0.4])
         agent = cp.Agent("ana", 2, prior)
         market = cp.Market([agent, cp.Agent("bo", 2, COIN), cp.Agent("cy", 1, cp.Point(0.5))], dice.randint(5, 60))

@@ -161,7 +161,9 @@ def violated_concavity(payoffs: Mapping[tuple[int, ...], ScanNumber]) -> str | N
     return None
 
 
-def sharing_steps(keys: Iterable[tuple[int, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+def sharing_steps(
+    keys: Iterable[tuple[int, ...]],
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """For each way to share slots, and each two originals: one slot more for the first, as it is, one slot less.
 
     >>> list(sharing_steps([(2, 0), (1, 1)]))

@@ -1,0 +1,42 @@
+"""The study's KL-UCB, which leaves most indices out, always plays an arm of the largest index."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloneproof.mechanisms.kl_bound import kl_upper_bound
+from cloneproof.mechanisms.logarithm import ln
+
+STUDY = runpy.run_path(str(Path(__file__).parents[2] / "studies" / "reservoir_comparison.py"))
+
+
+def test_every_decision_has_the_largest_index():
+    """Sure arms, so that rewards are known from the decisions; a third one ties with the first."""
+    means, rounds = np.array([1.0, 0.0, 1.0, 0.0]), 600
+    decisions = np.zeros(rounds, np.int64)
+    pulls = STUDY["kl_ucb_pulls"](means, rounds, 5, decisions)
+    assert sorted(decisions[:4]) == [0, 1, 2, 3]
+    seen = np.zeros(4, np.int64)
+    for t, chosen in enumerate(decisions, 1):
+        if t > 4:
+            index = [kl_upper_bound(float(mean), int(count), ln(t)) for mean, count in zip(means, seen, strict=True)]
+            assert index[chosen] >= max(index) - 1e-12
+        seen[chosen] += 1
+    assert list(pulls) == list(seen)
+    assert pulls[0] + pulls[2] > pulls[1] + pulls[3] > 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "pulls", "level"), [(0.03, 10**6, 16.1), (0.01, 40, 8.0), (0.5, 7, 3.0), (0.9, 3, 9.0)]
+)
+def test_indices_are_those_of_the_rule(mean, pulls, level):
+    exact = kl_upper_bound(mean, pulls, level)
+    for guess in (mean, exact, 1.0, 0.5 * (exact + mean)):
+        assert STUDY["kl_index"](mean, pulls, level, guess) == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_interval_of_a_short_run():
+    mean, half = STUDY["kl_ucb_regret"]((0.2, 0.8), 4, 500, 12, seed=1)
+    assert 0 < half < mean < 60
