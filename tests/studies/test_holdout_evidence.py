@@ -106,7 +106,9 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     bounded = [row for row in rows if math.isfinite(row.bound)]
     assert all(row.honest.high <= row.bound for row in bounded if row.engine == "closed-form")
     assert all(row.honest.low <= row.bound for row in bounded)
-    assert all(not row.responses for row in rows if row.mechanism == "holdout-h-etc")
+    assert all(not row.responses for row in rows if row.mechanism == "reservoir")
+    gamed = [row for row in rows if row.mechanism == "holdout-h-etc" and row.responses]
+    assert [(row.market, row.horizon, row.responses) for row in gamed] == [(own["FIVE"], 10**3, "1 1 0")]  # no award
     for name in {row.market for row in rows}:
         _, explained, power = own["growth"](rows, "holdout-h-etc", name, 10**4)
         assert explained > 0.99
@@ -117,10 +119,12 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     assert all(line in page for line in own["describe"](rows))
 
 
-@pytest.mark.parametrize("mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r"])
+@pytest.mark.parametrize(
+    "mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r", "reservoir"]
+)
 def test_points_of_the_study_come_out_again(study, mechanism):
     own, rows = study
-    name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**6)
+    name, horizon = (own["TWO"], 10**4) if mechanism in ("h-etc-r", "reservoir") else (own["FIVE"], 10**6)
     written = next(row for row in rows if (row.market, row.mechanism, row.horizon) == (name, mechanism, horizon))
     again = own["evaluate_case"](name, mechanism, horizon)
     for key in ("regret", "response_regret", "bound"):
