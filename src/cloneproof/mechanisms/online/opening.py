@@ -64,7 +64,7 @@ def _checked_window(window: object, family: RewardFamily) -> int | None:
     rounds = whole(window)
     if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
         raise SessionError(
-            f"expected a window of a whole number of rounds from 1, got {brief(window)}; or leave it out, to wait for ever"
+            f"expected a window of a whole number of rounds from 1, got {brief(window)}; or leave it out"
         )
     if math.isinf(family.low):
         raise SessionError(

@@ -55,9 +55,9 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     agent_gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     wait_seconds: Annotated[float, Meta(ge=0.001, le=3.2e7, description="how long a reward may take")] = 86_400.0
-    wait_rounds: Annotated[int, Meta(ge=1, le=10**15, description="the same in decisions; no limit if left out")] | None = (
-        None
-    )
+    wait_rounds: (
+        Annotated[int, Meta(ge=1, le=10**15, description="the same in decisions; no limit if left out")] | None
+    ) = None
     default_reward: Annotated[
         float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
     ] = 0.0
