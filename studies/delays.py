@@ -2,10 +2,10 @@
 
     python studies/delays.py [RUNS] [FILE.csv]
 
-Ana has two items of mean .2 or .8, Bo and Cy one of .5 each. In each run two sessions share their rewards: Ana honest,
-and Ana with copies (2, 1), both under the law; where she is late on purpose, the honest one is prompt. Delays are in
-rounds and end with the window. A cell is *beyond* its bound where its mean gain minus six standard errors is; for normal
-means one false alarm in 10^9 a cell. Bounds: docs/textbook/delays.md; none is stated for contests, simulated only.
+Ana has two items of mean .2 or .8, Bo and Cy one of .5 each. In each run three sessions share their rewards: Ana honest,
+and Ana with copies (2, 1) and (1, 2), averaged, under the law; where she is late on purpose, the honest one is prompt.
+Delays are in rounds and end with the window. A cell is *beyond* its bound where the mean gain minus six standard errors
+is: for normal means one false alarm in 10^9 a cell. Bounds: docs/textbook/delays.md; none is stated for contests.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ LAWS = (
 
 
 class Cell(NamedTuple):
-    """A law and a mechanism: what copies (2, 1) gain over honesty under the law, and over honest and prompt."""
+    """A law and a mechanism: what copies gain over honesty under the law, or late ones over honest and prompt."""
 
     law: str
     kind: str
@@ -142,7 +142,8 @@ def cells(runs: int, laws: tuple[Law, ...] = LAWS) -> Iterator[Cell]:
             gains = []
             for seed in range(runs):
                 honest = earnings(mechanism, LAWS[0] if law.kind == "purpose" else law, (1, 1), seed)
-                gains.append(earnings(mechanism, law, (2, 1), seed) - honest)
+                copied = [earnings(mechanism, law, copies, seed) for copies in ((2, 1), (1, 2))]
+                gains.append(statistics.fmean(copied) - honest)
             error = statistics.stdev(gains) / math.sqrt(runs)
             yield Cell(law.name, law.kind, name, statistics.fmean(gains), error, bound(name, law.kind))
 
