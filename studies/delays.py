@@ -2,7 +2,7 @@
 
     python studies/delays.py [RUNS] [FILE.csv]
 
-Ana has two items of mean .2 or .8, Bo and Cy one of .5 each. In each run three sessions share their rewards: Ana honest,
+Ana has two items of mean .2 or .8, Bo and Cy one of .5. In each run three sessions share their rewards: Ana honest,
 and Ana with copies (2, 1) and (1, 2), averaged, under the law; where she is late on purpose, the honest one is prompt.
 Delays are in rounds and end with the window. A cell is *beyond* its bound where the mean gain minus six standard errors
 is: for normal means one false alarm in 10^9 a cell. Bounds: docs/textbook/delays.md; none is stated for contests.
