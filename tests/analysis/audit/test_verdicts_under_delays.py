@@ -25,10 +25,10 @@ def audited(market, mechanism):
             "clone-proof",
             "no copies gain where delays depend neither",
         ),
-        ("holdout-h-etc", {"arm_rounds": 24, "score_rounds": 20, "max_arms": 2}, "clone-proof", "no copies gain where"),
+        ("holdout-h-etc", {"arm_rounds": 17, "score_rounds": 20, "max_arms": 2}, "clone-proof", "no copies gain where"),
         (
             "holdout-h-etc",
-            {"arm_rounds": 22, "score_rounds": 20, "max_arms": 2},
+            {"arm_rounds": 16, "score_rounds": 20, "max_arms": 2},
             "undecided",
             "copies gain at most 0.242",
         ),
@@ -62,11 +62,11 @@ def test_a_deviation_that_pays_without_delays_is_called_that():
 
 def test_the_theorem_takes_a_longer_exploration_where_delays_are_declared():
     rounds = [cp.mechanism("holdout-h-etc", market=market).parameters["arm_rounds"] for market in (PROMPT, LATE)]
-    assert rounds == [22, 24]
+    assert rounds == [16, 17]
 
 
 def test_dominance_says_it_too():
-    made = cp.mechanism("holdout-h-etc", arm_rounds=24, score_rounds=20, max_arms=2)
+    made = cp.mechanism("holdout-h-etc", arm_rounds=17, score_rounds=20, max_arms=2)
     assert "with late rewards: no copies gain" in cp.audit(PROMPT, made, agent="ana", opponents="any").scope
 
 
@@ -74,6 +74,6 @@ def test_a_market_file_declares_delays():
     assert market_from_toml(market_to_toml(LATE)) == LATE
     assert 'delays = "independent"' in market_to_toml(LATE)
     assert "delays" not in market_to_toml(PROMPT)
-    with pytest.raises(cp.errors.MarketFileError, match="line 4: expected delays to be 'none' or 'independent'"):
+    with pytest.raises(cp.errors.MarketFileError, match="line 3: expected delays to be 'none' or 'independent'"):
         market_from_toml(market_to_toml(LATE).replace('"independent"', '"long"'))
     assert LATE.with_horizon(7).delays == "independent"
