@@ -73,7 +73,7 @@ def test_everything_else_may_be_said_twice_too(desk):
 
 
 def test_windows_end_also_where_nobody_calls(desk):
-    open_market(desk, {"ana": 1}, wait_seconds=1.0, default_reward=1.0)
+    open_market(desk, {"ana": 1}, wait_seconds=1.0)
     desk.call("POST", f"{FEED}/decisions", {"request_id": "a"})
     desk.clock.now += 2000
     desk.runner.run(asyncio.sleep(1.2))

@@ -31,7 +31,7 @@ def two_seasons(storage):
     means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
     with Desk(storage) as desk:
         rounds = {"agent_rounds": 12, "arm_rounds": 6}  # enough rewards of several arms to support a prior
-        open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, horizon=60, wait_seconds=10, default_reward=1.0)
+        open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, horizon=60, wait_seconds=10)
         late, never = served(desk, "late")["decision"], served(desk, "never")["decision"]
         desk.clock.now += 60_000
         model = {}

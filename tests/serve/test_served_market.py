@@ -128,12 +128,12 @@ def test_registration_after_the_start_waits_for_the_next_season():
 
 
 def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
-    market = market_of(wait_seconds=10.0, default_reward=0.25)
+    market = market_of(wait_seconds=10.0)
     market.start(1000)
     first, second = market.decide("a", 1000), market.decide("b", 6000)
     assert list(market.expire(11_000)) == []
     (default,) = market.expire(11_010)  # a window is kept to a thousandth
-    assert (default.id, default.value, default.paid, default.because) == (first.id, 0.25, 100_000, "window")
+    assert (default.id, default.value, default.paid, default.because) == (first.id, 0.0, 0, "window")
     assert not market.awaits(first.id)
     assert market.awaits(second.id)
     balance = market.registry.agents[first.agent].balance
@@ -147,8 +147,26 @@ def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
         market.reward("e2", first.id, 1.0, 12_000, None)
 
 
+def test_a_window_also_ends_after_so_many_decisions():
+    market = market_of(wait_rounds=3)
+    market.start(1000)
+    made = [market.decide(f"r{number}", 1000) for number in range(3)]
+    assert not market.overdue(1000)
+    made.append(market.decide("r3", 1000))
+    assert market.overdue(1000)
+    assert [entry.id for entry in market.expire(1000)] == [made[0].id]
+    assert not market.overdue(1000)
+    for one in made[1:]:
+        market.reward(f"e{one.id}", one.id, 1.0, 1000, None)
+    for number in range(4, 9):
+        last = market.decide(f"r{number}", 1000)
+        market.reward(f"e{last.id}", last.id, 1.0, 1000, None)
+        assert list(market.expire(1000)) == []
+        assert not market.overdue(1000)
+
+
 def test_settlement_pays_the_default_for_what_still_waits():
-    market = market_of(default_reward=0.5)
+    market = market_of(rewards={"family": "gaussian", "sd": 0.1}, default_reward=0.5)  # which have no least one
     market.start(1000)
     made = [market.decide(f"r{n}", 1000) for n in range(5)]
     market.reward("e", made[2].id, 1.0, 1000, None)
@@ -171,6 +189,7 @@ def test_time_never_runs_backwards():
         ({"share": 0.12345678}, "6 decimals"),
         ({"mechanism": "h-etcr"}, "did you mean"),
         ({"default_reward": 2.0}, "default reward"),
+        ({"default_reward": 0.5}, r"the least of them, 0, got 0.5"),
         ({"mechanism": "thompson", "parameters": {}, "rewards": {"family": "gaussian", "sd": 0.1}}, "0, 1"),
         ({"parameters": {}}, "needs agent_rounds"),
         ({"rewards": "cauchy"}, "cauchy"),

@@ -83,6 +83,8 @@ def holdout_parameters(
         )
     n, rounds = rounds_number(known.agents, "agents"), rounds_number(known.horizon, "horizon")
     m, w = holdout_rounds(n, known.max_originals, known.gap, known.agent_gap, rounds, known.spread)
+    if market is not None and market.delays == "independent":  # docs/textbook/delays.md, part (a)
+        m, _ = holdout_rounds(n, known.max_originals, known.gap, known.agent_gap, 2 * rounds, known.spread)
     m = rounds_number(given.get("arm_rounds", m), "arm_rounds")
     w = rounds_number(given.get("score_rounds", w), "score_rounds")
     return Derived(

@@ -52,7 +52,7 @@ class MarketEngine:
         self.late = self.defaulted = 0  # rewards, over all seasons
         self.history = SeasonHistory()
         self._share_micro = spec.share_micro
-        self.windows = WaitWindows(spec.wait_seconds)
+        self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
 
     state: SeasonState
 
@@ -232,7 +232,7 @@ class MarketEngine:
 
     def overdue(self, at: int) -> bool:
         """Whether a wait window is over."""
-        return self.windows.any_over(at)
+        return self.session is not None and self.windows.any_over(self.session.round, at)
 
     def expire(self, at: int) -> Iterator[Defaulted]:
         """Enter the default reward for decisions whose window is over, oldest first."""
@@ -243,7 +243,7 @@ class MarketEngine:
         """The next decision whose window is over, if any, gets the default reward."""
         if self.session is None:
             return None
-        overdue = self.windows.first_overdue(self.session.pending, at)
+        overdue = self.windows.first_overdue(self.session.pending, self.session.round, at)
         return None if overdue is None else self._enter_default(overdue, at, "window")
 
     def settle_one(self, at: int) -> Defaulted | None:

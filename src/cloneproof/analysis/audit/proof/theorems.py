@@ -109,7 +109,7 @@ def _unlearned(case: AuditCase) -> str | None:
         return None
     if case.running.arm.draws:
         return None  # slots are explored, whose number is not that of the arms
-    if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in _stages(case)):
+    if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in stages(case)):
         return (
             "exploration does not end before the horizon, even with honest registration, and the originals are "
             "exchangeable: every round is worth the prior's mean whatever is registered"
@@ -124,8 +124,8 @@ def _commitment(case: AuditCase) -> str | None:
         return None
     if not same_prior(agent) or agent.support is None:
         return None
-    for rounds, arm_rounds in _stages(case):
-        bound = _error_exponent(case.market, agent, arm_rounds)
+    for rounds, arm_rounds in stages(case):
+        bound = error_exponent(case.market, agent, arm_rounds)
         if bound > math.log(arm_rounds) - math.log(agent.count * rounds) - ROUNDING:
             return None
     return (
@@ -171,12 +171,12 @@ def _covered_award(case: AuditCase) -> bool:
         return False
     if not running.scoring.allows(agent.count) or case.horizon < case.agents * rule.explore:
         return False
-    bound = _error_exponent(case.market, agent, running.arm.explore)
+    bound = error_exponent(case.market, agent, running.arm.explore)
     gap = math.log(smallest_gap(agent.support))
     return bound <= math.log(running.arm.explore) + gap - math.log(agent.count * case.horizon) - ROUNDING
 
 
-def _stages(case: AuditCase) -> list[tuple[int, int]]:
+def stages(case: AuditCase) -> list[tuple[int, int]]:
     """(rounds at most, exploration rounds per arm) of each stage, at whose start the agent's arms are cleared."""
     running, horizon = case.running, case.horizon
     if running.agent is None:
@@ -190,7 +190,7 @@ def _stages(case: AuditCase) -> list[tuple[int, int]]:
     return [(horizon, m)]
 
 
-def _error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
+def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
     """The logarithm of a bound on the chance that an honest ETC commits to an arm that is not best (Hoeffding)."""
     assert agent.support is not None
     family = market.family
