@@ -84,6 +84,11 @@ def _callable_by_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
         return None
 
 
+def with_callees(function: Callable[..., float]) -> Any:  # noqa: ANN401
+    """A function compiled together with the Python functions that it calls."""
+    return _compiled(function, {})
+
+
 def _compiled(function: Any, known: dict[int, Any]) -> Any:  # noqa: ANN401
     """The function with all Python functions that it can reach compiled; anything else is given back."""
     if not isinstance(function, FunctionType) or is_jitted(function):
