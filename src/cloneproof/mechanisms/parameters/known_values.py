@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cloneproof._checks import real
 from cloneproof.bounds import pairs_apply, pairs_arm_rounds
-from cloneproof.bounds.pairs import Tail, rate_values, score_rounds_for
+from cloneproof.bounds.pairs import TailBound, rate_values, score_rounds_for
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
@@ -31,7 +31,7 @@ class KnownValues(NamedTuple):
     supports: tuple[tuple[float, ...], ...]
     rivals: tuple[tuple[float, float], ...]
     extent: float
-    tail: Tail
+    tail: TailBound
     spread: float
     words: str
 
@@ -147,7 +147,7 @@ def _least_constant(market: Market) -> float:
     return max(0.5 if each is None else max(map(coin_constant, each)) for each in supports)
 
 
-def _tail(market: Market | None, spread: float | None) -> Tail:
+def _tail(market: Market | None, spread: float | None) -> TailBound:
     if spread is not None:
         return "sub-gaussian"
     if market is None:
@@ -163,7 +163,7 @@ def _spread(market: Market | None, spread: float | None) -> float:
 
 
 def _values(
-    found: tuple[float, ...], extent: float, tail: Tail, market: Market | None, spread: float | None, words: str
+    found: tuple[float, ...], extent: float, tail: TailBound, market: Market | None, spread: float | None, words: str
 ) -> KnownValues:
     return KnownValues((found,), tuple(pairwise(found)), extent, tail, _spread(market, spread), words)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from cloneproof.analysis.audit.cases import AuditCase, epoch_cases
 from cloneproof.bounds import log_mistake, pairs_apply
-from cloneproof.bounds.pairs import LARGEST_EXACT, Tail
+from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
@@ -221,7 +221,7 @@ def _pairs_hold(case: AuditCase) -> bool:
     family, agent = case.market.family, case.agent
     assert agent.support is not None
     coins = family.quantile is bernoulli.quantile and case.running.arm.explore <= LARGEST_EXACT
-    tail: Tail = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
+    tail: TailBound = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
     horizon = case.horizon + 1 + case.horizon // 10**6
     return pairs_apply(agent.count, agent.support, case.running.arm.explore, horizon, tail, family.spread)
 
