@@ -1,4 +1,4 @@
-"""Random markets at rates from .002 to 1 and deviations in them, at the smallest m of the pairs theorem: no copy may pay.
+"""Random deviations at rates from .002 to 1, at the smallest m of the pairs theorem: no copy may pay.
 
 Drawn are originals, values, weights, K, W, agents and the horizon; m is the smallest that the exact binomial condition
 allows. Each deviation is swept over every threshold that others can set, so that a pair stands for all opponents at
@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,7 @@ ROUNDING = 1e-9  # of the payoff: what floats round is far less
 
 @dataclass(frozen=True)
 class PairsBlock:
-    """How many deviations of a block lose, how many pay against somebody, and how many stayed open; the closest loss."""
+    """How many deviations of a block lose, how many pay against somebody, how many stayed open; the closest loss."""
 
     cut: int
     number: int
@@ -55,7 +55,7 @@ def draw_market(dice: np.random.Generator, cut: int) -> tuple[TwoPhaseGame, list
         horizon = round(10 ** dice.uniform(2.5, 8))
         if dice.random() < 0.1:
             values[-1] = 1.0
-        if any(v < 1.15 * u for u, v in zip(values, values[1:], strict=False)):
+        if any(v < 1.15 * u for u, v in pairwise(values)):
             continue
         if not cp.bounds.pairs_apply(originals, values, MOST_ROUNDS, horizon):
             continue

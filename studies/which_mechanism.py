@@ -102,7 +102,8 @@ def points(
 def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
     """One point."""
     sized = market(name, horizon)
-    platform = cp.mechanism(mechanism, market=sized)
+    gaps = {"gap": sized.gap, "agent_gap": sized.agent_gap} if mechanism == "holdout-h-etc" else {}
+    platform = cp.mechanism(mechanism, market=sized, **gaps)  # hold-out with the rounds of the gap, not of pairs
     runs = min(4000, max(20, (pulls or MORE.get(name, 1) * PULLS.get(mechanism, 10**7)) // horizon))
 
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:

@@ -129,9 +129,18 @@ def test_claims_never_say_more_than_the_numbers():
         ({"agents": 3, "horizon": 100, "max_originals": 2, "gaps": 0.1}, "did you mean 'gap'"),
         ({"horizon": "unknown", "max_originals": 2, "arm_rounds": 3}, "every epoch derives its own"),
         ({"horizon": "unknown", "max_originals": 2, "max_arms": 1}, "at least max_originals"),
-        ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0, 0.1), "relative_gap": 0.2}, "above 0 and at most 1"),
-        ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 1.5), "relative_gap": 0.2}, "above 0 and at most"),
-        ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.2, 0.1), "relative_gap": 0.2}, "lowest, highest"),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0, 0.1), "relative_gap": 0.2},
+            "above 0 and at most 1",
+        ),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 1.5), "relative_gap": 0.2},
+            "above 0 and at most",
+        ),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.2, 0.1), "relative_gap": 0.2},
+            "lowest, highest",
+        ),
         ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 0.2), "relative_gap": 0}, "at least 20 %"),
         ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 0.2)}, "expected relative_gap"),
         ({"agents": 3, "horizon": 100, "max_originals": 2, "relative_gap": 0.2}, "with relative_gap=0.2, got none"),

@@ -65,6 +65,13 @@ def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
     assert replace(again, **same) == own["Row"](**{**vars(written), **same})
 
 
+def test_deviations_at_click_rates_never_pay_at_the_pairs_m_and_often_below():
+    own = example("pairs_deviations")
+    block = own["search"](1, 1000, pairs=60)
+    assert (block.negative, block.positive, block.undecided) == (60, 0, 0)
+    assert own["search"](6, 1000, pairs=60).positive > 5
+
+
 def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     own = example("random_deviations")
     block = own["search"](False, 0, seed=1, games=50)

@@ -8,8 +8,8 @@ let e_m(u, v) bound the chance that the average of m rewards of mean u reaches t
                   exponential moments
     sub-gaussian  exp(-m (v-u)^2 / (4 spread^2)); with a spread of 1/2 Hoeffding's bound
 
-The hold-out mechanism is clone-proof if e_m(u, v) T v <= m (v - u) / L for every two values (docs/textbook/hold-out.md).
-All three fall with m and rise with u, so that of all pairs only neighbouring values need to be looked at.
+The hold-out mechanism is clone-proof if e_m(u, v) T v <= m (v - u) / L for every two values
+(docs/textbook/hold-out.md). All three fall with m and rise with u, so that only neighbouring values are looked at.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ SPARE = 1e-6  # of a logarithm: more than the roundings of a binomial sum up to 
 
 
 @checked
-def log_overtaken_pair(low: float, high: float, rounds: int, tail: TailBound = "chernoff", spread: float = 0.5) -> float:
+def log_overtaken_pair(
+    low: float, high: float, rounds: int, tail: TailBound = "chernoff", spread: float = 0.5
+) -> float:
     """The logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
 
     Parameters
@@ -216,7 +218,7 @@ def pairs_regret(
     values: Sequence[float],
     max_arms: int | None = None,
 ) -> float:
-    """d ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), d the distance of the extreme values: the award mechanism's regret.
+    """D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), d the distance of the extreme values: the award mechanism's regret.
 
     Where everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`, at every
     horizon with an award.
@@ -289,7 +291,7 @@ def _log_affinity(u: float, v: float) -> float:
 
 
 def _log_binomial(u: float, v: float, rounds: int) -> float:
-    """ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels."""
+    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels."""
     import numpy as np
     from scipy import special
 

@@ -48,7 +48,12 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # a platform's own bounds will do
+_NO_MARKET_NEEDED = (
+    "holdout-h-etc",
+    "holdout-kl-ucb",
+    "reservoir",
+    "reservoir-contest",
+)  # a platform's own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
@@ -58,7 +63,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     ----------
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r",
-        "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
+        "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson";
+        `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market.

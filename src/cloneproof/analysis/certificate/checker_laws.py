@@ -53,7 +53,7 @@ def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
 
 @lru_cache(maxsize=32)
 def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
-    """The law of a score; what is above the last one, for whatever mean, is one more score, twice for ties among them."""
+    """The law of a score; what is above the last one is one more score, twice for ties among them."""
     law = _law_until(mean, rounds, last)
     if last == rounds:
         return law
@@ -141,10 +141,9 @@ def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
     if not game.has_score(arms):
         return {-math.inf: arb(1)}  # below every score
     if game.fresh and game.bernoulli:
-        for (value, _), chance in zip(types, chances, strict=True):
-            for key, weight in enumerate(_fresh_scores(value, game.scored, game.last_score)):
-                law[key] = law.get(key, arb(0)) + chance * weight
-        return law
+        laws = [_fresh_scores(value, game.scored, game.last_score) for value, _ in types]
+        by_score = enumerate(zip(*laws, strict=True))
+        return {key: sum((c * w for c, w in zip(chances, at, strict=True)), arb(0)) for key, at in by_score}
     if game.fresh:
         parts = [(chance, [(v, game.scored)]) for (v, _), chance in zip(types, chances, strict=True)]
     elif len(types) == 1 or left == 0:

@@ -1,9 +1,9 @@
-"""The checker for contests on fresh rewards: no copies pay, at any corner of the box of contests; or an attack that does.
+"""The checker for contests on fresh rewards: no copies pay at any corner of the box of contests, or an attack does.
 
-It shares no code with the search. Every agent has K m rounds of its own, in which it explores and commits; then an index
-of its own fresh rewards divides the other rounds. An arm of mean x gets N(x) of them, which does not fall with x, since
-the index is monotone (docs/textbook/hold-out.md, section 8; the proof is ours and unreviewed). Gains are linear in N, so
-they are checked where arms from one mean on get every round. Whoever has more than K arms takes no part.
+It shares no code with the search. Every agent has K m rounds of its own, in which it explores and commits; then an
+index of its own fresh rewards divides the other rounds. An arm of mean x gets N(x) of them, which does not fall with x,
+since the index is monotone (docs/textbook/hold-out.md, section 8; the proof is ours and unreviewed). Gains are linear
+in N, so they are checked where arms from one mean on get every round. Whoever has more than K arms takes no part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INDEX_KEYS = ("rule", "horizon", "constant", "rounds", "order")
 
 
 class CheckedContest(NamedTuple):
-    """Rounds of exploration of an arm, arms that take part, everybody's rounds before the contest, and those divided."""
+    """Rounds of exploration of an arm, arms that take part, everybody's rounds before the contest, rounds divided."""
 
     game: Game
     m: int
@@ -97,9 +97,9 @@ def contest_honesty(data: dict[str, Any], tolerance: Fraction) -> str:
         require(fine, f"the bound of {bound!r} does not hold, or proves nothing")
     beyond = f" by more than {float(tolerance):g} of it" if tolerance else ""
     return (
-        f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds, in any contest on fresh rewards "
-        "in which a better arm gets no fewer rounds, whatever the others are and do that does not depend on how good "
-        "its originals are"
+        f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds, in any contest on fresh "
+        "rewards in which a better arm gets no fewer rounds, whatever the others are and do that does not depend on "
+        "how good its originals are"
     )
 
 
@@ -114,15 +114,18 @@ def contest_attack(data: dict[str, Any], tolerance: Fraction) -> str:
         require(
             getattr(audited.game, part) == getattr(game, part), f"the witness is of another market: its {part} differs"
         )
-    require(audited.game.priors[name] == game.priors[name], "the witness is of another market: the agent's priors differ")
+    require(
+        audited.game.priors[name] == game.priors[name], "the witness is of another market: the agent's priors differ"
+    )
     copies = {each: tuple(map(whole, witness["copies"][each])) for each in game.priors}
     for each, registered in copies.items():
         require(each == name or sum(registered) > contest.most, f"{each!r} takes part, which is not checked here")
-    require(sum(copies[name]) <= contest.most >= len(copies[name]), f"{name!r} takes no part, which is not checked here")
+    require(
+        sum(copies[name]) <= contest.most >= len(copies[name]), f"{name!r} takes no part, which is not checked here"
+    )
     share = to_ball(game.share)
     honest, copied = (
-        _alone(contest, _rewards(contest, name, vector)) * share
-        for vector in ((1,) * len(copies[name]), copies[name])
+        _alone(contest, _rewards(contest, name, vector)) * share for vector in ((1,) * len(copies[name]), copies[name])
     )
     for key, value in (("honest", honest), ("copied", copied), ("gain", copied - honest)):
         only(witness[key], ("value", "error"), f"the interval of {key!r}")
@@ -142,11 +145,13 @@ def _contest(market: dict[str, Any], mechanism: dict[str, Any]) -> CheckedContes
 
 
 def _read(mechanism: dict[str, Any]) -> tuple[int, int, int]:
-    """m, K and everybody's rounds before the contest, if fresh rewards alone are compared, from one round on for all."""
+    """m, K and everybody's rounds before the contest, if only fresh rewards are compared, from one round on for all."""
     only(mechanism, ("name", "agent", "arm", "score"), "the mechanism")
     agent, arm, score = mechanism["agent"], mechanism["arm"], mechanism["score"]
     require(is_contest_mechanism(mechanism), "not explore, then commit, and then a contest by a steady index")
-    require(mechanism["name"] in ("composed", "holdout-kl-ucb"), f"the name {mechanism['name']!r} does not fit its rules")
+    require(
+        mechanism["name"] in ("composed", "holdout-kl-ucb"), f"the name {mechanism['name']!r} does not fit its rules"
+    )
     only(arm, ("rule", "rounds", "choice", "order"), "the rule of arms")
     only(agent, INDEX_KEYS, "the rule of agents")
     only(score, ("rounds", "max_arms"), "the score")
@@ -183,7 +188,7 @@ def _alone(contest: CheckedContest, vector: ContestRewards) -> Ball:
 def _corner_gains(
     contest: CheckedContest, honest: ContestRewards, copied: ContestRewards, tolerance: Fraction
 ) -> Iterator[Ball]:
-    """The gain beyond the tolerance, where arms from each mean on get every round of the contest, and where none does."""
+    """The gain beyond the tolerance, where arms from each mean on get every round of the contest, or none does."""
     late = [contest.own - vector.arms * contest.m for vector in (copied, honest)]
     sure = (copied.mean * copied.arms - honest.mean * honest.arms) * contest.m + copied.level * (late[0] - late[1])
     before = to_ball(sure) + copied.from_mean(None) * late[0] - honest.from_mean(None) * late[1]
@@ -205,9 +210,7 @@ def _left_out(contest: CheckedContest, name: str, honest: ContestRewards, tolera
     game, arms = contest.game, contest.most + 1
     priors = game.priors[name]
     mean = max(sum((v * w for v, w in prior), Fraction(0)) for prior in priors)
-    best = sum(
-        (w * max(types)[0] for types, w in realised_means(game, name, (1,) * len(priors)).items()), Fraction(0)
-    )
+    best = sum((w * max(types)[0] for types, w in realised_means(game, name, (1,) * len(priors)).items()), Fraction(0))
     early = max(0, contest.own - arms * contest.m)
     alone = _alone(contest, honest)
     earned = alone - (honest.from_mean(None) + to_ball(honest.level)) * contest.divided

@@ -63,7 +63,9 @@ class Game:
         most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
         self.last_score = likely(Fraction(most), self.scored) if self.fresh and self.bernoulli else self.scored
         self.last_score = 1 if self.fresh and not self.bernoulli else self.last_score
-        require(likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all")
+        require(
+            likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all"
+        )
         require(self.last_score <= LARGEST or not self.contested, f"scores of up to {self.last_score} are too many")
 
     def spend(self, operations: int) -> None:

@@ -35,7 +35,7 @@ from cloneproof.mechanisms.parameters.known_values import (
 )
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP, Derived, Given, known_gap
 from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
-from cloneproof.mechanisms.rule import Order, positive, rounds_number
+from cloneproof.mechanisms.rule import Order, rounds_number
 from cloneproof.mechanisms.rules.etc import etc
 
 UNKNOWN = "unknown"
@@ -76,7 +76,7 @@ def holdout_parameters(
     relative_gap: float | None = None,
     sub_gaussian: float | None = None,
 ) -> Derived:
-    """m, W and K by the pairs theorem or its corollary for a gap: what is given here goes before what the market says."""
+    """m, W and K by the pairs theorem, or by its corollary for a gap; what is given goes before the market."""
     unknown = horizon == UNKNOWN
     known = platform_bounds(
         "holdout-h-etc", market, given, agents, None if unknown else horizon,  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def platform_bounds(
 
 
 def arm_and_score_rounds(known: PlatformBounds, agents: int, horizon: int) -> tuple[int, int]:
-    """m and W: by the pairs theorem where values are known, W by the agents' gap where that was declared."""
+    """M and W: by the pairs theorem where values are known, W by the agents' gap where that was declared."""
     if known.values is None:
         return holdout_rounds(agents, known.max_originals, known.gap, known.agent_gap, horizon, known.spread)
     m = known.values.arm_rounds(known.max_originals, horizon)

@@ -32,7 +32,7 @@ def holdout_contest_parameters(
     relative_gap: float | None = None,
     sub_gaussian: float | None = None,
 ) -> Derived:
-    """m by the same condition as for an award (steady indices are monotone), K = L; the contest knows the horizon."""
+    """M by the same condition as for an award (steady indices are monotone), K = L; the contest knows the horizon."""
     known = platform_bounds(
         "holdout-kl-ucb", market, given, agents, given.get("horizon"), max_originals, gap, None, values, rates,
         relative_gap, sub_gaussian,

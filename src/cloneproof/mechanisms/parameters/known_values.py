@@ -26,7 +26,7 @@ MOST_NAMED = 6  # values that a claim lists
 
 
 class KnownValues(NamedTuple):
-    """The supports of agents, pairs of values of different agents, the distance of the extremes, and which tail holds."""
+    """The supports of agents, pairs of values of different agents, the distance of the extremes; which tail holds."""
 
     supports: tuple[tuple[float, ...], ...]
     rivals: tuple[tuple[float, float], ...]
@@ -45,9 +45,7 @@ class KnownValues(NamedTuple):
 
     def covered(self, originals: int, arm_rounds: int, horizon: int) -> bool:
         """Whether the pairs theorem speaks of so many rounds."""
-        return all(
-            pairs_apply(originals, each, arm_rounds, horizon, self.tail, self.spread) for each in self.supports
-        )
+        return all(pairs_apply(originals, each, arm_rounds, horizon, self.tail, self.spread) for each in self.supports)
 
     @property
     def gap(self) -> float:
@@ -72,7 +70,8 @@ def declared_values(
         raise MechanismError("expected values or rates, got both; give the values alone, which say more")
     if rates is None and relative_gap is not None:
         raise MechanismError(
-            f"expected rates=(lowest, highest) with relative_gap={brief(relative_gap)}, got none; give rates=(0.002, 0.05)"
+            f"expected rates=(lowest, highest) with relative_gap={brief(relative_gap)}, got none; "
+            "give e.g. rates=(0.002, 0.05)"
         )
     if rates is not None:
         lowest, highest, part = _checked_rates(rates, relative_gap)
@@ -96,9 +95,7 @@ def market_values(market: Market, spread: float | None) -> KnownValues | None:
     every = sorted({value for each in known for value in each})
     rivals = tuple(sorted(set(_rivals(market.agents))))
     words = _among(tuple(every)) if len(known) == 1 else "the market's values"
-    found = KnownValues(
-        known, rivals, every[-1] - every[0], _tail(market, spread), _spread(market, spread), words
-    )
+    found = KnownValues(known, rivals, every[-1] - every[0], _tail(market, spread), _spread(market, spread), words)
     return found if found.gap >= SMALLEST_GAP else None
 
 
@@ -122,8 +119,8 @@ def checked_sub_gaussian(value: object, market: Market | None) -> float:
         least, whose = _least_constant(market), f"these {market.family.name} rewards"
     if number < least * (1 - 1e-9):
         raise MechanismError(
-            f"expected sub_gaussian of at least {math.ceil(1000 * least) / 1000:g}, the sub-Gaussian constant of {whose}, "
-            f"got {brief(value)}; it is not their standard deviation, and can be left out"
+            f"expected sub_gaussian of at least {math.ceil(1000 * least) / 1000:g}, the sub-Gaussian constant of "
+            f"{whose}, got {brief(value)}; it is not their standard deviation, and can be left out"
         )
     return number
 

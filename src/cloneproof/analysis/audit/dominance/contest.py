@@ -36,6 +36,7 @@ from cloneproof.engines.closed_form.phases.trial_score import commitment_of_type
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic
 
+
 @dataclass(frozen=True)
 class ContestGame:
     """One agent in a contest: its priors, everybody's rounds before it, and the rounds that it divides.
@@ -146,8 +147,8 @@ def contest_dominance(case: AuditCase, tolerance: float = 0.0) -> Audit:
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.cases import audit_case
     >>> market = Market([Agent(name, 2, Discrete([0.25, 0.75], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**4)
-    >>> [contest_dominance(audit_case(market, mechanism("holdout-kl-ucb", market=market, max_arms=4, **given), "ana")).verdict
-    ...     for given in ({}, {"arm_rounds": 2})]
+    >>> made = [mechanism("holdout-kl-ucb", market=market, max_arms=4, **given) for given in ({}, {"arm_rounds": 2})]
+    >>> [contest_dominance(audit_case(market, each, "ana")).verdict for each in made]
     ['clone-proof', 'exploitable']
     """
     began = time.monotonic()
@@ -163,16 +164,14 @@ def contest_dominance(case: AuditCase, tolerance: float = 0.0) -> Audit:
         attacks = [each for each in corners if each.excess(slack) > 0 and each.gain > 0 and _realisable(game, each)]
         best = max(attacks, key=lambda corner: float(corner.gain.mid())) if attacks else None
         tried = tuple(_witness(game, each) for each in corners if each.least == _worst_of(corners, each.copies, slack))
-        audit = Audit(
-            case.mechanism, case.market, "undecided", _witness(game, best or worst), "", tolerance, tried
-        )
+        audit = Audit(case.mechanism, case.market, "undecided", _witness(game, best or worst), "", tolerance, tried)
     seconds = time.monotonic() - began
     vectors = len(game.vectors())
     if game.unfinished is not None:
         scope = (
-            f"{case.name!r} at a horizon of {case.horizon}, which ends before the contest begins, so that the others do "
-            f"not matter; {vectors} copies vectors of up to {game.most} arms one by one in ball arithmetic, a bound for "
-            "more arms"
+            f"{case.name!r} at a horizon of {case.horizon}, which ends before the contest begins, so that the others "
+            f"do not matter; {vectors} copies vectors of up to {game.most} arms one by one in ball arithmetic, a bound "
+            "for more arms"
         )
         return _with(audit, "exploitable" if best else "clone-proof" if most <= 0 else "undecided", scope, seconds)
     if best is not None:
@@ -183,16 +182,16 @@ def contest_dominance(case: AuditCase, tolerance: float = 0.0) -> Audit:
         return _with(audit, "exploitable", scope, seconds)
     if most <= 0:
         scope = (
-            f"honest registration of {case.name!r} is best in every contest of {case.agents} agents on fresh rewards in "
-            "which a better arm gets no fewer rounds (as under a steady index), so against others of any means and "
+            f"honest registration of {case.name!r} is best in every contest of {case.agents} agents on fresh rewards "
+            "in which a better arm gets no fewer rounds (as under a steady index), so against others of any means and "
             f"strategies that {INDEPENDENT}, at a horizon of {case.horizon}, in ball arithmetic; the gain is linear in "
             f"the rounds that each mean gets, and was found at every corner, for all {vectors} copies vectors of up to "
             f"{game.most} arms; more arms take no part, and a bound covers them"
         )
         return _with(audit, "clone-proof", scope, seconds)
     scope = (
-        f"no attack of {case.name!r} was proven, but a gain of up to {float(most) * float(case.market.share):.6g} is not "
-        "ruled out in some contest in which a better arm gets no fewer rounds; opponents='market' samples this one"
+        f"no attack of {case.name!r} was proven, but a gain of up to {float(most) * float(case.market.share):.6g} is "
+        "not ruled out in some contest in which a better arm gets no fewer rounds; opponents='market' samples this one"
     )
     return _with(audit, "undecided", scope, seconds)
 
@@ -322,7 +321,9 @@ def _witness(game: ContestGame, corner: ContestCorner) -> Witness:
     if _realisable(game, corner) and case.agents > 1:
         market, others = realise(case, WorstOpponents(None, 0.0))
         copies = {**copies, **others}
-    honest, gain = (proven_estimate(value, Fraction(case.market.share), where) for value in (corner.honest, corner.gain))
+    honest, gain = (
+        proven_estimate(value, Fraction(case.market.share), where) for value in (corner.honest, corner.gain)
+    )
     copied = proven_estimate(corner.honest + corner.gain, Fraction(case.market.share), where)
     return Witness(case.name, corner.copies, honest, copied, gain, market, copies)
 

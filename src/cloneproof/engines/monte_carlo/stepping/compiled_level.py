@@ -77,7 +77,7 @@ def pick(level, clock, rule, logarithms, rows):
 @compiled
 def best(level, clock, rule, logarithms, rows):
     """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
-    if rule.priority.which == STEADY_UCB or rule.priority.which == STEADY_KL_UCB:
+    if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
         return best_steady(level, rule, rows)
     if rule.completed:
         clock -= 1
