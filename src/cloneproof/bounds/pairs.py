@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -153,7 +154,7 @@ def pairs_arm_rounds(
         if tail == "exact" and not pairs_apply(originals, pair, LARGEST_EXACT, horizon, "chernoff"):
             kind = "chernoff"
         if not pairs_apply(originals, pair, found, horizon, kind, spread):  # else an earlier pair asks for more
-            found = smallest(lambda m, pair=pair, kind=kind: pairs_apply(originals, pair, m, horizon, kind, spread))
+            found = smallest(partial(_meets, originals, pair, horizon, kind, spread))
     return found
 
 
@@ -205,7 +206,7 @@ def score_rounds_for(
         if tail == "exact" and _log_tail(u, v, LARGEST_EXACT, "chernoff", spread) > limit:
             kind = "chernoff"
         if _log_tail(u, v, found, kind, spread) > limit:
-            found = smallest(lambda w, u=u, v=v, kind=kind: _log_tail(u, v, w, kind, spread) <= limit)
+            found = smallest(partial(_below, limit, u, v, kind, spread))
     return found
 
 
@@ -270,6 +271,16 @@ def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[flo
     """
     nearest = (1 + relative_gap) * lowest
     return (lowest, nearest) if nearest <= highest else (lowest,)
+
+
+def _meets(
+    originals: int, pair: tuple[float, float], horizon: int, tail: TailBound, spread: float, arm_rounds: int
+) -> bool:
+    return pairs_apply(originals, pair, arm_rounds, horizon, tail, spread)
+
+
+def _below(limit: float, u: float, v: float, tail: TailBound, spread: float, rounds: int) -> bool:
+    return _log_tail(u, v, rounds, tail, spread) <= limit
 
 
 def _log_limit(originals: int, u: float, v: float, arm_rounds: int, horizon: int) -> float:

@@ -56,10 +56,10 @@ class ContestRewards(NamedTuple):
 
 def is_contest_mechanism(mechanism: Any) -> bool:  # noqa: ANN401
     """Whether a certificate's mechanism is one with ETC for arms and a steady index for agents."""
-    levels = [mechanism.get(level) for level in ("agent", "arm")] if isinstance(mechanism, dict) else [None]
-    if not all(isinstance(level, dict) for level in levels):
+    agent, arm = (mechanism.get("agent"), mechanism.get("arm")) if isinstance(mechanism, dict) else (None, None)
+    if not isinstance(agent, dict) or not isinstance(arm, dict):
         return False
-    return levels[0].get("rule") in CONTEST_INDICES and levels[1].get("rule") == "etc"
+    return agent.get("rule") in CONTEST_INDICES and arm.get("rule") == "etc"
 
 
 def contest_name_fits(mechanism: dict[str, Any]) -> bool:

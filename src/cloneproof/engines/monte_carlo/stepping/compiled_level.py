@@ -124,7 +124,7 @@ def best_steady(level, rule, rows):
         elif stale >= 0:
             stale = level.end  # more than one
         else:
-            stale = k
+            stale = np.int64(k)
     if rule.priority.which == STEADY_KL_UCB and 0 <= stale < level.end:
         row = rows[stale]
         if surely_above(highest, row.arrived, row.mean, rule.priority.parameter):
