@@ -30,14 +30,23 @@ from cloneproof.mechanisms.rules import (
 
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
+    thompson.posterior_quantile,
     steady_ucb.index, steady_kl_ucb.index,
 )  # fmt: skip
 USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
-_average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _steady_ucb, _steady_kl_ucb = (
-    with_callees(function) for function in PRIORITIES
-)
+(
+    _average,
+    _ucb,
+    _indifferent,
+    _slow_ucb,
+    _epsilon_greedy,
+    _posterior_draw,
+    _posterior_quantile,
+    _steady_ucb,
+    _steady_kl_ucb,
+) = (with_callees(function) for function in PRIORITIES)
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
 
@@ -71,15 +80,17 @@ def priority(function, inputs):
     elif which == 5:
         value = _posterior_draw(clock, log_clock, pulls, mean, coin, draw, candidates)
     elif which == 6:
-        value = _steady_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+        value = _posterior_quantile(clock, log_clock, pulls, mean, coin, draw, candidates)
     elif which == 7:
+        value = _steady_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 8:
         value = _steady_kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
 
 
-THOMPSON: Final = PRIORITIES.index(thompson.posterior_draw)
+POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
 STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
 STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
 
@@ -103,7 +114,7 @@ def surely_above(bar, pulls, mean, width):
 
 @compiled
 def surely_below(bar, pulls, mean, draw):
-    """Whether Thompson's priority, which takes a dear quantile, is below `bar` by a cheap bound.
+    """Whether Thompson's quantile, which is dear, is below `bar` by a cheap bound.
 
     With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
     exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is

@@ -15,9 +15,9 @@ from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import (
+    POSTERIOR_QUANTILE,
     STEADY_KL_UCB,
     STEADY_UCB,
-    THOMPSON,
     PriorityInputs,
     priority,
     surely_above,
@@ -88,7 +88,9 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
-    if rule.priority.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
+    if (
+        rule.priority.which == POSTERIOR_QUANTILE
+    ):  # a quantile for the best average first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
