@@ -88,9 +88,7 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
-    if (
-        rule.priority.which == POSTERIOR_QUANTILE
-    ):  # a quantile for the best average first, so that most of the others need none
+    if rule.priority.which == POSTERIOR_QUANTILE:  # one quantile first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
