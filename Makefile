@@ -50,6 +50,8 @@ reproduce: $(INSTALLED)
 certify: $(INSTALLED)
 	$(BIN)/python studies/certify_holdout.py build/certify
 	$(BIN)/python studies/random_deviations.py build/certify
+	$(BIN)/python studies/certify_rates.py build/certify
+	$(BIN)/python studies/pairs_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study
