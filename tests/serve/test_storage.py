@@ -9,7 +9,7 @@ from cloneproof.errors import ServeError
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.ledger.chain import Chain
 from cloneproof.serve.ledger.entries import Decided, keys
-from cloneproof.serve.storage import MemoryStorage, file_lock, open_storage
+from cloneproof.serve.storage import MemoryStorage, open_storage
 from cloneproof.serve.storage import id_generations as seen_module
 from cloneproof.serve.storage.id_generations import Generations, hashes, split_chunks
 from cloneproof.serve.storage.sqlite_schema import MIGRATIONS
@@ -193,33 +193,6 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
     with pytest.raises(ServeError, match="comes out otherwise here"):
         ServedMarkets.recover(storage)
     storage.close()
-
-
-def test_the_lock_file_goes_with_the_storage_and_keeps_others_out_until_then(tmp_path):
-    storage = sqlite(tmp_path / "a.db")
-    with pytest.raises(ServeError, match="already served"):
-        sqlite(tmp_path / "a.db")
-    assert (tmp_path / "a.db.lock").exists()  # whoever was refused has not removed it
-    storage.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
-
-
-def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
-    """Planted: between opening and locking the file, its last owner removes it; whoever comes then makes a new one."""
-    path, real, stale = str(tmp_path / "a.db"), file_lock.fcntl.flock, []
-
-    def late(handle, operation):
-        if not stale:
-            stale.append(handle)
-            (tmp_path / "a.db.lock").unlink()
-        real(handle, operation)
-
-    monkeypatch.setattr(file_lock.fcntl, "flock", late)
-    lock = file_lock.FileLock(path)
-    with pytest.raises(ServeError, match="already served"):
-        file_lock.FileLock(path)
-    lock.release()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_refused_keeps_its_settings(tmp_path):

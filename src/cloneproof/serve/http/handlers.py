@@ -58,6 +58,10 @@ async def health(service: Service, caller: Caller | None, params: Params, body: 
 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether calls are taken: storage is there and the markets are read."""
+    try:
+        service.writer.storage.check()
+    except Refused as refusal:
+        return 503, Health(refusal.message)
     return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
 
 

@@ -55,6 +55,9 @@ class KeyRecord(msgspec.Struct, frozen=True):
 class Storage(Protocol):
     """Ledgers, found by market number; snapshots; keys."""
 
+    def check(self) -> None:
+        """Refuse, if what was opened is not there any more; quick, and may be asked at any time."""
+
     def markets(self) -> list[StoredMarket]:
         """Every market, with what is needed to go on with it."""
 

@@ -20,6 +20,9 @@ class MemoryStorage:
         self._places: dict[tuple[int, str], int] = {}
         self._keys: dict[str, KeyRecord] = {}
 
+    def check(self) -> None:
+        """It is there as long as the process."""
+
     def markets(self) -> list[StoredMarket]:
         return [
             StoredMarket(number, name, None, [line.line for line in self._lines[number]])

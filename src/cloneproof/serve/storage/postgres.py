@@ -42,6 +42,9 @@ class PostgresStorage:
         except psycopg.Error as problem:
             raise address_error(address, problem) from None
 
+    def check(self) -> None:
+        """A database that is away shows in the next call."""
+
     def markets(self) -> list[StoredMarket]:
         with self._writer.use() as connection:
             if self._writer.in_transaction:

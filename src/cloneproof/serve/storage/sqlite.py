@@ -41,15 +41,17 @@ class SqliteStorage:
         _check_path(path)
         self._interval = interval
         with ExitStack() as undo:  # what is refused leaves nothing behind
+            existed = os.path.exists(path)
             self._lock = FileLock(path)
             undo.callback(self._lock.release)
-            if not os.path.exists(path):
+            if not existed:
                 undo.callback(_remove, path)
             try:
                 self._writer = connect(path)
                 undo.callback(self._writer.close)
                 self._prepare()
                 self._reader = connect(path)
+                self._lock.watch(os.path.realpath(path) + "-wal")
             except sqlite3.DatabaseError as problem:
                 raise ServeError(f"{path!r} cannot be used ({problem}); name another file, or restore a copy") from None
             undo.pop_all()
@@ -73,7 +75,11 @@ class SqliteStorage:
         ).fetchone()
         return None if row is None else (row[0], row[1])
 
+    def check(self) -> None:
+        self._lock.check()
+
     def markets(self) -> list[StoredMarket]:
+        self.check()
         self._ids.forget_new()
         self._since = 0
         rows = self._writer.execute(
@@ -124,6 +130,7 @@ class SqliteStorage:
         return entry
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        self.check()
         writer = self._writer
         writer.execute("BEGIN IMMEDIATE")
         try:
@@ -205,6 +212,7 @@ class SqliteStorage:
         ]
 
     def put_key(self, key: KeyRecord) -> None:
+        self.check()
         row = (key.id, key.role, key.agent, key.hash, key.created, int(key.revoked))
         self._writer.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?)", row)
 
