@@ -1,4 +1,4 @@
-"""One service to a file, by whatever name it is reached; a file that is gone is noticed; files are the owner's alone."""
+"""One service to a file, by whatever name it is reached; a file that is gone is noticed; files are 0600."""
 
 import os
 import sqlite3

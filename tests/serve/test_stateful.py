@@ -26,7 +26,7 @@ from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.ledger_replay import Misfit, replay
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.storage import MemoryStorage
-from support.service import Clock, Desk, spec, sqlite
+from support.service import SEASON_SEED, Clock, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000
@@ -100,9 +100,7 @@ class Market(RuleBasedStateMachine):
     def start(self):
         reply = self.post("/start")
         if self.state == "open" and self.playing():
-            seed = (
-                self.spec.seed if self.season == 1 else self.desk.app._service.writer.markets.market("feed").season_seed
-            )
+            seed = SEASON_SEED if self.season == 1 else self.desk.app._service.writer.markets.market("feed").season_seed
             self.plain = session(build_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
             self.state = "running"
         assert reply.status_code == (200 if self.state == "running" else 409)

@@ -15,6 +15,7 @@ from cloneproof.serve.commit.commands import Command
 from cloneproof.serve.commit.group_writer import Waiting, Writer, milliseconds
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.ledger.chain import GENESIS, Chain, Head, chain_hashes
+from cloneproof.serve.ledger.dice import MarketDice
 from cloneproof.serve.ledger.entries import Entry, Opened, keys
 from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.ledger_replay import advance
@@ -56,7 +57,8 @@ def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
         if not isinstance(opening, Opened):
             raise ServeError(f"expected the opening of market {block.market}, got {opening!r}; restore the database")
         name = opening.spec.market
-        markets.by_name[name] = MarketEngine.open(opening.spec, opening.at)
+        dice = MarketDice(name, block.secret)
+        markets.by_name[name] = MarketEngine.open(opening.spec, opening.at, dice)
         markets.numbers[name] = block.market
     market = markets.by_name[name]
     if block.entries[0].n + len(block.entries) - 1 != market.chain.n + len(entries):

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, Literal
 
-from cloneproof._randomness import word
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.ledger.chain import EMPTY, Chain, payment
+from cloneproof.serve.ledger.dice import MarketDice, old_season_seed
 from cloneproof.serve.ledger.entries import (
     AgentRegistered,
     ArmRegistered,
@@ -38,8 +38,9 @@ MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same
 class MarketEngine:
     """The state of one market and the moves that are possible in it."""
 
-    def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
+    def __init__(self, spec: MarketSpec, chain: Chain | None = None, dice: MarketDice | None = None) -> None:
         self.spec, self.mechanism, self.family = spec, build_mechanism(spec), spec.family
+        self.dice = dice or MarketDice(spec.market)
         self.chain = chain or Chain(EMPTY)
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
@@ -53,11 +54,11 @@ class MarketEngine:
     state: SeasonState
 
     @classmethod
-    def open(cls, spec: MarketSpec, at: int) -> MarketEngine:
+    def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> MarketEngine:
         """A new market, with its first entry."""
-        market = cls(spec)
+        market = cls(spec, dice=dice)
         market.at = at
-        market.chain.append(Opened(1, at, spec))
+        market.chain.append(Opened(1, at, spec, market.dice.commitment(1)))
         return market
 
     def _now(self, at: int) -> int:
@@ -119,10 +120,19 @@ class MarketEngine:
         return entry
 
     @property
+    def knows_dice(self) -> bool:
+        """Whether the dice of the present season are known."""
+        return self.spec.seed is not None or self.dice.season(self.season) is not None
+
+    @property
     def season_seed(self) -> int:
-        """The seed of the season's session: the market's own in the first, hashes of it after that."""
-        assert self.spec.seed is not None
-        return self.spec.seed if self.season == 1 else word(self.spec.seed, self.season) >> 1
+        """The seed of the season's session."""
+        if self.spec.seed is not None:
+            return old_season_seed(self.spec.seed, self.season)
+        dice = self.dice.season(self.season)
+        if dice is None:
+            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
+        return dice.seed
 
     def decide(self, request: str, at: int) -> Decided:
         """The next decision, for a request that has none yet."""
@@ -263,7 +273,8 @@ class MarketEngine:
             raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
         while self.settle_one(at) is not None:
             pass
-        entry = Settled(self.chain.n + 1, self._now(at), self.season)
+        dice = self.dice.season(self.season) or (None, None)
+        entry = Settled(self.chain.n + 1, self._now(at), self.season, *dice)
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
@@ -279,7 +290,7 @@ class MarketEngine:
             raise Refused(
                 409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"
             )
-        entry = SeasonOpened(self.chain.n + 1, self._now(at), season)
+        entry = SeasonOpened(self.chain.n + 1, self._now(at), season, self.dice.commitment(season))
         self.season, self.state = season, "open"
         self.chain.append(entry)
         return entry
