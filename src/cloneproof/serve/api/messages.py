@@ -203,7 +203,7 @@ class Markets(msgspec.Struct):
 
 
 class LedgerLine(msgspec.Struct):
-    """A line of the ledger as it is stored, and the hash of the chain after it; for an agent without hash and numbers."""
+    """A line of the ledger as it is stored, and the hash of the chain after it; for an agent no hash, no numbers."""
 
     hash: str | None
     entry: msgspec.Raw

@@ -64,6 +64,17 @@ class ServedMarkets:
         self.numbers[spec.market] = len(self.numbers) + 1
         return market, True
 
+    def follow(self, steady: int, wall: int) -> None:
+        """Set the time of every market."""
+        for market in self.by_name.values():
+            market.follow(steady, wall)
+
+    def keep_time_of(self, others: ServedMarkets) -> None:
+        """Go on with the time of the same markets as they were before they were read back."""
+        for name, market in self.by_name.items():
+            if name in others.by_name:
+                market.ahead = others.by_name[name].ahead
+
     def expire(self, at: int, known: KnownEntries) -> None:
         """Enter default rewards wherever a wait window is over."""
         for name, market in self.by_name.items():

@@ -46,7 +46,7 @@ def make_secret(seed: int | None) -> bytes:
         raise Refused(
             422,
             "invalid",
-            f"expected no seed, or one of at least 2^48 that nobody can guess, got {seed}; leave it out to have it drawn",
+            f"expected no seed, or one of at least 2^48 that nobody can guess, got {seed}; leave it out",
         )
     return sha256(b"cloneproof seed" + seed.to_bytes(8, "big")).digest()
 

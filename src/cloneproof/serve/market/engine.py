@@ -50,6 +50,7 @@ class MarketEngine:
         self.settling = False
         self._share_micro = spec.share_micro
         self.windows = WaitWindows(spec.wait_seconds)
+        self.ahead: int | None = None  # of the caller's clock; none while recorded entries are done again
 
     state: SeasonState
 
@@ -61,9 +62,27 @@ class MarketEngine:
         market.chain.append(Opened(1, at, spec, market.dice.commitment(1)))
         return market
 
+    def follow(self, steady: int, wall: int) -> None:
+        """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
+
+        While a reward is awaited, ledger time goes on with the steady clock, so that no jump ends a window or stops it.
+        While none is, it is that of the wall clock, or stands still until that has caught up. After a restart it goes
+        on with the wall clock, by at most one window.
+        """
+        live = self.session
+        if live is None or not live.pending:
+            self.ahead = max(self.at, wall) - steady
+        elif self.ahead is None:
+            self.ahead = min(max(self.at, wall), self.at + self.windows.longest) - steady
+        else:
+            self.ahead = max(self.ahead, self.at - steady)
+
+    def time(self, at: int) -> int:
+        """The ledger's time at a time of the caller's clock; it never runs backwards."""
+        return max(self.at, at if self.ahead is None else at + self.ahead)
+
     def _now(self, at: int) -> int:
-        """Time never runs backwards in a ledger."""
-        self.at = max(self.at, at)
+        self.at = self.time(at)
         return self.at
 
     @property
@@ -144,7 +163,7 @@ class MarketEngine:
     def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
         """The next decisions, for different requests that have none yet; where it ends early, why."""
         decided: list[Decided] = []
-        now, refusal = max(at, self.at), None
+        now, refusal = self.time(at), None
         try:
             while len(decided) < len(requests):
                 decided += self._decide_run(requests, len(decided), now)
@@ -235,7 +254,7 @@ class MarketEngine:
 
     def overdue(self, at: int) -> bool:
         """Whether a wait window is over."""
-        return self.windows.any_over(at)
+        return self.windows.any_over(self.time(at))
 
     def expire(self, at: int) -> Iterator[Defaulted]:
         """Enter the default reward for decisions whose window is over, oldest first."""
@@ -246,7 +265,7 @@ class MarketEngine:
         """The next decision whose window is over, if any, gets the default reward."""
         if self.session is None:
             return None
-        overdue = self.windows.first_overdue(self.session.pending, at)
+        overdue = self.windows.first_overdue(self.session.pending, self.time(at))
         return None if overdue is None else self._enter_default(overdue, at, "window")
 
     def settle_one(self, at: int) -> Defaulted | None:

@@ -52,7 +52,7 @@ def _probes(values: IdWords) -> Iterator[NDArray[np.int64]]:
         now += step
 
 
-class IdsChanged(ServeError):
+class IdsChanged(ServeError):  # noqa: N818 (it names what happened)
     """The stored ids are not those that were written; they are made again from the ledger."""
 
     def __init__(self) -> None:

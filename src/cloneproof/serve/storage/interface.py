@@ -120,6 +120,10 @@ class SharedStorage(Storage, Protocol):
     def has_turn(self) -> bool:
         """Whether it is this process's turn."""
 
+    @property
+    def turn_time(self) -> int:
+        """When the turn began, by the clock that all processes share, in milliseconds."""
+
     def begin(self) -> list[RemoteBlock]:
         """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""
 

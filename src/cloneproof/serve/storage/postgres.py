@@ -39,6 +39,7 @@ class PostgresStorage:
     """A service's storage in a database that other processes of the service use at the same time."""
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_GENERATION) -> None:
+        self.turn_time = 0
         self._seq = 0  # entries of all markets that this process has seen
         self._heads: dict[int, int] = {}  # by market: the last entry seen
         self._due = False
@@ -115,12 +116,14 @@ class PostgresStorage:
             with connection.pipeline():
                 connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (TURN_LOCK,))
+                clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
                 cursor = connection.execute(  # with a view of its own, taken when the lock is had
                     "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
                     " ORDER BY seq LIMIT %s",
                     (self._seq, _PAGE),
                 )
-            rows = cursor.fetchall()
+            rows, times = cursor.fetchall(), clock.fetchall()
+            self.turn_time = int(times[0][0])
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
             new = [market for market, first, *_ in rows if first == 1]
