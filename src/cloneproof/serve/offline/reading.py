@@ -149,16 +149,26 @@ def open_for_reading(place: str) -> sqlite3.Connection:
     """A connection that cannot write."""
     if not os.path.isfile(place):
         raise ServeError(f"expected the file of a service, got {place!r}, which is no file; check the path")
-    connection = sqlite3.connect(f"file:{_uri_path(place)}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(f"file:{_uri_path(place)}?mode={_mode(place)}", uri=True, isolation_level=None)
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.OperationalError as problem:
+        connection.close()
+        raise ServeError(f"{place!r} cannot be read ({problem}); copy it to a folder that may be written") from None
     except sqlite3.DatabaseError:
         application = version = 0
     if application != APPLICATION_ID or not 1 <= version <= len(MIGRATIONS):
         connection.close()
         raise ServeError(f"expected a file made by `cloneproof serve`, got {place!r}, which is none; check the path")
     return connection
+
+
+def _mode(place: str) -> str:
+    """How to open it: where its folder cannot be written and there is no log, nobody can be writing it."""
+    place = os.path.realpath(place)
+    fixed = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
+    return "ro&immutable=1" if fixed else "ro"
 
 
 def _uri_path(path: str) -> str:
