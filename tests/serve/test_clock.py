@@ -127,6 +127,20 @@ def test_a_ledger_whose_times_are_ahead_goes_on(tmp_path):
         assert market.overdue(now) is over
 
 
+def test_a_shared_clock_counts_the_same_for_a_process_that_was_away():
+    """Two processes with the same ledger, one of which has just started: they tell the same time."""
+    running, started = (MarketEngine.open(spec(wait_seconds=60.0), 1000) for _ in range(2))
+    for market in (running, started):
+        market.register_agent("ana", 1000)
+        market.register_arm("ana", "x", 1000)
+        market.start(1000)
+        market.decide("r", 1000)
+    for now in (1000, 10_000, 10 * DAY, 10 * DAY + 5, 9 * DAY):  # set back at the end: nothing was recorded meanwhile
+        running.follow(now, None)
+    started.follow(9 * DAY, None)
+    assert running.time(9 * DAY) == started.time(9 * DAY) == 9 * DAY
+
+
 def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
     """Planted: one process has a time of day, and a steady clock, that are 30 days ahead."""
     address, later = emptied(server.new_database()), Clock()

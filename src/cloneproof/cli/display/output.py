@@ -18,10 +18,10 @@ def print_json(data: Any) -> None:  # noqa: ANN401
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: what could move its cursor or change its colours is shown as an escape.
+    r"""Text for a terminal: what could move its cursor or change its colours is shown as an escape.
 
-    >>> printable("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
+    >>> print(printable("a" + chr(27) + "[2Jb"))
+    a\x1b[2Jb
     """
     return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
 

@@ -64,7 +64,7 @@ class ServedMarkets:
         self.numbers[spec.market] = len(self.numbers) + 1
         return market, True
 
-    def follow(self, steady: int, wall: int) -> None:
+    def follow(self, steady: int, wall: int | None) -> None:
         """Set the time of every market."""
         for market in self.by_name.values():
             market.follow(steady, wall)

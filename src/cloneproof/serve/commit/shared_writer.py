@@ -29,10 +29,9 @@ class SharedWriter(Writer):
 
     def _set_time(self) -> int:
         """By the database's clock, which all processes share, unless another one is given."""
-        if self._clock is not steady_milliseconds:
-            return super()._set_time()
-        self.markets.follow(self.storage.turn_time, self.storage.turn_time)
-        return self.storage.turn_time
+        now = self.storage.turn_time if self._clock is steady_milliseconds else self._clock()
+        self.markets.follow(now, None)
+        return now
 
     def _overdue(self) -> bool:
         """Always: a process that nobody asks keeps up with the others, so that its next turn is short."""

@@ -62,15 +62,18 @@ class MarketEngine:
         market.chain.append(Opened(1, at, spec, market.dice.commitment(1)))
         return market
 
-    def follow(self, steady: int, wall: int) -> None:
+    def follow(self, steady: int, wall: int | None) -> None:
         """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
 
         While a reward is awaited, ledger time goes on with the steady clock, so that no jump ends a window or stops it.
         While none is, it is that of the wall clock, or stands still until that has caught up. After a restart it goes
-        on with the wall clock, by at most one window.
+        on with the wall clock, by at most one window. Without a wall clock the steady one is also that of others who
+        write this ledger: time is what it shows, but never before what was recorded.
         """
-        live = self.session
-        if live is None or not live.pending:
+        awaits = self.session is not None and bool(self.session.pending)
+        if wall is None:
+            self.ahead = max(self.at - steady, (self.ahead or 0) if awaits else 0)
+        elif not awaits:
             self.ahead = max(self.at, wall) - steady
         elif self.ahead is None:
             self.ahead = min(max(self.at, wall), self.at + self.windows.longest) - steady
