@@ -33,7 +33,7 @@ def commitment(market: str, season: int, dice: SeasonDice) -> str:
     """What the platform says of the dice before a season.
 
     >>> commitment("feed", 1, SeasonDice(7, "00"))[:16]
-    'bd39ac79d4d4dc70'
+    '7135eafb874cd0e5'
     """
     return sha256(f"cloneproof dice {market} {season} {dice.seed} {dice.salt}".encode()).hexdigest()
 
