@@ -3,7 +3,8 @@
 `file_of_schema_2.sql` is the dump of a file that was not closed: two markets (h-etc-r; thompson in its second season),
 snapshots and stored ids from the middle, entries after them, with defaults and late rewards. The numbers below are what
 the code that wrote it made of it. `feed` was played again, with the same calls, when rounds that wait for rewards
-became neutral: a ledger that waited by the rule before is one of that code.
+became neutral: a ledger that waited by the rule before is one of that code. Times of
+defaults that were entered after a restart are at most one window after the last entry.
 """
 
 import sqlite3

@@ -11,10 +11,11 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import ticks
 from cloneproof.serve.ledger.chain import payment
+from cloneproof.serve.ledger.dice import MarketDice
 from cloneproof.serve.ledger.entries import Decided, Late, decode, encode
 from cloneproof.serve.ledger.terms import complete
 from cloneproof.serve.market.engine import MarketEngine
-from support.service import spec
+from support.service import SEASON_SEED, SECRET, spec
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
@@ -29,7 +30,8 @@ ARMS = {"ana": 3, "bo": 1, "cy": 2}
 
 
 def market_of(arms=ARMS, **changes):
-    market = MarketEngine.open(complete(spec(**changes)), at=1000)
+    terms = complete(spec(seed=None, **changes))
+    market = MarketEngine.open(terms, at=1000, dice=MarketDice(terms.market, SECRET))
     for agent, count in arms.items():
         market.register_agent(agent, 1000)
         for arm in range(count):
@@ -47,7 +49,7 @@ def test_decisions_are_those_of_the_session(name):
     parameters = PARAMETERS.get(name, {})
     market = market_of(mechanism=name, parameters=parameters, horizon=400)
     market.start(1000)
-    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=7, share=0.4)
+    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=SEASON_SEED, share=0.4)
     held = []
     for number in range(1, 401):
         made, wanted = market.decide(f"r{number}", 1000), plain.decide()
@@ -125,7 +127,7 @@ def test_registration_after_the_start_waits_for_the_next_season():
         assert (made.id, made.agent, made.phase) == (50 + wanted.id, wanted.agent, wanted.phase)
         market.reward(f"e{number}", made.id, 0.5, 1006, None)
         second.reward(wanted.id, 0.5)
-    assert market.season_seed != market.spec.seed
+    assert market.season_seed != SEASON_SEED
 
 
 def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():

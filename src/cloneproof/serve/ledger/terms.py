@@ -9,7 +9,6 @@ from registrations, which an agent could manipulate.
 from __future__ import annotations
 
 import math
-import secrets
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -61,7 +60,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     default_reward: Annotated[
         float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
     ] = 0.0
-    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret; drawn if left out")] | None = None
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret, at least 2^48; drawn if left out")] | None = None
 
     @property
     def share_micro(self) -> int:
@@ -75,7 +74,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def complete(spec: MarketSpec) -> MarketSpec:
-    """The spec with its seed drawn and every parameter of its mechanism filled in, or one clear refusal."""
+    """The spec with every parameter of its mechanism filled in, or one clear refusal."""
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise Refused(422, "invalid", f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
@@ -85,9 +84,8 @@ def complete(spec: MarketSpec) -> MarketSpec:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise Refused(422, "invalid", str(problem)) from None
-    seed = secrets.randbelow(MOST_SEED) if spec.seed is None else spec.seed
     parameters: dict[str, Any] = {key: value for key, value in filled_in.items() if value is not None}
-    return msgspec.structs.replace(spec, seed=seed, parameters=parameters)
+    return msgspec.structs.replace(spec, parameters=parameters)
 
 
 def _check_default(value: float, family: RewardFamily) -> None:

@@ -25,6 +25,11 @@ class WaitWindows:
         self.starts: deque[list[int]] = deque()  # [time, last round decided up to then]
         self.oldest = 1  # no round before it awaits a reward
 
+    @property
+    def longest(self) -> int:
+        """How long a decision may await its reward."""
+        return self._length + self._step
+
     def begin(self, last_round: int, now: int) -> None:
         """Let the windows of all rounds up to this one begin, as far as they have not."""
         starts = self.starts
