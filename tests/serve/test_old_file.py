@@ -18,7 +18,7 @@ from support.service import Desk, sqlite
 DUMP = Path(__file__).with_name("file_of_schema_2.sql")
 HEADS = {
     "feed": "892130388b8e3b9ef037d1fe31a156d4e3adea5310f3d6def9ddd0c30774a67c",
-    "shop": "6e1acbf1f4d008fe7265764548123f6f0934d4bfc18180d819c77783ec186e8d",
+    "shop": "5ab2556e5e5938ee5a7ba1fe6c46b5f1b23ab49454c71087bf7b67be09fe024c",
 }
 BALANCES = {"feed": {"ana": 3_200_000, "bo": 3_600_000}, "shop": {"ana": 12_250_000, "bo": 2_500_000}}
 NEXT = {
@@ -27,7 +27,7 @@ NEXT = {
 }
 LAST_HEADS = {
     "feed": "411925272b0a0b68cdcb76d95cc40eac93dc1449366a2d92d0155cf9d388a817",
-    "shop": "394ccc0989cc66632bd8487e095561a4e712a1dbd2d5b89f362f0be531fac356",
+    "shop": "efabc7eaf79b553e785c07e9afd1222e2b9918a410f6ee18e5db36f383469fbf",
 }
 
 
