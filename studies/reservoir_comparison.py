@@ -1,4 +1,4 @@
-"""The reservoir beside others in three markets: python studies/reservoir_comparison.py [RUNS] [SEED], some three minutes.
+"""The reservoir beside others in three markets: python studies/reservoir_comparison.py [RUNS] [SEED], some minutes.
 
 1. Regret if everybody is honest: exact for the reservoir and the hold-out mechanism with numbers from `market=`, and
    sampled for KL-UCB over all arms, which is the usual benchmark and can be gamed.
@@ -15,7 +15,6 @@ import math
 import statistics
 import sys
 import time
-from typing import Any
 
 import numba
 import numpy as np
@@ -43,7 +42,7 @@ def market(agents: int, values: tuple[float, ...], horizon: int) -> cp.Market:
     return cp.Market([cp.Agent(f"agent {k}", 3, prior) for k in range(agents)], horizon)
 
 
-@numba.njit(cache=True)
+@numba.njit
 def divergence(mean: float, q: float) -> float:
     """kl(mean, q) of coins for q above the mean, 0 for others."""
     if q <= mean:
@@ -53,7 +52,7 @@ def divergence(mean: float, q: float) -> float:
     return mean * math.log(mean / q) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - q))
 
 
-@numba.njit(cache=True)
+@numba.njit
 def kl_index(mean: float, pulls: int, level: float, guess: float) -> float:
     """The largest q with pulls kl(mean, q) <= level, by Newton's method: convex, so it comes down from the right."""
     bound = level / pulls
@@ -74,7 +73,7 @@ def kl_index(mean: float, pulls: int, level: float, guess: float) -> float:
     return q
 
 
-@numba.njit(cache=True)
+@numba.njit
 def kl_ucb_pulls(
     means: npt.NDArray[np.float64], horizon: int, seed: int, decisions: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
@@ -162,7 +161,7 @@ def deviations() -> None:
     print_table(table)
 
 
-def main(*given: Any) -> None:  # noqa: ANN401
+def main(*given: str) -> None:
     """Both tables."""
     runs, seed = (*map(int, given), *(RUNS, SEED)[len(given) :])
     regrets(runs, seed)

@@ -21,6 +21,6 @@ from cloneproof.mechanisms.online.session import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "Decision", "Estimate", "Evaluation", "Gain", "InformedGain", "Record", "SweepTable", "Verification",
-    "Witness", "write_replay",
+    "Audit", "Conformance", "Decision", "Estimate", "Evaluation", "Gain", "InformedGain", "Record", "SweepTable",
+    "Verification", "Witness", "write_replay",
 ]  # fmt: skip

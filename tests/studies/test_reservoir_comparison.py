@@ -1,6 +1,6 @@
 """The study's KL-UCB, which leaves most indices out, always plays an arm of the largest index."""
 
-import runpy
+import sys
 from pathlib import Path
 
 import numba
@@ -10,7 +10,9 @@ import pytest
 from cloneproof.mechanisms.kl_bound import kl_upper_bound
 from cloneproof.mechanisms.logarithm import ln
 
-STUDY = runpy.run_path(str(Path(__file__).parents[2] / "studies" / "reservoir_comparison.py"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
+
+import reservoir_comparison as study
 
 
 @numba.njit
@@ -23,7 +25,7 @@ def uniforms(seed, number):
 def test_every_decision_has_the_largest_index():
     means, rounds = np.array([0.03, 0.3, 0.6, 0.6]), 1500
     decisions = np.zeros(rounds, np.int64)
-    pulls = STUDY["kl_ucb_pulls"](means, rounds, 5, decisions)
+    pulls = study.kl_ucb_pulls(means, rounds, 5, decisions)
     shown = uniforms(5, rounds) < means[decisions]
     assert sorted(decisions[:4]) == [0, 1, 2, 3]
     seen, ones = [0] * 4, [0] * 4
@@ -43,9 +45,9 @@ def test_every_decision_has_the_largest_index():
 def test_indices_are_those_of_the_rule(mean, pulls, level):
     exact = kl_upper_bound(mean, pulls, level)
     for guess in (mean, exact, 1.0, 0.5 * (exact + mean)):
-        assert STUDY["kl_index"](mean, pulls, level, guess) == pytest.approx(exact, rel=1e-9)
+        assert study.kl_index(mean, pulls, level, guess) == pytest.approx(exact, rel=1e-9)
 
 
 def test_the_interval_of_a_short_run():
-    mean, half = STUDY["kl_ucb_regret"]((0.2, 0.8), 4, 500, 12, seed=1)
+    mean, half = study.kl_ucb_regret((0.2, 0.8), 4, 500, 12, seed=1)
     assert 0 < half < mean < 60

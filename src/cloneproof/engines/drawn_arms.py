@@ -1,8 +1,9 @@
 """Somebody's own rule on slots, exactly: an average over what the slots hold, each case a mechanism on arms.
 
 A slot is a uniform draw with replacement from an agent's registered arms, so how many slots hold each original is
-multinomial, with weights in proportion to the copies. Given that, a slot is an arm like any other, and a mechanism whose
-rule picks among slots is one whose rule picks among arms. The order of the slots does not matter: draws are exchangeable.
+multinomial, with weights in proportion to the copies. Given that, a slot is an arm like any other, and a mechanism
+whose rule picks among slots is one whose rule picks among arms. The order of the slots does not matter: draws are
+exchangeable.
 
 A rule that commits tests its slots one after the other, and takes the highest sum; with one agent that is explore-then-
 commit over the slots.

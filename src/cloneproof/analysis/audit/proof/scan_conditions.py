@@ -152,7 +152,6 @@ def violated_concavity(payoffs: Mapping[tuple[int, ...], ScanNumber]) -> str | N
     >>> violated_concavity({(2, 0): Fraction(2), (1, 1): Fraction(1)})
     'payoffs are not concave from (2, 0) over (1, 1) to (2, 0)'
     """
-
     for more, key, less in sharing_steps(payoffs):
         if more not in payoffs or less not in payoffs:
             return f"the payoff of {more if more not in payoffs else less} is not given"

@@ -1,4 +1,4 @@
-"""The concavity check, for rules on slots that are no scan: no weights pay if payoffs are concave in how slots are shared.
+"""The concavity check, for rules on slots that are no scan: no weights pay if payoffs are concave in the slots held.
 
 Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over who is who; others are honest. If
 k -> g(k, K - k, rest) is concave for all K and rest, no copies and no withholding pay (docs/textbook/reservoir.md,
