@@ -9,6 +9,7 @@ Each has `to_dict()`, the form of the command line's `--json`, or is a plain nam
 1.5
 """
 
+from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.gain import Gain
@@ -20,6 +21,6 @@ from cloneproof.mechanisms.online.session import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "Decision", "Estimate", "Evaluation", "Gain", "Record", "SweepTable", "Verification",
-    "Witness", "write_replay",
+    "Audit", "Conformance", "Decision", "Estimate", "Evaluation", "Gain", "InformedGain", "Record", "SweepTable",
+    "Verification", "Witness", "write_replay",
 ]  # fmt: skip

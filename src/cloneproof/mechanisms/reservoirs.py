@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.algorithms import Contest
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import CLONE_PROOF
 from cloneproof.mechanisms.rule import Fallback, Rule, rounds_number
@@ -15,7 +16,6 @@ from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
 from cloneproof.mechanisms.scores.champions import Champions
 
 ChampionRule = Literal["first-pass", "best"]
-Contest = Literal["kl-ucb", "ucb"]
 
 
 def reservoir(

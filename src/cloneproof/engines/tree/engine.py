@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from cloneproof.engines.drawn_arms import drawn_arms
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.arm_samples import SAMPLES_LIMIT, samples
 from cloneproof.engines.tree.beliefs import EPS, MeanBelief, belief_of
@@ -46,6 +47,8 @@ def tree(
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
+    if mechanism.arm.draws and not (mechanism.arm.commits and mechanism.arm.binarise):
+        return drawn_arms(market, mechanism, copies, wanted, tree)
     if mechanism.arm.draws:
         return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)

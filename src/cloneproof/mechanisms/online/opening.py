@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ class SessionTerms(NamedTuple):
     seed: int
     share: float
     rewards: RewardFamily
+    window: int | None = None
 
 
 def checked_terms(
@@ -35,6 +37,7 @@ def checked_terms(
     seed: int,
     share: float,
     rewards: RewardFamily | str | Mapping[str, Any] | None,
+    window: int | None = None,
 ) -> SessionTerms:
     """The terms of a session, after a check of all that was given."""
     if not isinstance(mechanism, Mechanism):
@@ -48,7 +51,24 @@ def checked_terms(
         raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
     family = BOUNDED if rewards is None else reward_family(rewards)
     check_rewards(mechanism, family)
-    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family)
+    most = _checked_window(window, family)
+    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family, most)
+
+
+def _checked_window(window: object, family: RewardFamily) -> int | None:
+    if window is None:
+        return None
+    rounds = whole(window)
+    if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
+        raise SessionError(
+            f"expected a window of a whole number of rounds from 1, got {brief(window)}; or leave it out"
+        )
+    if math.isinf(family.low):
+        raise SessionError(
+            f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards in "
+            f"{family.support}; leave it out, and enter a default yourself"
+        )
+    return rounds
 
 
 def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:

@@ -97,6 +97,7 @@ class Session:
     def __init__(self, terms: SessionTerms) -> None:
         self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
         self.seed, self.share, self.rewards, self.history = terms.seed, terms.share, terms.rewards, True
+        self.window, self._oldest = terms.window, 1  # no decision before the oldest awaits a reward
         stream = substream(0, terms.seed)
         self._coins = coins_of(terms.mechanism, substream(stream, COINS_STREAM), terms.registration.agent_keys)
         self.state = initial_state(terms.mechanism, terms.registration, terms.horizon, substream(stream, STATE_STREAM))
@@ -152,6 +153,8 @@ class Session:
                 )
             most = number
         first = self.round + 1
+        if self.window is not None:
+            most = min(most, self._close_windows(first, self.window))
         allocation, count = self.state.next_run(first, min(most, self.horizon - self.round))
         allocation = self._allocations.setdefault(allocation, allocation)
         self.round += count
@@ -167,6 +170,17 @@ class Session:
             self._value_of.extend([math.nan] * count)
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
+
+    def _close_windows(self, round_: int, window: int) -> int:
+        """Let the least reward count where a window is over; how many rounds there are to the end of the next one."""
+        least = self.rewards.low
+        for decision in range(self._oldest, round_):
+            self._oldest = decision
+            if decision in self.pending:
+                if round_ <= decision + window:
+                    break
+                self._enter(decision, least, ticks(least))
+        return self._oldest + window - round_ + 1 if self._oldest in self.pending else window
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op.
@@ -224,8 +238,9 @@ class Session:
     def _enter(self, decision: int, value: float, worth: int) -> Allocation:
         """Let a reward count, for which everything has been checked: nothing can fail here."""
         allocation = self.pending.pop(decision)
-        if allocation.agent_counts or allocation.arm_counts:
-            coin = ONE if self._coins is not None and self._coins.of(decision, allocation) < value else 0
+        counts = allocation.agent_counts or allocation.arm_counts
+        if counts or allocation.awaited:
+            coin = ONE if counts and self._coins is not None and self._coins.of(decision, allocation) < value else 0
             self.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
@@ -299,6 +314,7 @@ class Session:
                 "seed": self.seed,
                 "share": self.share,
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
+                "window": self.window,
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -338,8 +354,8 @@ class Session:
             view = body["registration"]
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
-            terms = checked_terms(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
-            live = cls(terms)
+            terms = (body["horizon"], body["seed"], body["share"], body["rewards"], body.get("window"))
+            live = cls(checked_terms(saved, public, *terms))
             live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
@@ -365,6 +381,7 @@ def session(
     share: float = 1.0,
     rewards: RewardFamily | str | Mapping[str, Any] | None = None,
     history: bool = True,
+    window: int | None = None,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -385,6 +402,9 @@ def session(
     history : bool, default True
         Without it the session forgets a decision once it has its reward: its memory does not grow with the rounds, its
         own ledger stays empty, and a repeated reward is an error, so somebody else has to keep the books.
+    window : int, optional
+        A reward that is missing so many rounds after its decision is entered as the least that a reward can be. Without
+        a window a commitment waits, in rounds that all agents share, until its rewards are there.
 
     Returns
     -------
@@ -406,6 +426,6 @@ def session(
     1.0
     """
     registration = open_registration(registered)
-    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards))
+    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards, window))
     live.history = history
     return live

@@ -14,14 +14,14 @@ from cloneproof.mechanisms.online.registration import Allocation
 STATE_STREAM, COINS_STREAM = range(2)
 """Of a session: what its mechanism draws, and the coins that binarise rewards."""
 
-LEVELS_STREAM, SAMPLE_STREAM = range(2)
-"""Of the state of a mechanism: its levels (then by version and key), and its sample of the arms."""
+LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
+"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
 
-EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM, WAITING_STREAM = range(5)
-"""Of a level: order of exploration, ties, a coin for the round, a draw for each candidate, who waits for rewards."""
+EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
+"""Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
 
-SLOT_STREAM, SLOT_WAITING_STREAM = 5, 6
-"""Of a level of slots: the arm that each slot holds, and the arm of each waiting round."""
+SLOT_STREAM = 5
+"""Of a level of slots: the arm that each slot holds."""
 
 ORDER_STREAM, FALLBACK_STREAM = range(2)
 """Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
