@@ -7,6 +7,7 @@ import typer
 from cloneproof.cli.audit import audit
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.recommend import recommend
 from cloneproof.cli.replay import replay
 from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.serve import serve
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(audit)
+app.command()(recommend)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)
