@@ -1,6 +1,7 @@
 """The types of what the functions of `cloneproof` return, and the record of a sampled audit.
 
-They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.equilibrium`, `cp.recommend`, `cp.simulate`, `cp.sweep`, `cp.check_mechanism` and `cp.verify`.
+They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.equilibrium`, `cp.recommend`, `cp.simulate`, `cp.sweep`,
+`cp.check_mechanism` and `cp.verify`.
 Each has `to_dict()`, the form of the command line's `--json`, or is a plain named tuple; those that are tables have
 `to_frame()`, `to_markdown()` and `to_latex()`.
 
@@ -22,6 +23,6 @@ from cloneproof.mechanisms.online.session import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "Recommendation", "Record", "SweepTable", "Verification",
-    "Witness", "write_replay",
+    "Audit", "Conformance", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "Recommendation", "Record",
+    "SweepTable", "Verification", "Witness", "write_replay",
 ]  # fmt: skip

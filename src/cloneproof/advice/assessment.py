@@ -17,7 +17,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005  # gains up to half a percent count as none
-LONGEST_SAMPLED = 10**6  # rounds of a run that is worth sampling for an answer in seconds
+LONGEST_SAMPLED = 10**5  # rounds of a run that is worth sampling for an answer in seconds
 POINTS = 12  # of a curve of regret over time
 
 

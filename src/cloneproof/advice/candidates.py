@@ -62,7 +62,7 @@ def _plain(name: str, market: Market) -> Mechanism:
 
 
 def _hold_out(name: str, market: Market) -> Mechanism:
-    """m by the theorem; the rewards that a score counts are tuned, as the promise does not rest on them."""
+    """The theorem gives m; the rewards that a score counts are tuned, as the promise does not rest on them."""
     made = mechanism(name, market=market)
     m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
     most = market.horizon // len(market.agents) - arms * m - 1

@@ -41,8 +41,8 @@ def declared_market(
         raise MarketError(f"expected originals to be a whole number from 1 on, got {brief(originals)}; e.g. 3")
     if rounds is None or rounds < count:
         raise MarketError(
-            f"expected at least as many rounds as there are agents, {count}, got {brief(horizon)}; give more rounds, or "
-            "fewer agents"
+            f"expected at least as many rounds as there are agents, {count}, got {brief(horizon)}; give more rounds, "
+            "or fewer agents"
         )
     if (rates is None) == (values is None):
         raise MarketError(

@@ -1,8 +1,8 @@
 """Agents who know which of their items are better: what they gain, and what becomes of the regret.
 
-Such an agent answers its own means, not the odds, so its deviations are those of a market whose priors are points. A few
-realisations of everybody's means are audited in this way. Where each agent registers only its best item, the market is
-one of agents with one item each, whose prior is the law of the best.
+Such an agent answers its own means, not the odds, so its deviations are those of a market whose priors are points. A
+few realisations of everybody's means are audited in this way. Where each agent registers only its best item, the
+market is one of agents with one item each, whose prior is the law of the best.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> 
         if audited.verdict != "clone-proof" and verdict != "exploitable":
             verdict = audited.verdict
     said = {
-        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of everybody's rates.",
+        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of all rates.",
         "undecided": (
             f"No copies were found to pay for providers that know their items, at {REALISATIONS} draws of everybody's "
             f"rates; gains up to {gain:.1%} are not ruled out."
@@ -64,7 +64,7 @@ def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> 
 
 
 def if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
-    """What is lost if agents know their items after all: one that registers only its best item, and everybody that does."""
+    """What is lost if agents know their items after all: one registers only its best item, or everybody does."""
     if market.most_originals == 1:
         return ()
     best_only = market_of_bests(market)

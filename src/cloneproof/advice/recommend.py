@@ -151,8 +151,8 @@ def _asked_market(
     missing = [name for name in ("agents", "originals", "horizon") if declared[name] is None]
     if missing or agents is None or originals is None or horizon is None:
         raise MarketError(
-            f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give them, "
-            "e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
+            f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
+            "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
         )
     return declared_market(agents, originals, horizon, rates=rates, relative_gap=relative_gap, values=values)
 
@@ -192,8 +192,8 @@ def _advice(market: Market, ranked: list[AssessedMechanism], at_random: float) -
         return f"Nothing clone-proof fits this traffic. {enough}"
     part = ranked[0].regret.value / at_random if at_random > 0 else 0.0
     return (
-        f"Nothing clone-proof fits this traffic: the best of them costs {part:.0%} of what playing items at random costs. "
-        f"{enough}"
+        f"Nothing clone-proof fits this traffic: the best of them costs {part:.0%} of what playing items at random "
+        f"costs. {enough}"
     )
 
 
@@ -201,6 +201,6 @@ def _notes(unknown: list[str]) -> tuple[str, ...]:
     if not unknown:
         return ()
     return (
-        f"Not compared, as sampling them takes longer than there was: {', '.join(unknown)}. Among honest providers they may "
-        "cost less than the one named.",
+        f"Not compared, as sampling them takes longer than there was: {', '.join(unknown)}. Among honest providers "
+        "they may cost less than the one named.",
     )

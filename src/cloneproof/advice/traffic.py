@@ -45,7 +45,7 @@ def random_regret(market: Market) -> float:
 
 
 def enough_rounds(market: Market, part: float) -> int | None:
-    """The first of T, 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None beyond 1000 T."""
+    """The first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None beyond 1000 T."""
     for power in range(1, MOST_DOUBLINGS + 1):
         longer = market.with_horizon(market.horizon * 2**power)
         try:

@@ -58,22 +58,40 @@ def choice_sentence(found: Recommendation) -> str:
     """What to run, in a sentence."""
     if not found.ranked:
         return "Nothing clone-proof was found for this market."
+    verb = "Run" if found.fits else "The least bad is"
+    return f"{verb} {found.choice.name}: it costs {cost_words(found)}."
+
+
+def cost_words(found: Recommendation) -> str:
+    """What the choice costs."""
     choice, market = found.choice, found.market
     most = market.horizon * expected_best(market)
     part = f", {choice.regret.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
-    verb = "Run" if found.fits else "The least bad is"
-    return f"{verb} {choice.name}: it costs {regret_words(choice.regret)} rewards in {market.horizon:,} rounds{part}."
+    return f"{regret_words(choice.regret)} rewards in {market.horizon:,} rounds{part}"
+
+
+def copies_sentence(copies: str) -> str:
+    """What everybody registers.
+
+    >>> copies_sentence("8 / 8 8"), copies_sentence("1 / 8 1")
+    ('each registers every item 8 times', 'copies 1 / 8 1')
+    """
+    numbers = set(copies.replace("/", " ").split())
+    if len(numbers) > 1:
+        return f"copies {copies}"
+    (often,) = numbers
+    return "which is honesty" if often == "1" else f"each registers every item {often} times"
 
 
 def price_sentence(found: Recommendation) -> str:
     """The price of honesty, in a sentence or two."""
     price = found.price
     if price is None:
-        return "What honest agents would allow was not computed."
+        return "What honest providers would allow was not computed."
     name = price.mechanism.name
     after = (
         f"{regret_words(price.at_best_responses)} ({price.ratio:.1f} times as much) once everybody does what pays "
-        f"(copies {price.copies})"
+        f"({copies_sentence(price.copies)})"
     )
     first = (
         f"Price of honesty: if everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
@@ -84,7 +102,7 @@ def price_sentence(found: Recommendation) -> str:
     second = (
         f"{found.choice.name} costs {number(more)} more than honest {name} and"
         if more > 0
-        else f"{found.choice.name} costs less even among honest agents, and"
+        else f"{found.choice.name} costs less even among honest providers, and"
     )
     return f"{first} {second} the same whatever they register."
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from cloneproof.advice.assessment import LONGEST_SAMPLED, TOLERANCE, SamplingLimits, regret_of, relative_gain
 from cloneproof.advice.recommendation import WrongDeclaration
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
 from cloneproof.market.agents import Agent
-from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Discrete, Prior
 from cloneproof.mechanisms.mechanism import Mechanism

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from cloneproof.cli.audit import audit
+from cloneproof.cli.compare import compare
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.recommend import recommend
@@ -24,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(audit)
+app.command()(compare)
 app.command()(recommend)
 app.command()(evaluate)
 app.command()(simulate)

@@ -39,9 +39,9 @@ def recommend(
 ) -> None:
     """Say which mechanism to run, with which numbers, what it costs and what it promises.
 
-    Ranks what is clone-proof in the market by regret, with tuned numbers. Beside it: what would be best if everybody were
-    honest, and what that one costs if everybody does what pays. Exit code 0: it fits, 1: nothing clone-proof fits the
-    traffic, 2: bad input.
+    Ranks what is clone-proof in the market by regret, with tuned numbers. Beside it: what would be best if everybody
+    were honest, and what that one costs if everybody does what pays. Exit code 0: it fits, 1: nothing clone-proof
+    fits the traffic, 2: bad input.
     """
     for path in (html, toml):
         if path is not None:
@@ -103,6 +103,7 @@ def parsed_rates(text: str) -> dict[str, tuple[float, ...]]:
         numbers = ()
     if not numbers or (between and len(numbers) != 2):
         raise MarketError(
-            f"expected rates as LOWEST:HIGHEST such as .002:.006, or as a list .002,.004,.006, got {text!r}; write one of them"
+            f"expected rates as LOWEST:HIGHEST such as .002:.006, or as a list .002,.004,.006, got {text!r}; write one "
+            "of them"
         )
     return {"rates": numbers} if between else {"values": numbers}

@@ -22,7 +22,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 PaidAlike = tuple[int, CopyVector]  # the kind of agent, and what it registers
-Gains = dict[CopyVector, Estimate]
+VectorGains = dict[CopyVector, Estimate]
 
 
 class PayoffTable(Protocol):
@@ -40,7 +40,7 @@ class PayoffTable(Protocol):
         """Everybody's payoff and the regret."""
         ...
 
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> Gains:
+    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
         """What the agent gains by each vector in place of its own; those that no engine can do are left out."""
         ...
 
@@ -67,7 +67,7 @@ class ExactPayoffs:
     def evaluation(self, profile: FullCopies) -> Evaluation:
         return self._solve(profile)[1]
 
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> Gains:
+    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
         own = self._solve(profile)[0][self._role(profile, agent)]
         gains = {}
         for vector in vectors:
@@ -132,7 +132,7 @@ class SampledPayoffs:
             )
         return self.evaluated[key]
 
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> Gains:
+    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
         others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent.name))
         own = profile[agent.name]
         gains = {}

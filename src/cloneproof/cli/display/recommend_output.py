@@ -27,14 +27,14 @@ def show_recommendation(found: Recommendation, source: str | None) -> None:
     if found.ranked:
         print(found.choice.promise)
         print("Parameters: " + ", ".join(f"{key}={value}" for key, value in found.choice.parameters.items()))
-    print(price_sentence(found))
+    print("Price of honesty: " + price_sentence(found))
     table = new_table(f"Clone-proof for {name}", "mechanism", "regret", "of random play", "exploring", "copies gain")
     for each in found.ranked:
         table.add_row(*_cells(each, found.random_regret))
     if found.ranked:
         print_table(table)
     if found.ranked and found.choice.wrong:
-        wrong = new_table("If a declaration is wrong", "truth", "regret", "an agent gains", right=1)
+        wrong = new_table("If a declaration is wrong", "truth", "regret", "a provider gains", right=1)
         for row in wrong_rows(found.choice):
             wrong.add_row(*row)
         print_table(wrong)

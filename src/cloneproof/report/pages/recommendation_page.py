@@ -12,6 +12,7 @@ from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
 from cloneproof.advice.terms import terms_toml
 from cloneproof.advice.words import (
     choice_sentence,
+    cost_words,
     exploring_words,
     gain_words,
     number,
@@ -47,11 +48,13 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
         "title": f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits",
         "verdict": "clone-proof" if found.fits else "undecided",
         "question": _question(found),
-        "sentence": choice_sentence(found),
+        "sentence": formatting.sentence(f"It costs {cost_words(found)}") if found.fits else choice_sentence(found),
         "advice": found.advice,
         "tiles": [] if choice is None else _tiles(found, choice),
         "promise": "" if choice is None else choice.promise,
-        "starts": "" if choice is None else formatting.sentence(f"The choice is made {starts_words(choice)}")
+        "starts": ""
+        if choice is None
+        else formatting.sentence(f"The choice is made {starts_words(choice)}")
         if choice.starts is not None
         else formatting.sentence(starts_words(choice)),
         "price": price_sentence(found),
