@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from cloneproof.cli.advice.compare import compare
+from cloneproof.cli.advice.recommend import recommend
 from cloneproof.cli.audit import audit
-from cloneproof.cli.compare import compare
+from cloneproof.cli.backup import backup
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
-from cloneproof.cli.recommend import recommend
 from cloneproof.cli.replay import replay
 from cloneproof.cli.reproduce import reproduce
 from cloneproof.cli.serve import serve
@@ -35,6 +36,7 @@ app.command()(verify)
 app.command()(reproduce)
 app.command()(serve)
 app.command()(replay)
+app.command()(backup)
 
 
 @app.callback(invoke_without_command=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import math
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from types import MappingProxyType
 
 import msgspec
 import uvicorn
@@ -15,14 +16,22 @@ from cloneproof.errors import ServeError, brief
 from cloneproof.serve.commit.group_writer import milliseconds
 from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
-from cloneproof.serve.http.keys import new_key
+from cloneproof.serve.http.keys import install_keys, key_from_file, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.terms import Name, Role
 from cloneproof.serve.storage import open_storage
 
 
-def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
-    """Serve the storage at a place until told to stop."""
+def run(
+    place: str,
+    host: str,
+    port: int,
+    agent_rate: float | None,
+    announce: Callable[[str], None],
+    key_files: Mapping[Role, str] = MappingProxyType({}),
+) -> None:
+    """Serve the storage at a place until told to stop; keys in files are made at the start, where they are new."""
+    given = [key_from_file(path, role, milliseconds()) for role, path in key_files.items()]
     if agent_rate is not None and not 0 < agent_rate < math.inf:
         raise ServeError(f"expected calls a second that are a number above 0, got {agent_rate:g}; 20 is usual")
     with ExitStack() as undo:
@@ -30,6 +39,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
         undo.callback(socket_.close)
         storage = open_storage(place)
         undo.callback(storage.close)
+        install_keys(storage, given)
         writer = make_writer(storage)  # before anybody can call: what cannot be read is one sentence, and no service
         _listen(socket_, host, port)
         undo.pop_all()
@@ -42,7 +52,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_config=None,
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=10,

@@ -19,6 +19,7 @@ from cloneproof.errors import Refused
 from cloneproof.serve.commit.commands import Command
 from cloneproof.serve.commit.grouping import MOST_IN_A_GROUP, group_size, merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
+from cloneproof.serve.commit.queue_waits import QueueWaits
 from cloneproof.serve.storage.interface import Storage
 
 MOST_WAITING: Final = 20_000
@@ -41,6 +42,7 @@ class Writer:
         self.markets = ServedMarkets.recover(storage)
         self.ready = True
         self.groups = self.commands = 0
+        self.waits = QueueWaits()
         self._writing_thread = ThreadPoolExecutor(1, "storage")
         self._reading_thread = ThreadPoolExecutor(1, "reader")
         self._waiting: Waiting = []
@@ -61,6 +63,7 @@ class Writer:
         if len(self._waiting) >= MOST_WAITING:
             raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
         future = asyncio.get_running_loop().create_future()
+        self.waits.follow(getattr(command, "market", ""), future)
         self._waiting.append((command, future))
         self._wake.set()
         return future
