@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from cloneproof.advice.candidates import LONGEST_SAMPLED
 from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit
@@ -17,8 +18,10 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005  # gains up to half a percent count as none
-LONGEST_SAMPLED = 10**5  # rounds of a run that is worth sampling for an answer in seconds
-POINTS = 12  # of a curve of regret over time
+PULLS_A_SECOND = 2 * 10**7  # so that the number of runs, and the answer, do not depend on the machine's mood
+FEWEST_RUNS = 20
+SLOWER = 3.0  # a mechanism that is sampled more slowly than that is cut off after so many times its share
+POINTS = 10  # of a curve of regret over time
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,11 @@ def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: C
         if market.horizon > LONGEST_SAMPLED:
             return None
     evaluate(market, made, copies, engine="monte-carlo", runs=1, seed=limits.seed)  # compiles, on the first day
-    found = evaluate(
-        market, made, copies, engine="monte-carlo", seed=limits.seed, budget_seconds=limits.seconds, confidence=0.99
-    )
-    return found.regret
+    runs = max(FEWEST_RUNS, round(limits.seconds * PULLS_A_SECOND / market.horizon))
+    budget = SLOWER * limits.seconds
+    return evaluate(
+        market, made, copies, engine="monte-carlo", runs=runs, seed=limits.seed, budget_seconds=budget
+    ).regret
 
 
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
@@ -49,13 +53,31 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
     if regret is None:
         return f"it has no closed form, and {market.horizon:,} rounds are too many to sample for an answer in seconds"
     try:
-        audited = audit(market, made, tolerance=TOLERANCE, budget_seconds=max(1.0, limits.seconds), seed=limits.seed)
+        audited = quick_audit(market, made, max(1.0, limits.seconds), limits.seed)
     except CloneproofError as refusal:
         return str(refusal)
     exploring, starts = exploration(market, made)
     return AssessedMechanism(
         made, regret, audited.verdict, relative_gain(audited), exploring, starts, promise(market, made, audited)
     )
+
+
+class _SearchDoneError(Exception):
+    """The search of an audit is done, and nobody waits for the enclosure of its best deviation in balls."""
+
+
+def quick_audit(market: Market, made: Mechanism, seconds: float, seed: int) -> Audit:
+    """The audit in floats, whose errors are counted: ball arithmetic takes seconds where a market is large."""
+    drafts: list[Audit] = []
+
+    def keep(draft: Audit) -> None:
+        drafts.append(draft)
+        raise _SearchDoneError
+
+    try:
+        return audit(market, made, tolerance=TOLERANCE, budget_seconds=seconds, seed=seed, draft=keep)
+    except _SearchDoneError:
+        return drafts[0]
 
 
 def relative_gain(audited: Audit) -> float:
@@ -115,19 +137,16 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> str:
 
 
 def over_time(
-    market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None
+    market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None, points: int = POINTS
 ) -> tuple[tuple[int, Estimate], ...]:
     """The regret up to some rounds of the same run: the parameters stay those of the whole horizon."""
     running = made.at_horizon(len(market.agents), market.horizon)
     running = replace(running, fallback=None)  # a shorter look at a long run, and not a short run
     first = min(market.horizon, max(10, market.horizon // 10**4))
-    points = {
-        round(first * (market.horizon / first) ** (k / (POINTS - 1))) if POINTS > 1 else market.horizon
-        for k in range(POINTS)
-    }
+    looks = {round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)}
     found = []
-    quick = SamplingLimits(limits.seconds / POINTS, limits.seed)
-    for rounds in sorted(points):
+    quick = SamplingLimits(limits.seconds / points, limits.seed)
+    for rounds in sorted(looks):
         try:
             regret = regret_of(market.with_horizon(rounds), running, quick, copies)
         except CloneproofError:

@@ -12,7 +12,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.priors import Discrete
 
 MOST_VALUES = 12  # rates that are told apart; a wider range gets larger steps
-RELATIVE_GAP = 0.2
+RELATIVE_GAP = 0.25
 
 
 def declared_market(
@@ -61,8 +61,8 @@ def rates_between(rates: Sequence[float], relative_gap: float = RELATIVE_GAP) ->
     step = real(relative_gap)
     if step is None or step <= 0:
         raise MarketError(
-            f"expected a relative gap above 0, got {brief(relative_gap)}; 0.2 says that two items that differ, differ "
-            "by at least 20 %"
+            f"expected a relative gap above 0, got {brief(relative_gap)}; 0.25 says that two items that differ, "
+            "differ by at least a quarter"
         )
     if len(ends) > 2:
         raise MarketError(f"expected rates as (lowest, highest), got {brief(rates)}; give a list as values")

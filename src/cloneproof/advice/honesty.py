@@ -20,7 +20,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 LADDER = (2, 4, 8)  # copies of one original or of all
 SAMPLED_LADDER = (8,)
-PULLS = 10**7  # of one sampled gain
+PULLS = 2 * 10**6  # of one sampled gain
 SLACK = 1e-6
 LOOSE = 0.5  # a sampled regret whose error is a larger part of it says nothing
 
@@ -62,7 +62,7 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
     runs = max(20, PULLS // market.horizon)
     honest = full_copies(market.agents, None)
     try:
-        table = payoff_table(market, made, honest, runs, limits.seed, limits.seconds / 2)
+        table = payoff_table(market, made, honest, runs, limits.seed, limits.seconds)
         ladder = LADDER if "exact" in table.method else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
         vectors = {name: _ladder(own, ladder) for name, own in kinds.items()}

@@ -22,6 +22,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 
 PATIENT = 30.0  # seconds from which on slow mechanisms are sampled too
+RIVAL = 10.0  # times the smallest regret: who costs more is no rival
 LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
 
@@ -49,7 +50,7 @@ def recommend(
         How many agents there are, how many items each may have, and how many rounds.
     rates : (float, float), optional
         The lowest and the highest click rate. Rates in between are taken in equal ratios, and as equally likely.
-    relative_gap : float, default 0.2
+    relative_gap : float, default 0.25
         Two items that differ, differ by at least this part of the lower rate.
     values : sequence of float, optional
         The possible rates themselves, in place of `rates`.
@@ -108,7 +109,9 @@ def recommend(
     clock.tell(3, 4, "what may be wrong")
     at_random = random_regret(market)
     ranked = [
-        _detailed(market, each, limits, informed) if k == 0 or each.regret.value < LEARNED * at_random else each
+        _detailed(market, each, limits, informed, each.regret.value <= RIVAL * ranked[0].regret.value)
+        if k == 0 or each.regret.value < LEARNED * at_random
+        else each
         for k, each in enumerate(ranked)
     ]
     fits = bool(ranked) and ranked[0].regret.value <= LEARNED * at_random
@@ -173,7 +176,12 @@ def _ranked(
     return sorted(ranked, key=lambda each: each.regret.value)
 
 
-def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism:
+def _detailed(
+    market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool, rival: bool
+) -> AssessedMechanism:
+    """With its curve; what may be wrong is asked of the choice and its rivals, for others it does not matter."""
+    if not rival:
+        return replace(each, over_time=over_time(market, each.mechanism, limits, points=4))
     wrong = wrong_declarations(market, each.mechanism, limits)
     wrong += (if_bayesian if informed else if_informed)(market, each.mechanism, limits)
     return replace(each, over_time=over_time(market, each.mechanism, limits), wrong=wrong)

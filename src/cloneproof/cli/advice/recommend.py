@@ -24,7 +24,7 @@ def recommend(
     ] = None,
     relative_gap: Annotated[
         float, typer.Option(help="Two items that differ, differ by at least this part of the lower rate.")
-    ] = 0.2,
+    ] = 0.25,
     rounds: Annotated[float | None, typer.Option(help="How many rounds (page views), e.g. 1e8.")] = None,
     providers: Annotated[
         str, typer.Option(help="bayesian: they know the odds of their items; informed: which are better.")
