@@ -31,6 +31,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
 from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.opening import check_rewards
 
 ENGINE = "closed-form"
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -55,6 +56,7 @@ def closed_form(
     """
     running = mechanism.at_horizon(len(market.agents), market.horizon)
     if running.arm.draws:
+        check_rewards(running, market.family)
         check_slots(running, len(market.agents))
     else:
         check_structure(running)
