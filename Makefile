@@ -55,6 +55,7 @@ certify: $(INSTALLED)
 
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study
+	$(BIN)/python studies/click_rates.py build/study
 
 test-cluster: $(INSTALLED)
 	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py

@@ -99,7 +99,9 @@ def _estimates(
     method: str,
 ) -> list[Estimate]:
     """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
-    priors = [[discretise(prior, prior_points) for prior in agent.priors] for agent in market.agents]
+    different = {id(prior): prior for agent in market.agents for prior in agent.priors}
+    rules = {key: discretise(prior, prior_points) for key, prior in different.items()}
+    priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
         tuple(
             CopiedOriginal(atoms, count)
