@@ -24,6 +24,6 @@ from cloneproof.mechanisms.online.session import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "InformedGain", "Recommendation",
-    "Record", "SweepTable", "Verification", "Witness", "write_replay",
+    "Audit", "Conformance", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "InformedGain",
+    "Recommendation", "Record", "SweepTable", "Verification", "Witness", "write_replay",
 ]  # fmt: skip

@@ -74,15 +74,16 @@ def _hold_out(name: str, market: Market) -> Mechanism:
     made = mechanism(name, market=market)
     m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
     most = market.horizon // len(market.agents) - arms * m - 1
-    if most < 1 or len(market.agents) * arms * m > LONG * market.horizon:
-        return made  # no award at all, or most of the regret comes from exploring arms, which is not tuned
+    if most < 1:
+        return made
     given = min(most, int(made.parameters["score_rounds"]))
 
     def with_rounds(rounds: int) -> Mechanism:
         tuned = mechanism(name, arm_rounds=m, score_rounds=rounds, max_arms=arms)
         return replace(tuned, claims=made.claims[:1])  # of copies; that of the regret is for the theorem's own W
 
-    return _tuned(market, with_rounds, max(1, given // 256), min(most, 2 * given))
+    long = len(market.agents) * arms * m > LONG * market.horizon  # then most of the regret comes from exploring arms
+    return _tuned(market, with_rounds, max(1, given // 256), min(most, given if long else 2 * given), 4 if long else 7)
 
 
 def _capped_h_etc_r(name: str, market: Market) -> Mechanism:
@@ -108,17 +109,17 @@ def _etc(name: str, market: Market) -> Mechanism:
     return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
 
 
-def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int) -> Mechanism:
+def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
     """The best of a few numbers in equal ratios, then between the neighbours of the best one."""
     costs: dict[int, float] = {}
-    while len(costs) < EVALUATIONS:
+    while len(costs) < (EVALUATIONS if first > 4 else first):
         ends = max(low, 1), max(low, high)
         if costs:
             best = min(costs, key=lambda number: costs[number])
             known = sorted(costs)
             place = known.index(best)
             ends = known[max(0, place - 1)], known[min(len(known) - 1, place + 1)]
-        count = 7 if not costs else 4
+        count = first if not costs else 4
         tried = {round(ends[0] * (ends[1] / ends[0]) ** (k / (count - 1))) for k in range(count)} - set(costs)
         if not tried:
             break

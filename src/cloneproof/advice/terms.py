@@ -15,7 +15,9 @@ QUOTA = 100  # registration quota of an agent, where the mechanism has no number
 
 def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market") -> dict[str, Any]:
     """The fields of `serve.ledger.terms.MarketSpec`: the mechanism with every number that it needs."""
-    parameters = chosen.parameters
+    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
+    if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
+        raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
     if any(not isinstance(value, int | float | str) for value in parameters.values()):
         raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
     return {

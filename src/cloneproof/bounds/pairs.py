@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Literal
 
@@ -301,6 +301,7 @@ def _log_affinity(u: float, v: float) -> float:
     return math.log1p(-lost / 2) if lost < 2 else -math.inf
 
 
+@lru_cache(maxsize=4096)  # searches and claims ask the same questions
 def _log_binomial(u: float, v: float, rounds: int) -> float:
     """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels."""
     import numpy as np
