@@ -10,6 +10,7 @@ agent_gap           the smallest distance of different best means of agents; unk
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from cloneproof._checks import real
@@ -207,7 +208,8 @@ def _gap(market: Market | None, needed: bool) -> float | None:
 
 def _apart(market: Market | None) -> tuple[str, ...]:
     agents = () if market is None else market.agents
-    return tuple(agent.name for agent in agents if any(prior != agent.priors[0] for prior in agent.priors))
+    several = (agent for agent in agents if isinstance(agent.prior, Sequence))  # the others have one prior for all
+    return tuple(agent.name for agent in several if any(prior != agent.priors[0] for prior in agent.priors))
 
 
 def _agent_gap(market: Market | None) -> float | None:

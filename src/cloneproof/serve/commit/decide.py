@@ -22,6 +22,9 @@ class Decide:
     def size(self) -> int:
         return len(self.requests)
 
+    def part(self, start: int, most: int) -> Decide:
+        return Decide(self.market, self.requests[start : start + most])
+
     def join(self, others: Sequence[Decide]) -> Decide:
         """One command for this and others on the same market; its replies follow on each other."""
         return Decide(self.market, [*self.requests, *(request for other in others for request in other.requests)])

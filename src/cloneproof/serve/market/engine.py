@@ -56,9 +56,13 @@ class MarketEngine:
     def open(cls, spec: MarketSpec, at: int) -> MarketEngine:
         """A new market, with its first entry."""
         market = cls(spec)
-        market.at = at
-        market.chain.append(Opened(1, at, spec))
+        market.enter_opening(at)
         return market
+
+    def enter_opening(self, at: int) -> None:
+        """The first entry."""
+        self.at = at
+        self.chain.append(Opened(1, at, self.spec))
 
     def _now(self, at: int) -> int:
         """Time never runs backwards in a ledger."""
@@ -94,17 +98,9 @@ class MarketEngine:
         self.chain.append(entry)
         return entry
 
-    def start(self, at: int) -> Started | None:
-        """Close registration and let the mechanism run; nothing if it runs already."""
-        if self.state == "running":
-            return None
-        if self.state == "settled":
-            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
-        registered = self.registry.participants(self.season)
-        if not registered:
-            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
-        entry = Started(self.chain.n + 1, self._now(at), self.season)
-        self.session = session(
+    def open_session(self, registered: dict[str, int]) -> Session:
+        """The session of this season for what is registered; it depends on nothing else, and changes nothing."""
+        return session(
             self.mechanism,
             registered,
             self.spec.horizon,
@@ -113,6 +109,22 @@ class MarketEngine:
             self.spec.rewards,
             history=False,
         )
+
+    def start(self, at: int, prepared: tuple[int, dict[str, int], Session] | None = None) -> Started | None:
+        """Close registration and let the mechanism run; nothing if it runs already.
+
+        `prepared` is a season, what was registered for it, and the session of that; it is taken if it still fits.
+        """
+        if self.state == "running":
+            return None
+        if self.state == "settled":
+            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
+        registered = self.registry.participants(self.season)
+        if not registered:
+            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
+        entry = Started(self.chain.n + 1, self._now(at), self.season)
+        fits = prepared is not None and prepared[:2] == (self.season, registered)
+        self.session = prepared[2] if prepared is not None and fits else self.open_session(registered)
         self.state = "running"
         self.registry.start(registered)
         self.chain.append(entry)
