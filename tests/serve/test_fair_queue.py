@@ -1,4 +1,4 @@
-"""Nobody stalls the others: shares of work by market, batches in parts, long work in steps, a fault for its call alone."""
+"""Nobody stalls the others: shares of work by market, batches in parts, long work in steps, faults by themselves."""
 
 import asyncio
 from collections import Counter, defaultdict

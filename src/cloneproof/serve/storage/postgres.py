@@ -20,8 +20,8 @@ from cloneproof.serve.ledger.entries import Entry, decode, keys
 from cloneproof.serve.storage.id_generations import ENTRIES_PER_GENERATION
 from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, RemoteBlock, StoredMarket, Wanted
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
-from cloneproof.serve.storage.postgres_link import Link, address_error
-from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
+from cloneproof.serve.storage.postgres_link import Link, address_error, take_turn
+from cloneproof.serve.storage.postgres_schema import migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 _PAGE: Final = 500  # rows that are read at a time
@@ -84,15 +84,12 @@ class PostgresStorage:
 
     def begin(self) -> list[RemoteBlock]:
         with self._writer.use() as connection:
-            with connection.pipeline():
-                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (TURN_LOCK,))
-                cursor = connection.execute(  # with a view of its own, taken when the lock is had
-                    "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
-                    " ORDER BY seq LIMIT %s",
-                    (self._seq, _PAGE),
-                )
-            rows = cursor.fetchall()
+            take_turn(connection)
+            rows = connection.execute(  # with a view of its own, taken when the lock is had
+                "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
+                " ORDER BY seq LIMIT %s",
+                (self._seq, _PAGE),
+            ).fetchall()
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
         blocks = []
