@@ -1,4 +1,4 @@
-"""One caller floods the service in each way that is known; what do the calls of another market take meanwhile?
+"""What the calls of a market take while another caller floods the service, in each way that is known.
 
 `python benchmarks/serve_floods.py` takes about two minutes. Decisions of a small market are asked for a hundred times a
 second; their time counts from when each was due. The floods come from a process of their own, on the same machine.
@@ -20,9 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import uvloop
-from serve import BATCH, Service, batched, call, head, load, requests
 
 from cloneproof.cli.display.output import new_table, print_table
+from serve import BATCH, Service, batched, call, head, load, requests
 
 PROBES = 4
 PACE = 0.04  # seconds between the calls of one probe
@@ -55,12 +55,24 @@ def send_all(service: Service, bodies: list[bytes], connections: int, path: str)
             uvloop.run(load(service, bodies, connections, "POST", path))
 
 
+def many(count: int) -> list[bytes]:
+    """Batches with ids that are quickly made."""
+    tag = time.time_ns()
+    return batched([b'{"request_id":"%d-%d"}' % (tag, n) for n in range(count * BATCH)])
+
+
 def batches(service: Service) -> None:
-    send_all(service, batched(requests(800 * BATCH)), 100, "/v1/markets/large/decisions/batch")
+    send_all(service, many(800), 100, "/v1/markets/large/decisions/batch")
 
 
 def slow_rule(service: Service) -> None:
-    send_all(service, batched(requests(50 * BATCH)), 50, "/v1/markets/slow/decisions/batch")
+    send_all(service, many(50), 50, "/v1/markets/slow/decisions/batch")
+
+
+def burn(service: Service) -> None:
+    """A process that computes and asks the service for nothing: what the machine itself adds."""
+    while True:
+        sum(range(10**6))
 
 
 def declarations(service: Service) -> None:
@@ -124,6 +136,7 @@ def idle(service: Service) -> None:
 
 FLOODS: dict[str, Callable[[Service], None] | None] = {
     "nothing": None,
+    "nothing, and a process that computes": burn,
     "800 batches of 1,000 on 100 connections": batches,
     "batches of a rule that looks at 400 arms": slow_rule,
     "declarations of 10,000 agents x 100 originals": declarations,
@@ -179,11 +192,11 @@ def main() -> None:
             service = opened(Path(folder) / "market.db")
             if flood is settlement:
                 path = "/v1/markets/unpaid/decisions/batch"
-                uvloop.run(load(service, batched(requests(100 * BATCH)), 1, "POST", path))
+                uvloop.run(load(service, many(100), 1, "POST", path))
             process = None if flood is None else multiprocessing.Process(target=flood, args=(service,), daemon=True)
             if process is not None:
                 process.start()
-                time.sleep(0.5)
+                time.sleep(2)
             bodies = requests(PROBES * round(chosen.seconds / PACE + 10))
             times, failed = uvloop.run(probe(service, bodies, chosen.seconds))
             if process is not None:

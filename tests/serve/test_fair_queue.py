@@ -7,7 +7,7 @@ import pytest
 
 from cloneproof.errors import Refused
 from cloneproof.serve.commit import fair_queue
-from cloneproof.serve.commit.commands import Do
+from cloneproof.serve.commit.commands import LATER, Do
 from cloneproof.serve.commit.decide import Decide
 from cloneproof.serve.commit.fair_queue import FairQueue
 from cloneproof.serve.commit.markets import ServedMarkets
@@ -44,7 +44,7 @@ def queue_of(batches, pace=1e-5):
     queue = FairQueue()
     queue.put(Do("large", lambda markets, now: None), Reply())
     queue.next_group()
-    queue.note(Decide("large", ["r"]), pace)
+    queue.note(Decide("large", ["r"]), pace, 1)
     for number in range(batches):
         queue.put(batch("large", number), Reply())
     return queue
@@ -70,7 +70,7 @@ def test_markets_that_all_have_much_to_do_get_equal_shares_of_the_work():
         queue.put(Do(name, lambda markets, now: None), Reply())
         queue.next_group()
         for _ in range(40):
-            queue.note(Decide(name, ["r"]), pace)
+            queue.note(Decide(name, ["r"]), pace, 1)
         for number in range(60):
             queue.put(batch(name, number), Reply())
     items = Counter()
@@ -97,7 +97,7 @@ def test_a_batch_in_parts_has_all_its_replies_in_order():
 def test_what_is_put_back_comes_first_and_once():
     queue = queue_of(3)
     first = queue.next_group()
-    queue.put_back(first)
+    queue.put_back([(*one, LATER) for one in first])
     assert queue.calls == 3
     again = queue.next_group()
     assert [part for _, part in again] == [part for _, part in first]
@@ -144,10 +144,40 @@ def test_a_market_of_a_slow_rule_leaves_the_others_their_turn():
             return waits, [len(await one) for one in queue]
 
         writer._queue._lanes["feed"].pace[Decide] = 0.001
-        writer._queue.note = lambda command, seconds: None
+        writer._queue.note = lambda command, seconds, items: None
         waits, sizes = desk.runner.run(both())
     assert max(waits) <= 2
     assert sizes == [200] * 5
+
+
+def test_a_batch_that_takes_longer_than_was_known_is_cut(tmp_path):
+    """As where a rule begins to compare all arms: the rest is done in the next groups, in order, each request once."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, mechanism="ucb1", parameters={})
+        writer = desk.app._service.writer
+        now = iter(range(10**9))
+        writer._stopwatch = lambda: next(now) * 0.007  # three looks at it, and the time is over
+        requests = [f"r{n}" for n in range(40)]
+
+        async def both():
+            mixed = [
+                writer.submit(Decide("feed", [*requests[:30], "r3"])),
+                writer.submit(Decide("feed", requests[25:])),
+            ]
+            return await asyncio.gather(*mixed)
+
+        writer._queue.note = lambda command, seconds, items: None
+        writer._queue.put(Do("feed", lambda markets, now: None), Reply())
+        writer._queue._lanes["feed"].pace[Decide] = 1e-6  # taken for quick
+        before = writer.groups
+        first, second = desk.runner.run(both())
+        assert writer.groups - before > 10
+    assert [one.request_id for one in first] == [*requests[:30], "r3"]
+    assert [one.request_id for one in second] == requests[25:]
+    assert [one.decision for one in first] == [*range(1, 31), 4]
+    assert [one.decision for one in second] == list(range(26, 41))
+    assert [one.duplicate for one in first] == [False] * 30 + [True]
+    assert [one.duplicate for one in second] == [True] * 5 + [False] * 10
 
 
 def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):

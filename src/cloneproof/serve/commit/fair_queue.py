@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from cloneproof.errors import Refused
-from cloneproof.serve.commit.commands import Command
+from cloneproof.serve.commit.commands import LATER, Command
 
 GROUP_SECONDS: Final = 0.02  # work in one group
 SHARE_SECONDS: Final = 0.005  # of one market in it, while others wait
@@ -132,24 +132,27 @@ class FairQueue:
         self._drop_idle()
         return group
 
-    def put_back(self, group: Group) -> None:
-        """What was not done goes before everything else that waits for its market."""
-        for call, part in reversed(group):
+    def put_back(self, group: Sequence[tuple[QueuedCall, Command, Any]]) -> None:
+        """What has no reply, or not to all of its items, goes before everything else that waits for its market."""
+        for call, part, reply in reversed(group):
+            missing = part.size if reply is LATER else part.size - len(reply) if isinstance(reply, list) else 0
+            if not missing:
+                continue
             lane = self._lanes.setdefault(call.command.market, Lane())
             if not lane.calls or lane.calls[0] is not call:
                 lane.calls.appendleft(call)
                 self.calls += 1
-            call.done -= part.size
-            lane.items += part.size
+            call.done -= missing
+            lane.items += missing
             if not lane.listed:
                 lane.listed = True
                 self._old.append(lane)
 
-    def note(self, command: Command, seconds: float) -> None:
-        """What a command took: so the next share of its market is measured."""
+    def note(self, command: Command, seconds: float, items: int) -> None:
+        """What a command took for so many items: so the next share of its market is measured."""
         lane = self._lanes.get(command.market)
         if lane is not None:
-            pace, before = max(_LEAST, seconds / command.size), lane.pace.get(type(command))
+            pace, before = max(_LEAST, seconds / max(1, items)), lane.pace.get(type(command))
             lane.pace[type(command)] = pace if before is None else 0.5 * (before + pace)
 
     def hold(self, market: str) -> None:
@@ -175,7 +178,7 @@ class FairQueue:
         """Let a command go before everything else that waits for its market."""
         call = QueuedCall(command, future)
         call.done = command.size
-        self.put_back([(call, command)])
+        self.put_back([(call, command, LATER)])
 
     def drain(self) -> Iterator[QueuedCall]:
         """Everything that waits, taken out."""

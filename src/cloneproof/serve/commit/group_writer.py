@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.commit.commands import LATER, Command
-from cloneproof.serve.commit.fair_queue import FairQueue, Group
+from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group
 from cloneproof.serve.commit.grouping import merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.commit.reread import follow
@@ -127,10 +127,10 @@ class Writer:
                     call.enter_reply(refusal)  # before the recovery, which may have to wait for the storage
                 await self._recover()
             else:
+                self._queue.put_back([(*one, reply) for one, reply in zip(group, replies, strict=True)])
                 for (call, _), reply in zip(group, replies, strict=True):
                     if reply is not LATER:
                         call.enter_reply(reply)
-                self._queue.put_back([part for part, reply in zip(group, replies, strict=True) if reply is LATER])
                 self._finish_settlements({part.market for _, part in group if not isinstance(part, Settle)})
 
     async def _commit_group(self, group: Group) -> list[Any]:
@@ -171,16 +171,18 @@ class Writer:
         market = self.markets.by_name.get(command.market)
         if market is not None and market.settling and not isinstance(command, Settle):
             return LATER
-        begun = self._stopwatch()
+        begun, stopwatch = self._stopwatch(), self._stopwatch
+        self.markets.out_of_time = lambda: stopwatch() - begun > GROUP_SECONDS
+        reply: Any = None
         try:
-            return command.run(self.markets, known, now)
+            reply = command.run(self.markets, known, now)
         except Refused as refusal:
-            return refusal
+            reply = refusal
         except Exception:
             log.exception("a command on market %r failed", command.market)
-            return _Fault(500, "internal", "this is a fault of the service; see its log")
-        finally:
-            self._queue.note(command, self._stopwatch() - begun)
+            reply = _Fault(500, "internal", "this is a fault of the service; see its log")
+        self._queue.note(command, stopwatch() - begun, len(reply) if isinstance(reply, list) else command.size)
+        return reply
 
     def _finish_settlements(self, names: Iterable[str]) -> None:
         """A settlement that another process began, or that a crash cut short, is finished before other calls."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import islice
 
 import msgspec
@@ -25,6 +26,7 @@ class ServedMarkets:
     def __init__(self) -> None:
         self.by_name: dict[str, MarketEngine] = {}
         self.numbers: dict[str, int] = {}
+        self.out_of_time: Callable[[], bool] | None = None  # whether the command that runs has had its time
         self.stored: set[str] = set()  # those whose opening is
         self.held: set[str] = set()  # read back from storage at the moment, and not to be touched
         self._changed: set[str] = set()  # since the last checkpoint

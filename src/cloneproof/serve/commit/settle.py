@@ -15,7 +15,7 @@ from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.ledger.entries import keys
 from cloneproof.serve.market.engine import MarketEngine
 
-DEFAULTS_AT_ONCE: Final = 500  # in one group
+DEFAULTS_AT_ONCE: Final = 200  # in one group
 
 
 @dataclass(frozen=True, slots=True)

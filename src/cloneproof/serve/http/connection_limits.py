@@ -12,6 +12,7 @@ import resource
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -95,7 +96,14 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         message = self._messages
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._refuse_malformed()
+            return
+        except httptools.HttpParserUpgrade:
+            pass  # the request is answered as if it had not asked for that
         if self._messages != message:
             return
         if self._stage == _DONE and self.cycle.response_complete:  # empty lines, which end the wait for a request
@@ -161,7 +169,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal = ItemError(status, code, message)
         raise ValueError(message)
 
-    def send_400_response(self, msg: str) -> None:
+    def _refuse_malformed(self) -> None:
         refusal = self._refusal or ItemError(400, "malformed", "expected a request of HTTP/1.1; check the client")
         self.refuse(refusal.status, refusal.error, refusal.message)
 

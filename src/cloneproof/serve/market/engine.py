@@ -7,7 +7,7 @@ hands in the old entry, which storage finds by its key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Final, Literal
 
@@ -143,13 +143,20 @@ class MarketEngine:
             raise refusal
         return decided[0]
 
-    def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
-        """The next decisions, for different requests that have none yet; where it ends early, why."""
+    def decide_many(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[Decided], Refused | None]:
+        """The next decisions, for different requests that have none yet; where it ends early, why.
+
+        With `out_of_time` it may also end early, after at least one, because that says so: then there is no refusal.
+        """
         decided: list[Decided] = []
         now, refusal = max(at, self.at), None
         try:
             while len(decided) < len(requests):
                 decided += self._decide_run(requests, len(decided), now)
+                if out_of_time is not None and out_of_time():
+                    break
         except Refused as problem:
             refusal = problem
         if decided:
