@@ -7,7 +7,7 @@ import pytest
 
 from cloneproof.errors import Refused
 from cloneproof.serve.commit import fair_queue
-from cloneproof.serve.commit.commands import LATER, Do
+from cloneproof.serve.commit.commands import Do
 from cloneproof.serve.commit.decide import Decide
 from cloneproof.serve.commit.fair_queue import FairQueue
 from cloneproof.serve.commit.markets import ServedMarkets
@@ -97,7 +97,7 @@ def test_a_batch_in_parts_has_all_its_replies_in_order():
 def test_what_is_put_back_comes_first_and_once():
     queue = queue_of(3)
     first = queue.next_group()
-    queue.put_back([(*one, LATER) for one in first])
+    queue.put_back([(call, part.size) for call, part in first])
     assert queue.calls == 3
     again = queue.next_group()
     assert [part for _, part in again] == [part for _, part in first]

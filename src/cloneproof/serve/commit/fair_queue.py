@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from cloneproof.errors import Refused
-from cloneproof.serve.commit.commands import LATER, Command
+from cloneproof.serve.commit.commands import Command
 
 GROUP_SECONDS: Final = 0.02  # work in one group
 SHARE_SECONDS: Final = 0.005  # of one market in it, while others wait
@@ -28,10 +28,10 @@ _LEAST: Final = 5e-6  # seconds an item: storing it takes as much
 class QueuedCall:
     """A command, who waits for its reply, and how much of it is done."""
 
-    __slots__ = ("command", "done", "future", "replies")
+    __slots__ = ("command", "done", "future", "replies", "size")
 
     def __init__(self, command: Command, future: asyncio.Future[Any]) -> None:
-        self.command, self.future, self.done = command, future, 0
+        self.command, self.future, self.size, self.done = command, future, command.size, 0
         self.replies: list[Any] | None = None  # of its parts so far
 
     def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
@@ -40,7 +40,7 @@ class QueuedCall:
             return
         if isinstance(reply, Exception):
             self.future.set_exception(reply)
-        elif self.done < self.command.size:
+        elif self.done < self.size:
             self.replies = [*(self.replies or ()), *reply]
         else:
             self.future.set_result(reply if self.replies is None else [*self.replies, *reply])
@@ -66,15 +66,18 @@ class Lane:
             call = self.calls[0]
             command = call.command
             pace = self.pace.get(type(command), _FIRST_GUESS)
-            room, left = int(seconds / pace), command.size - call.done
+            room, left = int(seconds / pace), call.size - call.done
             if room < 1 and group:
                 break
-            part = command if call.done == 0 and left <= room else command.part(call.done, max(1, room))
+            part, size = command, left
+            if call.done or left > room:
+                part = command.part(call.done, max(1, room))
+                size = part.size
             group.append((call, part))
-            call.done += part.size
-            self.items -= part.size
-            seconds -= pace * part.size
-            if part.size < left:
+            call.done += size
+            self.items -= size
+            seconds -= pace * size
+            if size < left:
                 return 0.0
             self.calls.popleft()
         return seconds
@@ -97,12 +100,13 @@ class FairQueue:
         lane = self._lanes.get(command.market)
         if lane is None:
             lane = self._lanes[command.market] = Lane()
-        if lane.items and lane.items + command.size > MOST_ITEMS_WAITING:
+        call = QueuedCall(command, future)
+        if lane.items and lane.items + call.size > MOST_ITEMS_WAITING:
             raise Refused(503, "overloaded", "too much is waiting for this market; try again a little later")
         if self.calls >= MOST_CALLS_WAITING:
             raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
-        lane.calls.append(QueuedCall(command, future))
-        lane.items += command.size
+        lane.calls.append(call)
+        lane.items += call.size
         self.calls += 1
         if not lane.listed:
             lane.listed = True
@@ -128,22 +132,19 @@ class FairQueue:
                     break
                 self._old.append(lane)
         self._old.extend(held)
-        self.calls -= sum(call.done >= call.command.size for call, _ in group)
+        self.calls -= sum([call.done >= call.size for call, _ in group])
         self._drop_idle()
         return group
 
-    def put_back(self, group: Sequence[tuple[QueuedCall, Command, Any]]) -> None:
-        """What has no reply, or not to all of its items, goes before everything else that waits for its market."""
-        for call, part, reply in reversed(group):
-            missing = part.size if reply is LATER else part.size - len(reply) if isinstance(reply, list) else 0
-            if not missing:
-                continue
+    def put_back(self, parts: Sequence[tuple[QueuedCall, int]]) -> None:
+        """So many items of these calls have no reply yet: they go before everything else that waits for its market."""
+        for call, items in reversed(parts):
             lane = self._lanes.setdefault(call.command.market, Lane())
             if not lane.calls or lane.calls[0] is not call:
                 lane.calls.appendleft(call)
                 self.calls += 1
-            call.done -= missing
-            lane.items += missing
+            call.done -= items
+            lane.items += items
             if not lane.listed:
                 lane.listed = True
                 self._old.append(lane)
@@ -177,8 +178,8 @@ class FairQueue:
     def put_first(self, command: Command, future: asyncio.Future[Any]) -> None:
         """Let a command go before everything else that waits for its market."""
         call = QueuedCall(command, future)
-        call.done = command.size
-        self.put_back([(call, command, LATER)])
+        call.done = call.size
+        self.put_back([(call, call.size)])
 
     def drain(self) -> Iterator[QueuedCall]:
         """Everything that waits, taken out."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.commit.commands import LATER, Command
-from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group
+from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group, QueuedCall
 from cloneproof.serve.commit.grouping import merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.commit.reread import follow
@@ -127,11 +127,23 @@ class Writer:
                     call.enter_reply(refusal)  # before the recovery, which may have to wait for the storage
                 await self._recover()
             else:
-                self._queue.put_back([(*one, reply) for one, reply in zip(group, replies, strict=True)])
-                for (call, _), reply in zip(group, replies, strict=True):
-                    if reply is not LATER:
-                        call.enter_reply(reply)
-                self._finish_settlements({part.market for _, part in group if not isinstance(part, Settle)})
+                self._send_replies(group, replies)
+
+    def _send_replies(self, group: Group, replies: Sequence[Any]) -> None:
+        """Replies to what is done and durable; what has none, or not to all its items, waits for the next group."""
+        unfinished: list[tuple[QueuedCall, int]] = []
+        done: list[tuple[QueuedCall, Any]] = []
+        for (call, part), reply in zip(group, replies, strict=True):
+            if reply is LATER:
+                unfinished.append((call, part.size))
+                continue
+            if type(reply) is list and len(reply) < part.size:
+                unfinished.append((call, part.size - len(reply)))
+            done.append((call, reply))
+        self._queue.put_back(unfinished)
+        for call, reply in done:
+            call.enter_reply(reply)
+        self._finish_settlements({call.command.market for call, _ in unfinished})
 
     async def _commit_group(self, group: Group) -> list[Any]:
         """The replies to a group, after its commit."""

@@ -21,7 +21,7 @@ from cloneproof.serve.http.request_limits import MOST_BYTES
 
 MOST_URL: Final = 8192  # bytes
 MOST_HEADERS: Final = 100
-MOST_HEAD: Final = 32_768  # bytes of URL and headers
+MOST_HEAD: Final = 32_768  # bytes of headers
 _LEAST_CHUNK: Final = 256  # bytes on average, after the first few
 _FEW_CHUNKS: Final = 64
 _RESERVED: Final = 64  # descriptors for storage, audits and the like
@@ -80,7 +80,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 (as uvicorn's)
         super().__init__(*args, **options)
         self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
-        self._messages = self._received = self._head_bytes = self._body_bytes = self._chunks = 0
+        self._messages = self._received = self._body_bytes = self._chunks = 0
         self._refusal: ItemError | None = None
         self._unread = self._stuck = 0
 
@@ -117,7 +117,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._messages += 1
         self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
-        self._received = self._head_bytes = self._body_bytes = self._chunks = 0
+        self._received = self._body_bytes = self._chunks = 0
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -125,12 +125,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop(414, "too_large", f"expected an address of at most {MOST_URL} bytes; shorten it")
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) >= MOST_HEADERS:
+            self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers; send fewer")
         super().on_header(name, value)
-        self._head_bytes += len(name) + len(value)
-        if len(self.headers) > MOST_HEADERS or self._head_bytes > MOST_HEAD:
-            self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers and {MOST_HEAD} bytes; send fewer")
 
     def on_headers_complete(self) -> None:
+        if sum([len(value) for _, value in self.headers]) > MOST_HEAD:
+            self._stop(431, "too_large", f"expected at most {MOST_HEAD} bytes of headers; send less")
         self._stage, self._due, self._received = _BODY, self.limits.now + self.limits.body + 1, 0
         super().on_headers_complete()
 
