@@ -16,7 +16,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import uvloop
@@ -25,6 +25,7 @@ from cloneproof.cli.display.output import new_table, print_table
 from serve import BATCH, Service, batched, call, head, load, requests
 
 PROBES = 4
+LONGEST = 20.0  # seconds that a call waits for its answer
 PACE = 0.04  # seconds between the calls of one probe
 TERMS = {"horizon": 10**8, "seed": 1}
 TRIAL = {"agent_rounds": 10**6, "arm_rounds": 40}
@@ -165,15 +166,14 @@ async def probe(service: Service, bodies: list[bytes], seconds: float) -> tuple[
                 streams = streams or await asyncio.open_connection("127.0.0.1", service.port)
                 body = bodies.pop()
                 streams[1].write(text % len(body) + body)
-                answer = await streams[0].readuntil(b"}")
+                answer = await asyncio.wait_for(streams[0].readuntil(b"}"), LONGEST)
                 failed += not answer.startswith(b"HTTP/1.1 200")
-            except (OSError, asyncio.IncompleteReadError):
+            except (OSError, asyncio.IncompleteReadError):  # a time-out is an OSError
                 failed += 1
                 streams = None
             times.append(time.perf_counter() - due)
 
-    async with asyncio.timeout(seconds + 120):
-        await asyncio.gather(*(one() for _ in range(PROBES)))
+    await asyncio.gather(*(one() for _ in range(PROBES)))
     return times, failed
 
 
@@ -188,22 +188,20 @@ def main() -> None:
     for name, flood in FLOODS.items():
         if chosen.only not in name:
             continue
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as ends:
             service = opened(Path(folder) / "market.db")
+            ends.callback(service.process.wait)
+            ends.callback(service.process.kill)
             if flood is settlement:
                 path = "/v1/markets/unpaid/decisions/batch"
                 uvloop.run(load(service, many(100), 1, "POST", path))
-            process = None if flood is None else multiprocessing.Process(target=flood, args=(service,), daemon=True)
-            if process is not None:
+            if flood is not None:
+                process = multiprocessing.Process(target=flood, args=(service,), daemon=True)
                 process.start()
+                ends.callback(process.kill)
                 time.sleep(2)
             bodies = requests(PROBES * round(chosen.seconds / PACE + 10))
             times, failed = uvloop.run(probe(service, bodies, chosen.seconds))
-            if process is not None:
-                process.kill()
-                process.join()
-            service.process.kill()
-            service.process.wait()
         times.sort()
         marks = [1e3 * times[min(len(times) - 1, int(len(times) * q))] for q in (0.5, 0.99, 1.0)]
         table.add_row(name, f"{len(times)}", *(f"{mark:,.1f}" for mark in marks), f"{failed}")
