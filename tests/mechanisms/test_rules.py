@@ -33,7 +33,7 @@ def _scipy_for_numba():
 @pytest.mark.parametrize("name", rule_names())
 def test_every_rule_compiles_as_it_is(name):
     rule = cp.rule(name, **NEEDED.get(name, {}))
-    compiled = user_functions._compiled(rule.priority, {})
+    compiled = user_functions.with_callees(rule.priority)
     random = np.random.default_rng(1)
     for _ in range(50):
         pulls = float(random.integers(1, 30))
@@ -78,8 +78,8 @@ def test_epsilon_greedy_explores_with_probability_ck_over_t():
     assert not exploring(12, 0.5)
 
 
-def test_thompson_draws_from_the_posterior():
-    rule = cp.rule("thompson")
+def test_thompson_by_quantiles_draws_from_the_posterior():
+    rule = cp.rule("thompson", draw="quantile")
     levels = (np.arange(4000) + 0.5) / 4000
     draws = [rule.priority(9, 0.0, 5, 0.4, 0.5, u, 2) for u in levels]  # Beta(3, 4)
     assert np.mean(draws) == pytest.approx(3 / 7, abs=1e-4)
@@ -96,6 +96,7 @@ def test_thompson_draws_from_the_posterior():
         (lambda: cp.rule("ucb", bonus=3), "function"),
         (lambda: cp.rule("ucb", bonus=max, constant=1.0), "either bonus or constant"),
         (lambda: cp.rule("etc", rounds=0), "whole number from 1"),
+        (lambda: cp.rule("thompson", draw="lots"), "variate or quantile"),
         (lambda: cp.rule("etc", rounds=2, choice="later"), "commit or greedy"),
         (lambda: cp.rule("etc", rounds=2, order="random"), "round-robin, block, index"),
         (lambda: cp.rule("epsilon-greedy", c=-1), "above 0"),

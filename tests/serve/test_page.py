@@ -62,12 +62,18 @@ def test_it_shows_the_market(browser, served, width):
         assert page.text_content("#name") == "feed"
         assert page.text_content("#phase") == served.phase  # though the last lines are all rewards
         assert page.text_content("#rounds") == "30"
-        assert "1 rewards awaited" in page.text_content("#rounds-words")
+        assert "rewards: 1 awaited, 0 never came in time, 0 came late" in page.text_content("#rounds-words")
         assert page.locator("#scores svg circle").count() == sum(
             bool(arm.rewards) for agent in progress.agents for arm in agent.arms
         ) + len(progress.agents)
         assert page.locator("#traffic svg rect").count() == len(ARMS)
-        assert page.locator("#ledger tbody tr").count() == 12
+        assert page.locator("#history svg path").count() == len(ARMS)
+        assert page.locator("#balances svg rect").count() == len(ARMS)
+        paid = {agent.agent: agent.balance for agent in progress.agents}
+        assert page.locator("#balances svg text").all_text_contents()[1::2] == [
+            f"{value / 1e6:.2f}".rstrip("0").rstrip(".") for value in sorted(paid.values(), reverse=True)
+        ]
+        assert 0 < page.locator("#ledger tbody tr").count() <= 12
         assert page.text_content("#head") == progress.head
         assert shown(page, "#entry") == 0
         assert not sticking_out(page)
@@ -77,6 +83,22 @@ def test_it_shows_the_market(browser, served, width):
         assert not any(secret in url for url in [page.url, *seen.requests])
         kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, history.state])")
         assert secret not in kept + page.content() + page.input_value("#key")
+
+
+def test_equal_lines_of_the_ledger_are_one_row(browser, served):
+    line = {"kind": "reward", "agent": "ana", "arm": "a", "value": 1}
+    entries = [{"kind": "started"}, {"kind": "started"}, line, {**line, "value": 0, "n": 4}, {**line, "arm": "b"}, line]
+    with visit(browser, served.address) as seen:
+        asked = f"import('/records.js').then((page) => page.fold({json.dumps(entries)}).map((one) => one.length))"
+        assert seen.page.evaluate(asked) == [1, 1, 2, 1, 1]
+
+
+def test_the_slider_says_what_it_means(browser, served):
+    """The numbers that are always tried, as the audit's own scope has them."""
+    with visit(browser, served.address) as seen:
+        words = seen.page.text_content("#most-words")
+        assert "2, 4, 8, 16 .. copies of one item and of all are always tried" in words
+        assert seen.page.get_attribute("#most", "aria-describedby") == "most-words"
 
 
 def test_a_copys_worth_by_keyboard(browser, served):

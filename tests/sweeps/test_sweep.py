@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import json
 import os
 import signal
 import sys
@@ -14,9 +15,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import SweepError
+from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.execution import tasks as work
 from cloneproof.sweeps.execution.agenda import Sizes
 from cloneproof.sweeps.execution.sweep_run import Interrupted
+from cloneproof.sweeps.storage.chunk_store import open_store
 from cloneproof.sweeps.storage.store_status import store_status
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200)
@@ -143,6 +146,67 @@ def test_damaged_chunks_are_named_and_computed_again(tmp_path):
     assert 0 < again.summary.runs < first.summary.runs
     assert again.to_csv() == first.to_csv()
     assert store_status(tmp_path).complete
+
+
+def test_a_folder_in_place_of_a_chunk_is_one_sentence(tmp_path):
+    first = cp.sweep(SAMPLED, tmp_path, workers=1)
+    victim = sorted(tmp_path.glob("chunks/*/*"))[0]
+    victim.unlink()
+    victim.mkdir()
+    assert store_status(tmp_path).damaged == (str(victim),)
+    with pytest.raises(SweepError, match=rf"expected a chunk in {victim}, got .* remove it and run"):
+        cp.sweep(SAMPLED, tmp_path, workers=1)
+    victim.rmdir()
+    (tmp_path / "chunks" / "zz").touch()  # a stray file among the folders is nobody's chunk
+    assert cp.sweep(SAMPLED, tmp_path, workers=1).to_csv() == first.to_csv()
+
+
+WHOLE = {"market": MARKET.with_horizon(8), "mechanism": "h-etc-r"}
+
+
+@pytest.mark.parametrize("question", ["evaluate", "audit"])
+def test_a_forged_chunk_with_a_right_checksum_is_one_sentence(tmp_path, question):
+    """Each value of a stored result in turn is something else: refused with the file's name, or computed again."""
+    grid = WHOLE | {"question": question} | ({"max_copies": 2, "agent": "ana"} if question == "audit" else {})
+    first = cp.sweep(grid, tmp_path, workers=1)
+    store = open_store(tmp_path, code_version())
+    (chunk,) = store.chunks()
+    stored = json.loads(store.read(chunk))
+    refusals = []
+    for forged in [[], {}, {"refusals": 0}, *other_values(stored)]:
+        store.write(chunk, json.dumps(forged).encode())
+        try:
+            cp.sweep(grid, tmp_path, workers=1).to_csv()
+        except SweepError as problem:
+            refusals.append(str(problem))
+    assert len(refusals) > 5
+    assert all(chunk.name in words for words in refusals)
+    store.write(chunk, b"\xff")
+    assert cp.sweep(grid, tmp_path, workers=1).to_csv() == first.to_csv()
+
+
+def other_values(data):
+    """Copies of JSON data in which one place has another kind of value, for every place."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        for other in (None, 7, "x", [None], {"x": 1}):
+            changed = data.copy()
+            changed[key] = other
+            yield changed
+        if isinstance(value, dict | list):
+            for inner in other_values(value):
+                changed = data.copy()
+                changed[key] = inner
+                yield changed
+
+
+def test_rows_of_another_length_are_computed_again(tmp_path):
+    first = cp.sweep(SAMPLED, tmp_path, workers=1)
+    store = open_store(tmp_path, code_version())
+    chunk = next(store.chunks())
+    store.write(chunk, store.read(chunk) * 2)
+    again = cp.sweep(SAMPLED, tmp_path, workers=1)
+    assert again.summary.damaged == (store.path(chunk),)
+    assert again.to_csv() == first.to_csv()
 
 
 def test_a_store_of_another_version_is_refused_and_stays_usable(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from cloneproof.cli.audit import audit
+from cloneproof.cli.backup import backup
 from cloneproof.cli.evaluate import evaluate
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.replay import replay
@@ -31,6 +32,7 @@ app.command()(verify)
 app.command()(reproduce)
 app.command()(serve)
 app.command()(replay)
+app.command()(backup)
 
 
 @app.callback(invoke_without_command=True)

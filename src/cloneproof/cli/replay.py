@@ -13,7 +13,12 @@ from cloneproof.cli.serve import service_package
 
 def replay(
     place: Annotated[
-        str, typer.Argument(metavar="DB", help="The SQLite file or PostgreSQL address of a service, running or not.")
+        str,
+        typer.Argument(
+            metavar="DB",
+            envvar="CLONEPROOF_SERVE_DATABASE",
+            help="The SQLite file or PostgreSQL address of a service, running or not.",
+        ),
     ],
     market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
     as_json: AsJson = False,

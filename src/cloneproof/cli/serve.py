@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cloneproof.cli.config_file import read_config
 from cloneproof.cli.display.output import note, print_json
 from cloneproof.errors import CloneproofError
 
@@ -14,16 +15,61 @@ def serve(
     place: Annotated[
         str,
         typer.Argument(
-            metavar="DB", help="An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing."
+            metavar="DB",
+            envvar="CLONEPROOF_SERVE_DATABASE",
+            help="An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing.",
         ),
     ],
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="CLONEPROOF_SERVE_CONFIG",
+            is_eager=True,
+            callback=read_config,
+            help="TOML with a table [serve]; flags and the environment count before it.",
+        ),
+    ] = None,
     host: Annotated[
-        str, typer.Option(help="Where to listen; loopback unless a proxy with TLS stands before it.")
+        str,
+        typer.Option(
+            envvar="CLONEPROOF_SERVE_HOST", help="Where to listen; loopback unless a proxy with TLS stands before it."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8642,
+    port: Annotated[int, typer.Option(envvar="CLONEPROOF_SERVE_PORT", help="0 takes a free one.")] = 8642,
     agent_rate: Annotated[
-        float, typer.Option(help="Calls a second that each agent's key may make; 0: no limit.")
+        float,
+        typer.Option(
+            envvar="CLONEPROOF_SERVE_AGENT_RATE", help="Calls a second that each agent's key may make; 0: no limit."
+        ),
     ] = 20.0,
+    log: Annotated[
+        str, typer.Option(metavar="FORM", envvar="CLONEPROOF_SERVE_LOG", help="A log of text or json, on stderr.")
+    ] = "text",
+    log_level: Annotated[
+        str,
+        typer.Option(
+            metavar="LEVEL",
+            envvar="CLONEPROOF_SERVE_LOG_LEVEL",
+            help="The least to be logged: debug, info (a line a call), warning or error.",
+        ),
+    ] = "warning",
+    platform_key_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="CLONEPROOF_SERVE_PLATFORM_KEY_FILE",
+            help="A file with the first key, which is made a platform's at the start.",
+        ),
+    ] = None,
+    auditor_key_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="CLONEPROOF_SERVE_AUDITOR_KEY_FILE",
+            help="The same for an auditor's key, such as that of Prometheus.",
+        ),
+    ] = None,
     create_key: Annotated[
         str | None, typer.Option(metavar="ROLE", help="Make a key (platform, agent or auditor), print it and leave.")
     ] = None,
@@ -35,6 +81,9 @@ def serve(
     An HTTP API, a ledger, and decisions and rewards that count exactly once.
     """
     run = service_package()
+    from cloneproof.serve.http.call_log import configure_log
+
+    configure_log(log, log_level)
     if create_key is not None:
         key = run.create_key(place, _role(create_key), agent)
         print_json({"key": key}) if as_json else print(key)
@@ -50,7 +99,9 @@ def serve(
         if place == ":memory:":
             note("nothing is kept when this process ends")
 
-    run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce)
+    files = {"platform": platform_key_file, "auditor": auditor_key_file}
+    key_files = {role: path for role, path in files.items() if path}
+    run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce, key_files)
 
 
 def _role(text: str) -> Any:  # noqa: ANN401

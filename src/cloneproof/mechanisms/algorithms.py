@@ -14,6 +14,7 @@ from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
+from cloneproof.mechanisms.rules.thompson import PosteriorDraw
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
@@ -153,6 +154,6 @@ def epsilon_greedy(c: float = 1.0) -> Mechanism:
     return Mechanism(arm=epsilon_greedy_rule(c))
 
 
-def thompson() -> Mechanism:
+def thompson(draw: PosteriorDraw = "variate") -> Mechanism:
     """Thompson sampling over all arms with Beta(1, 1) priors."""
-    return Mechanism(arm=thompson_rule())
+    return Mechanism(arm=thompson_rule(draw))

@@ -20,18 +20,38 @@ def log_ratio(x: float) -> float:
     >>> abs(log_ratio(0.5) - math.log(1.5)) < 1e-15, abs(log_ratio(1e-12) - 1e-12) < 1e-23
     (True, True)
     """
-    power = 0
-    if x < -0.25 or x > 0.4:
-        mantissa, power = math.frexp(1.0 + x)
-        if mantissa < SQRT_HALF:
-            mantissa, power = 2.0 * mantissa, power - 1
-        x = mantissa - 1.0
-    z = x / (2.0 + x)  # ln(1 + x) = 2 artanh z, and |z| <= 0.18
+    return _series(x) if -0.25 <= x <= 0.4 else log(1.0 + x)
+
+
+def log(x: float) -> float:
+    """Ln x for x > 0, with an absolute error of a few units in the last place of the larger of 1 and |ln x|.
+
+    >>> abs(log(1e-300) - math.log(1e-300)) < 1e-12
+    True
+    """
+    mantissa, power = math.frexp(x)
+    if mantissa < SQRT_HALF:
+        mantissa, power = 2.0 * mantissa, power - 1
+    return _series(mantissa - 1.0) + power * LN_2
+
+
+def _series(x: float) -> float:
+    """ln(1 + x) for x from -0.3 to 0.42: 2 artanh z with z = x / (2 + x), |z| <= 0.18."""
+    z = x / (2.0 + x)
     square = z * z
-    series = 1.0 / 25.0
-    for odd in (23.0, 21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0):
-        series = series * square + 1.0 / odd
-    return 2.0 * (z + z * square * series) + power * LN_2
+    series = 1.0 / 25.0  # written out, so that compilers see the quotients as constants
+    series = series * square + 1.0 / 23.0
+    series = series * square + 1.0 / 21.0
+    series = series * square + 1.0 / 19.0
+    series = series * square + 1.0 / 17.0
+    series = series * square + 1.0 / 15.0
+    series = series * square + 1.0 / 13.0
+    series = series * square + 1.0 / 11.0
+    series = series * square + 1.0 / 9.0
+    series = series * square + 1.0 / 7.0
+    series = series * square + 1.0 / 5.0
+    series = series * square + 1.0 / 3.0
+    return 2.0 * (z + z * square * series)
 
 
 def kl_upper_bound(mean: float, pulls: float, width: float) -> float:

@@ -6,8 +6,9 @@ import gc
 import math
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from types import MappingProxyType
 
 import msgspec
 import uvicorn
@@ -17,14 +18,22 @@ from cloneproof.serve.commit.group_writer import milliseconds
 from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.keys import new_key
+from cloneproof.serve.http.keys import install_keys, key_from_file, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.terms import Name, Role
 from cloneproof.serve.storage import open_storage
 
 
-def run(place: str, host: str, port: int, agent_rate: float | None, announce: Callable[[str], None]) -> None:
-    """Serve the storage at a place until told to stop."""
+def run(
+    place: str,
+    host: str,
+    port: int,
+    agent_rate: float | None,
+    announce: Callable[[str], None],
+    key_files: Mapping[Role, str] = MappingProxyType({}),
+) -> None:
+    """Serve the storage at a place until told to stop; keys in files are made at the start, where they are new."""
+    given = [key_from_file(path, role, milliseconds()) for role, path in key_files.items()]
     if agent_rate is not None and not 0 < agent_rate < math.inf:
         raise ServeError(f"expected calls a second that are a number above 0, got {agent_rate:g}; 20 is usual")
     with ExitStack() as undo:
@@ -32,6 +41,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
         undo.callback(socket_.close)
         storage = open_storage(place)
         undo.callback(storage.close)
+        install_keys(storage, given)
         writer = make_writer(storage)  # before anybody can call: what cannot be read is one sentence, and no service
         _listen(socket_, host, port)
         undo.pop_all()
@@ -45,7 +55,7 @@ def run(place: str, host: str, port: int, agent_rate: float | None, announce: Ca
         ws="none",
         lifespan="on",
         access_log=False,
-        log_level="warning",
+        log_config=None,
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=10,

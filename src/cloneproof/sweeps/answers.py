@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,9 +20,10 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import sample
+from cloneproof.errors import SweepError
 from cloneproof.sweeps.grid_point import GridPoint
-from cloneproof.sweeps.storage.chunk_store import StoredChunk
-from cloneproof.sweeps.storage.missing_parts import Index, Need
+from cloneproof.sweeps.storage.chunk_store import Store, StoredChunk
+from cloneproof.sweeps.storage.missing_parts import Index, Need, check_shape
 
 READ = 1 << 14  # runs at a time
 
@@ -41,12 +43,9 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     """What is known of a point whose needs are met; `DamagedChunk` where a chunk went bad meanwhile."""
     refusals: list[str] = []
     if need.whole:
-        data = json.loads(index.store.read(StoredChunk(need.whole, 0, 0)))
-        refusals = data.pop("refusals")
-        if "evaluation" in data:
-            return _evaluation_answer(_evaluation(point, data["evaluation"], refusals))
-        if "verdict" in data:
-            return _audit_answer(data)
+        stored_answer, refusals = _whole_answer(point, StoredChunk(need.whole, 0, 0), index.store)
+        if stored_answer is not None:
+            return stored_answer
         if not need.sampled:
             return PointAnswer({}, "refused", tuple(refusals))
     stored = [StoredRuns(index, key, len(point.market.agents) + 1) for key in need.sampled]
@@ -74,6 +73,23 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     )
     by_name = {"gain": found_gain.estimate, "honest": found_gain.honest, "copied": found_gain.copied}
     return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
+
+
+def _whole_answer(point: GridPoint, chunk: StoredChunk, store: Store) -> tuple[PointAnswer | None, list[str]]:
+    """The answer of a part that was computed whole, None where it was refused, and the refusals."""
+    payload = store.read(chunk)
+    check_shape(store, chunk, payload)
+    data = json.loads(payload)
+    try:
+        refusals = [str(refusal) for refusal in data.pop("refusals")]
+        if "evaluation" in data:
+            return _evaluation_answer(_evaluation(point, data["evaluation"], refusals)), refusals
+        return (_audit_answer(data) if "verdict" in data else None), refusals
+    except (AttributeError, KeyError, TypeError, ValueError):  # its checksum is right: somebody has written it
+        raise SweepError(
+            f"expected the result of a {point.question} in {store.path(chunk)}, got something else with a right "
+            "checksum, so not by an accident of the disk; remove the file and run the same command again"
+        ) from None
 
 
 class StoredRuns:
@@ -106,7 +122,9 @@ class StoredRuns:
 
     def _rows(self, chunk: StoredChunk) -> Any:  # noqa: ANN401
         if self._open is None or self._open[0] != chunk:
-            data = np.frombuffer(self.store.read(chunk), dtype="<f8")
+            payload = self.store.read(chunk)
+            check_shape(self.store, chunk, payload, self.columns)
+            data = np.frombuffer(payload, dtype="<f8")
             self._open = chunk, data.reshape(chunk.runs, self.columns)
         return self._open[1]
 
@@ -114,6 +132,7 @@ class StoredRuns:
 def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:
     """An exact evaluation as it was stored, with why other engines were passed over."""
     stored = Evaluation.from_dict(data)
+    _check_estimates([*stored.payoff.values(), stored.regret])
     outside = with_notes(replace(stored, notes=()), point.market, point.mechanism, dict(point.copies), []).notes
     return replace(stored, notes=(*outside, *refusals, *stored.notes[len(outside) :]))
 
@@ -128,5 +147,15 @@ def _audit_answer(data: dict[str, Any]) -> PointAnswer:
     estimates = {(name, worst["agent"]): Estimate.from_dict(worst[name]) for name in ("gain", "honest", "copied")}
     for name, witness in data["apart"].items():
         estimates[f"{name} gain", witness["agent"]] = Estimate.from_dict(witness["gain"])
-    copies = {worst["agent"]: worst["copies"]}
-    return PointAnswer(estimates, "audit", tuple(data["notes"]), data["verdict"], data["scope"], copies)
+    _check_estimates(estimates.values())
+    copies = {worst["agent"]: [int(count) for count in worst["copies"]]}
+    notes = tuple(str(note) for note in data["notes"])
+    return PointAnswer(estimates, "audit", notes, str(data["verdict"]), str(data["scope"]), copies)
+
+
+def _check_estimates(estimates: Iterable[Estimate]) -> None:
+    """Numbers and words where they should be; a ValueError otherwise."""
+    for estimate in estimates:
+        numbers, words = (estimate.value, estimate.error), (estimate.kind, estimate.method)
+        if not (all(isinstance(number, int | float) for number in numbers) and all(isinstance(w, str) for w in words)):
+            raise ValueError(estimate)

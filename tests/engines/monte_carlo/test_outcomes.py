@@ -30,7 +30,7 @@ def job(mechanism, market=MARKET):
         (small("h-etc-r"), {"blocks"}),
         (small("holdout-h-etc"), {"blocks"}),
         (small("h-etc-r", choice="greedy"), {"stepping"}),
-        (small("thompson"), {"stepping"}),
+        (small("thompson"), {"randomised"}),
         (small("h-ucb"), {"ucb", "stepping"}),
         (NOT_COMPILED, {"reference"}),
     ],

@@ -11,6 +11,7 @@ from typing import Final
 
 from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.randomised import randomised_applies, randomised_outcomes
 from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
 from cloneproof.engines.monte_carlo.slots import (
     slot_block_outcomes,
@@ -28,6 +29,7 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("blocks", blocks_apply, block_outcomes),
     ("slot blocks", slot_blocks_apply, slot_block_outcomes),
     ("slots", slots_apply, slot_step_outcomes),
+    ("randomised", randomised_applies, randomised_outcomes),
     ("stepping", stepping_applies, step_outcomes),
 )
 

@@ -13,7 +13,10 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = ("engines/monte_carlo", "mechanisms/rules", "market/rewards")
-_FILES = ("_randomness.py", "engines/reference.py", "mechanisms/online/level.py", "mechanisms/online/streams.py")
+_FILES = (
+    "_randomness.py", "engines/reference.py", "mechanisms/beta_variate.py", "mechanisms/kl_bound.py",
+    "mechanisms/online/level.py", "mechanisms/online/streams.py",
+)  # fmt: skip
 
 
 @cache

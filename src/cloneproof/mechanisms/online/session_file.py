@@ -49,6 +49,7 @@ def opened(text: str) -> dict[str, Any]:
 
 def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
     """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
+    saved = _with_draws(saved)
     if given is not None:
         if not isinstance(given, Mechanism):
             raise SessionError(
@@ -72,6 +73,18 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
         if named.to_dict() == saved:
             return named
     return _composed(saved)
+
+
+def _with_draws(saved: dict[str, Any]) -> dict[str, Any]:
+    """The data with how Thompson sampling draws: the first files do not say it, by quantiles then."""
+
+    def filled_in(level: dict[str, Any] | None) -> dict[str, Any] | None:
+        return {"draw": "quantile", **level} if level and level["rule"] == "thompson" else level
+
+    parameters = saved.get("parameters", {})
+    if saved["name"] == "thompson":
+        parameters = {"draw": "quantile", **parameters}
+    return {**saved, "arm": filled_in(saved["arm"]), "agent": filled_in(saved["agent"]), "parameters": parameters}
 
 
 def _composed(saved: dict[str, Any]) -> Mechanism:

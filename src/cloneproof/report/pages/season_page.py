@@ -1,7 +1,7 @@
 """The audit of a season that was played, as one page: the audit's own, and what it rests on.
 
-Before the witness of the audit's page come the worth of copying to each agent, the priors that were fitted, and every
-pair of one agent's arms with the probability of being copies.
+It begins with the arms that look like copies. Before the witness of the audit's page come the worth of copying to each
+agent, the priors that were fitted, and every pair of one agent's arms with the probability of being copies.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cloneproof.analysis.history import ArmRewards, PastAudit
 from cloneproof.report import formatting
 from cloneproof.report.figures.season_figures import fitted_priors, shorten, worth_of_copies
 from cloneproof.report.pages.audit_page import audit_facts, write_page
+from cloneproof.report.pages.likely_copies import MOST_SHOWN, likeliest_pair, likely_copies, probability_words
 from cloneproof.report.pages.rendering import render
 
 MOST_AGENTS, MOST_PAIRS, MOST_NAMED = 100, 40, 20
@@ -30,8 +31,12 @@ def write_season_page(past: PastAudit, season: str, facts: Facts, path: str | Pa
 
 def season_page(past: PastAudit, season: str, facts: Facts) -> str:
     """The page as text; `season` names it, and `facts` are what is known of it besides the rewards."""
+    likely = likely_copies(past)
     figures = {"worth": worth_of_copies(past), "fitted": fitted_priors(past)}
     additions = {
+        "likely": likely[:MOST_SHOWN],
+        "further_likely": max(0, len(likely) - MOST_SHOWN),
+        "likeliest_pair": likeliest_pair(past),
         "season": formatting.printable(season),
         "season_facts": [(formatting.printable(key), formatting.printable(value)) for key, value in facts],
         "deviations": _deviations(past),
@@ -107,7 +112,7 @@ def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
             formatting.printable(pair.agent),
             *(_arm(seen[pair.agent, arm]) for arm in pair.arms),
             formatting.number(pair.bayes_factor),
-            _probability(pair.probability),
+            probability_words(pair.probability),
         )
         for pair in past.pairs[:MOST_PAIRS]
     ]
@@ -116,12 +121,3 @@ def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
 def _arm(arm: ArmRewards) -> str:
     name = shorten(formatting.printable(arm.arm), 40)
     return f"{name}: {arm.mean:.3f} of {arm.rewards:,}" if arm.rewards else f"{name}: no reward"
-
-
-def _probability(value: float) -> str:
-    """Four digits; never 0 or 1, which no season can show.
-
-    >>> _probability(0.25), _probability(1.0), _probability(0.0)
-    ('0.2500', '> 0.9999', '< 0.0001')
-    """
-    return "> 0.9999" if value > 0.9999 else "< 0.0001" if value < 0.0001 else f"{value:.4f}"

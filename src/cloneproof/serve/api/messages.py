@@ -148,7 +148,7 @@ class Agents(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """Where a season stands: rounds, and where the next decision would be."""
+    """Where a season stands: rounds, the phase of the last decision, rewards that are awaited, late and defaulted."""
 
     market: str
     season: int
@@ -160,6 +160,26 @@ class Progress(msgspec.Struct):
     entries: int
     head: str
     agents: list[AgentView]
+    phase: str
+    late: int
+    defaulted: int
+
+
+class HistoryPoint(msgspec.Struct):
+    """A moment of a season: its time, rounds decided, paid by then over all seasons, decisions of each agent."""
+
+    at: int
+    round: int
+    paid: int
+    decisions: list[int]
+
+
+class History(msgspec.Struct):
+    """How the season went, in at most 64 points; decisions are in the order of `agents`, empty for many agents."""
+
+    season: int
+    agents: list[str]
+    points: list[HistoryPoint]
 
 
 class SeasonView(msgspec.Struct):
@@ -226,6 +246,13 @@ class Keys(msgspec.Struct):
     """All keys."""
 
     keys: list[KeyView]
+
+
+class Version(msgspec.Struct):
+    """Which cloneproof serves, and the version of this API."""
+
+    cloneproof: str
+    api: int
 
 
 class Health(msgspec.Struct):

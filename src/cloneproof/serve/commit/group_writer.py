@@ -22,6 +22,7 @@ from cloneproof.serve.commit.commands import LATER, Command
 from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group, QueuedCall
 from cloneproof.serve.commit.grouping import merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
+from cloneproof.serve.commit.queue_waits import QueueWaits
 from cloneproof.serve.commit.reread import follow
 from cloneproof.serve.commit.settle import Settle
 from cloneproof.serve.market.engine import MarketEngine
@@ -52,6 +53,7 @@ class Writer:
         self.markets = ServedMarkets.recover(storage)
         self.ready = True
         self.groups = self.commands = 0
+        self.waits = QueueWaits()
         self._writing_thread = ThreadPoolExecutor(1, "storage")
         self._reading_thread = ThreadPoolExecutor(1, "reader")
         self._aside_thread = ThreadPoolExecutor(1, "aside")
@@ -77,6 +79,7 @@ class Writer:
             raise Refused(503, "unavailable", "the service is starting, stopping or its storage failed; try again")
         future = asyncio.get_running_loop().create_future()
         self._queue.put(command, future)
+        self.waits.follow(command.market if command.market in self.markets.by_name else "", future)
         self._wake.set()
         return future
 

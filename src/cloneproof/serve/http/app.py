@@ -15,6 +15,7 @@ import msgspec
 
 from cloneproof.errors import Refused
 from cloneproof.serve.api.messages import ItemError
+from cloneproof.serve.http.call_log import log_call
 from cloneproof.serve.http.keys import Caller
 from cloneproof.serve.http.openapi import document
 from cloneproof.serve.http.page_files import Header, is_page, page_file
@@ -85,13 +86,15 @@ class App:
             else:
                 status, text, kind = await self._answer_fixed(service, method, path, scope)
         except Refused as refusal:
-            status = refusal.status
+            status, scope["refusal"] = refusal.status, refusal.code
             text = _encode(ItemError(status, refusal.code, refusal.message))
         except Exception:
             log.exception("a call to %s failed", name)
             status = 500
             text = _encode(ItemError(500, "internal", "this is a fault of the service; see its log"))
-        service.metrics.count(name, status, time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        service.metrics.count(name, status, seconds)
+        log_call(service, scope, name, status, seconds)
         headers = [*kind, (b"content-length", b"%d" % len(text))]
         if status in (429, 503):
             headers.append((b"retry-after", b"1"))
@@ -106,8 +109,9 @@ class App:
         self, service: Service, resolved: Resolved, params: dict[str, str], scope: Scope, receive: Receive
     ) -> tuple[int, Any]:
         route, body, caller = resolved.route, None, None
+        scope["market"] = params.get("market")
         if route.roles:
-            caller = await service.caller(_header(scope, b"authorization"))
+            caller = scope["caller"] = await service.caller(_header(scope, b"authorization"))
             _check_role(caller, route, params)
             if caller.role == "agent":
                 service.agent_limit.check(caller.id)

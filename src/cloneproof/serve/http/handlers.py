@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.serve.api.messages import (
@@ -35,6 +36,7 @@ from cloneproof.serve.api.messages import (
     RewardReply,
     Rewards,
     SeasonRequest,
+    Version,
 )
 from cloneproof.serve.commit.commands import Do
 from cloneproof.serve.commit.decide import Decide
@@ -64,6 +66,11 @@ async def health(service: Service, caller: Caller | None, params: Params, body: 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether calls are taken: storage is there and the markets are read."""
     return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
+
+
+async def version(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
+    """Which cloneproof serves; for whoever deploys it, without a key."""
+    return 200, Version(__version__, 1)
 
 
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
@@ -96,6 +103,13 @@ async def show_progress(service: Service, caller: Caller, params: Params, body: 
         Do(params["market"], lambda markets, now: views.progress(markets.market(params["market"])))
     )
     return 200, view
+
+
+async def show_history(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+    """How the season went: some points of it, for a figure."""
+    return 200, await service.writer.submit(
+        Do(params["market"], lambda markets, now: views.history(markets.market(params["market"])))
+    )
 
 
 async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:

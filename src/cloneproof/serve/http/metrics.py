@@ -1,14 +1,15 @@
-"""Prometheus metrics: calls by route and status, their time, and what the writer does. No agent's numbers are in it."""
+"""Prometheus metrics: calls by route and status, their time, what the writer does, and how each market is.
+
+No agent's numbers are in it.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from typing import Final
 
 from cloneproof.serve.commit.group_writer import Writer
-
-BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+from cloneproof.serve.commit.queue_waits import Histogram
+from cloneproof.serve.http.market_metrics import market_lines
 
 
 class Metrics:
@@ -16,14 +17,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self._calls: defaultdict[tuple[str, int], int] = defaultdict(int)
-        self._times: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
-        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._times: defaultdict[str, Histogram] = defaultdict(Histogram)
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Enter a call."""
         self._calls[route, status] += 1
-        self._times[route][bisect_left(BUCKETS, seconds)] += 1
-        self._seconds[route] += seconds
+        self._times[route].add(seconds)
 
     def text(self, writer: Writer) -> str:
         """The metrics in Prometheus' text format."""
@@ -33,10 +32,9 @@ class Metrics:
         lines += ["# HELP cloneproof_call_seconds Time of a call.", "# TYPE cloneproof_call_seconds histogram"]
         for route, times in sorted(self._times.items()):
             total = 0
-            for bound, number in zip((*BUCKETS, "+Inf"), times, strict=True):
-                total += number
+            for bound, total in times.cumulative():
                 lines.append(f'cloneproof_call_seconds_bucket{{route="{route}",le="{bound}"}} {total}')
-            lines.append(f'cloneproof_call_seconds_sum{{route="{route}"}} {self._seconds[route]}')
+            lines.append(f'cloneproof_call_seconds_sum{{route="{route}"}} {times.seconds}')
             lines.append(f'cloneproof_call_seconds_count{{route="{route}"}} {total}')
         gauges = {
             "cloneproof_groups_total": ("counter", "Groups committed.", writer.groups),
@@ -45,7 +43,4 @@ class Metrics:
         }
         for name, (kind, words, number) in gauges.items():
             lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}", f"{name} {number}"]
-        entries = {name: market.chain.n for name, market in sorted(writer.markets.by_name.items())}
-        lines += ["# HELP cloneproof_ledger_entries Entries of a market.", "# TYPE cloneproof_ledger_entries gauge"]
-        lines += [f'cloneproof_ledger_entries{{market="{name}"}} {number}' for name, number in entries.items()]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *market_lines(writer)]) + "\n"

@@ -17,6 +17,7 @@ _FILES: Final = {
     "/page.js": "page.js",
     "/draw.js": "draw.js",
     "/copies.js": "copies.js",
+    "/records.js": "records.js",
 }
 SAFE: Final[tuple[Header, ...]] = (
     (

@@ -45,10 +45,12 @@ MARKET: Final = "/v1/markets/{market}"
 ROUTES: Final = (
     Route("GET", "/health", h.health, NOBODY, None, m.Health),
     Route("GET", "/ready", h.ready, NOBODY, None, m.Health, (200, 503)),
+    Route("GET", "/version", h.version, NOBODY, None, m.Version),
     Route("POST", "/v1/markets", h.create_market, PLATFORM, MarketSpec, m.MarketView, (200, 201)),
     Route("GET", "/v1/markets", h.list_markets, ALL, None, m.Markets),
     Route("GET", MARKET, h.show_market, ALL, None, m.MarketView),
     Route("GET", f"{MARKET}/progress", h.show_progress, READERS, None, m.Progress),
+    Route("GET", f"{MARKET}/history", h.show_history, READERS, None, m.History),
     Route("POST", f"{MARKET}/agents", h.register_agent, OWNERS, m.AgentRequest, m.Registered, (200, 201)),
     Route("GET", f"{MARKET}/agents", h.list_agents, READERS, None, m.Agents),
     Route("GET", f"{MARKET}/agents/{{agent}}", h.show_agent, ALL, None, m.AgentView),

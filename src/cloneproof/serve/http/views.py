@@ -5,7 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from cloneproof.mechanisms.online.level import TICK_BITS
-from cloneproof.serve.api.messages import AgentView, ArmView, MarketView, Progress, Seasons, SeasonView
+from cloneproof.serve.api.messages import (
+    AgentView,
+    ArmView,
+    History,
+    HistoryPoint,
+    MarketView,
+    Progress,
+    Seasons,
+    SeasonView,
+)
 from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.registry import AgentRecord
 
@@ -40,6 +49,15 @@ def seasons(engine: MarketEngine) -> Seasons:
     return Seasons(views)
 
 
+def history(engine: MarketEngine) -> History:
+    """How the season went; an agent that came later has no decisions before."""
+    return History(
+        engine.season,
+        list(engine.registry.agents),
+        [HistoryPoint(at, round_, int(paid), decisions) for at, round_, paid, decisions in engine.history.points],
+    )
+
+
 def progress(engine: MarketEngine) -> Progress:
     """What platform and auditors may see."""
     live = engine.session
@@ -54,4 +72,7 @@ def progress(engine: MarketEngine) -> Progress:
         engine.chain.n,
         engine.chain.hash.hex(),
         [agent(record) for record in engine.registry.agents.values()],
+        engine.phase if engine.state == "running" else engine.state,
+        engine.late,
+        engine.defaulted,
     )

@@ -89,6 +89,13 @@ def complete(spec: MarketSpec) -> MarketSpec:
     return msgspec.structs.replace(spec, seed=seed, parameters=parameters)
 
 
+def as_recorded(spec: MarketSpec) -> MarketSpec:
+    """A complete spec as its seasons ran: the first ledgers do not say that Thompson sampling drew by quantiles."""
+    if spec.mechanism != "thompson" or "draw" in spec.parameters:
+        return spec
+    return msgspec.structs.replace(spec, parameters={**spec.parameters, "draw": "quantile"})
+
+
 def build_mechanism(spec: MarketSpec) -> Mechanism:
     """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
     parameters: dict[str, Any] = spec.parameters

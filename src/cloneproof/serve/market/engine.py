@@ -28,8 +28,9 @@ from cloneproof.serve.ledger.entries import (
     Settled,
     Started,
 )
-from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, build_mechanism, check_reward
+from cloneproof.serve.ledger.terms import MarketSpec, SeasonState, as_recorded, build_mechanism, check_reward
 from cloneproof.serve.market.registry import Registry
+from cloneproof.serve.market.season_history import SeasonHistory
 from cloneproof.serve.market.wait_windows import WaitWindows
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
@@ -39,7 +40,7 @@ class MarketEngine:
     """The state of one market and the moves that are possible in it."""
 
     def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
-        self.spec, self.mechanism, self.family = spec, build_mechanism(spec), spec.family
+        self.spec, self.mechanism, self.family = spec, build_mechanism(as_recorded(spec)), spec.family
         self.chain = chain or Chain(EMPTY)
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
@@ -47,6 +48,9 @@ class MarketEngine:
         self.ends: list[int] = []  # the last decision of each settled season
         self.before = 0  # decisions of earlier seasons
         self.settling = False
+        self.phase = ""  # of the last decision of the season
+        self.late = self.defaulted = 0  # rewards, over all seasons
+        self.history = SeasonHistory()
         self._share_micro = spec.share_micro
         self.windows = WaitWindows(spec.wait_seconds)
 
@@ -125,8 +129,9 @@ class MarketEngine:
         entry = Started(self.chain.n + 1, self._now(at), self.season)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
         self.session = prepared[2] if prepared is not None and fits else self.open_session(registered)
-        self.state = "running"
+        self.state, self.phase = "running", "started"
         self.registry.start(registered)
+        self.history.begin(self.at, self.registry)
         self.chain.append(entry)
         return entry
 
@@ -184,7 +189,8 @@ class MarketEngine:
 
     def _enter_decisions(self, decided: list[Decided], now: int) -> None:
         """Chain decisions, and let their wait windows begin."""
-        self.at = now
+        self.at, self.phase = now, decided[-1].phase
+        self.history.note(now, decided[-1].id - self.before, self.registry)
         self.windows.begin(decided[-1].id - self.before, now)
         self.chain.extend(decided, [f"q:{entry.request}" for entry in decided])
 
@@ -227,6 +233,7 @@ class MarketEngine:
         if defaulted is None:
             raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
         value = check_reward(value, self.family)  # before the time is taken: a refusal changes nothing
+        self.late += 1
         entry = Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
         self.chain.append(entry)
         return entry
@@ -270,6 +277,7 @@ class MarketEngine:
     def _enter_default(self, round_: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
         value = self.spec.default_reward
         [(agent, arm, paid)] = self._count([(round_, value)])
+        self.defaulted += 1
         entry = Defaulted(self.chain.n + 1, self._now(at), self.before + round_, agent, arm, value, paid, because)
         self.chain.append(entry)
         return entry

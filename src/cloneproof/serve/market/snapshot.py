@@ -23,6 +23,7 @@ from cloneproof.serve.market.ledger_replay import advance
 
 VERSION: Final = 2
 _AT_ONCE: Final = 1000  # entries
+_SHOWN: Final = {"phase": "started", "late": 0, "defaulted": 0}  # no decision depends on these
 
 
 def take_snapshot(market: MarketEngine) -> bytes:
@@ -37,6 +38,10 @@ def take_snapshot(market: MarketEngine) -> bytes:
         "at": market.at,
         "before": market.before,
         "ends": market.ends,
+        "phase": market.phase,
+        "late": market.late,
+        "defaulted": market.defaulted,
+        "history": market.history.to_dict(),
         "waits": [list(start) for start in market.windows.starts],
         "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
@@ -64,6 +69,9 @@ def _rebuild(body: dict[str, Any]) -> MarketEngine:
     market = MarketEngine(spec, Chain(Head(body["n"], bytes.fromhex(body["hash"]))))
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends = body["before"], body["ends"]
+    market.phase, market.late, market.defaulted = (body.get(name, value) for name, value in _SHOWN.items())
+    if "history" in body:
+        market.history.restore(body["history"])
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])

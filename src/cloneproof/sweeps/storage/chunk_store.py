@@ -60,8 +60,8 @@ class StoredChunk(NamedTuple):
 class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is computed again)
     """A chunk whose contents are not what was written."""
 
-    def __init__(self, chunk: StoredChunk, path: str) -> None:
-        super().__init__(f"expected an undamaged chunk, got {path}, whose checksum fails; run the sweep again")
+    def __init__(self, chunk: StoredChunk, path: str, what: str = "whose checksum fails") -> None:
+        super().__init__(f"expected an undamaged chunk, got {path}, {what}; run the sweep again")
         self.chunk = chunk
 
 
@@ -121,13 +121,19 @@ class Store:
         return payload
 
     def discard(self, chunk: StoredChunk) -> None:
-        """Remove a damaged chunk."""
-        Path(self.path(chunk)).unlink(missing_ok=True)
+        """Remove a damaged chunk; what is no file is left to whoever made it."""
+        try:
+            Path(self.path(chunk)).unlink(missing_ok=True)
+        except OSError as problem:
+            raise SweepError(
+                f"expected a chunk in {self.path(chunk)}, got something that cannot be removed "
+                f"({problem.strerror or problem}); remove it and run the same command again"
+            ) from None
 
     def chunks(self) -> Iterator[StoredChunk]:
         """Every chunk, by the names of the files alone."""
-        for folder in sorted(os.listdir(self._chunks)) if os.path.isdir(self._chunks) else ():
-            for name in os.listdir(f"{self._chunks}/{folder}"):
+        for folder in sorted(_listed(self._chunks)):
+            for name in _listed(f"{self._chunks}/{folder}"):
                 match = _NAME.fullmatch(name)
                 if match is not None:
                     yield StoredChunk(match[1], int(match[2]), int(match[3]))
@@ -171,7 +177,7 @@ def stored_version(folder: Path) -> str | None:
     try:
         data = json.loads(header.read_text(encoding="utf-8"))
         number, version = data["format"], str(data["version"])
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise SweepError(f"expected the header of a store in {header}, got something else; restore the file") from None
     if number != FORMAT:
         raise SweepError(
@@ -179,6 +185,11 @@ def stored_version(folder: Path) -> str | None:
             "use that version, or a new folder"
         )
     return version
+
+
+def _listed(folder: str) -> list[str]:
+    """The names in a folder; none in a stray file, nor where there is nothing."""
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def _digest(chunk: StoredChunk, payload: bytes) -> bytes:

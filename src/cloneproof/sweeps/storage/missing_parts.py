@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cloneproof.sweeps.storage.chunk_store import DamagedChunk, Store, StoredChunk
@@ -65,13 +65,18 @@ class Index:
                 yield key, left
 
 
-def read_index(store: Store, keys: set[str] | None = None) -> tuple[Index, list[StoredChunk]]:
-    """What the store has of these keys (of all), every checksum looked at, and the chunks that are damaged."""
+def read_index(store: Store, columns: Mapping[str, int] | None = None) -> tuple[Index, list[StoredChunk]]:
+    """What the store has of these keys (of all), every chunk looked at, and those that are damaged.
+
+    `columns` says for each key how long a row of its runs is.
+    """
     index, damaged = Index(store), []
     for chunk in store.chunks():
-        if keys is None or chunk.key in keys:
+        if columns is None or chunk.key in columns:
             try:
-                index.add(chunk, store.read(chunk))
+                payload = store.read(chunk)
+                check_shape(store, chunk, payload, None if columns is None else columns[chunk.key])
+                index.add(chunk, payload)
             except DamagedChunk:
                 damaged.append(chunk)
     return index, damaged
@@ -91,6 +96,25 @@ def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
         if done >= runs:
             return missing
     return [*missing, (done, runs)]
+
+
+def check_shape(store: Store, chunk: StoredChunk, payload: bytes, columns: int | None = None) -> None:
+    """Refuse contents that no worker wrote, though their checksum is right: rows of numbers, or a JSON object.
+
+    A row has an entry for every agent and one for the regret, `columns` of them where that is known. Numbers that
+    somebody made up, in the right shape, are not found out.
+    """
+    if chunk.runs:
+        length, left = divmod(len(payload), 8 * chunk.runs)
+        fits = left == 0 and (length > 1 if columns is None else length == columns)
+    else:
+        try:
+            data = json.loads(payload)
+        except (ValueError, RecursionError):
+            data = None
+        fits = isinstance(data, dict) and isinstance(data.get("refusals"), list)
+    if not fits:
+        raise DamagedChunk(chunk, store.path(chunk), "whose checksum is right and whose contents are no result")
 
 
 def is_refusal(payload: bytes) -> bool:

@@ -15,18 +15,19 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
-from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at
+from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at, with_callees
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
 from cloneproof.mechanisms.rules import epsilon_greedy, etc, slow_ucb, thompson, ucb, uniform
 
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
+    thompson.posterior_quantile,
 )  # fmt: skip
 USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
-_average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw = (
-    nb.njit(nogil=True)(function) for function in PRIORITIES
+_average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _posterior_quantile = (
+    with_callees(function) for function in PRIORITIES
 )
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
@@ -60,17 +61,19 @@ def priority(function, inputs):
         value = _epsilon_greedy(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     elif which == 5:
         value = _posterior_draw(clock, log_clock, pulls, mean, coin, draw, candidates)
+    elif which == 6:
+        value = _posterior_quantile(clock, log_clock, pulls, mean, coin, draw, candidates)
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
 
 
-THOMPSON: Final = PRIORITIES.index(thompson.posterior_draw)
+POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
 
 
 @compiled
 def surely_below(bar, pulls, mean, draw):
-    """Whether Thompson's priority, which takes a dear quantile, is below `bar` by a cheap bound.
+    """Whether Thompson's quantile, which is dear, is below `bar` by a cheap bound.
 
     With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
     exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is

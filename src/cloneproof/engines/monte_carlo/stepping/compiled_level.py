@@ -14,7 +14,12 @@ from cloneproof.engines.monte_carlo.arm_table import all_explored, rank_by_word
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
-from cloneproof.engines.monte_carlo.stepping.builtin_functions import THOMPSON, PriorityInputs, priority, surely_below
+from cloneproof.engines.monte_carlo.stepping.builtin_functions import (
+    POSTERIOR_QUANTILE,
+    PriorityInputs,
+    priority,
+    surely_below,
+)
 from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 
@@ -77,7 +82,9 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
-    if rule.priority.which == THOMPSON:  # a quantile for the best average first, so that most of the others need none
+    if (
+        rule.priority.which == POSTERIOR_QUANTILE
+    ):  # a quantile for the best average first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]

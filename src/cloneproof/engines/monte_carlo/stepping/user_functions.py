@@ -22,7 +22,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, is_jitted
 
+from cloneproof import _randomness
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
+from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 
 _lock = RLock()  # one thread compiles, the others wait for its result
 _PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
@@ -43,7 +45,7 @@ def user_quantile(function: Callable[..., float], parameters: tuple[float, ...])
 
 @lru_cache(maxsize=256)
 def _user_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
-    compiled = _compiled(function, {})
+    compiled = with_callees(function)
 
     @nb.njit(nogil=True)
     def with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates):
@@ -61,7 +63,7 @@ def _user_priority(function: Callable[..., float], parameters: tuple[float, ...]
 
 @lru_cache(maxsize=256)
 def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
-    compiled = _compiled(function, {})
+    compiled = with_callees(function)
 
     @nb.njit(nogil=True)
     def with_parameters(mean, u):
@@ -82,6 +84,11 @@ def _callable_by_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
         return nb.cfunc(signature)(function)
     except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
         return None
+
+
+def with_callees(function: Callable[..., float]) -> Any:  # noqa: ANN401
+    """The function compiled with all that it calls; random words come from the compiled generator."""
+    return _compiled(function, {id(_randomness.uniform): uniform, id(_randomness.word): word})
 
 
 def _compiled(function: Any, known: dict[int, Any]) -> Any:  # noqa: ANN401

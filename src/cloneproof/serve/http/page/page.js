@@ -1,11 +1,12 @@
 // The live market: asks the service every two seconds while somebody looks, and draws what it says.
 
 import { bars, dots } from "/draw.js";
+import { drawBalances, drawHistory, drawLedger } from "/records.js";
 import { prepare } from "/copies.js";
 
-const EVERY = 2000, TAIL = 12, MOST_ROWS = 40, LOOK_BACK = 5;
+const EVERY = 2000, TAIL = 500, MOST_ROWS = 40;
 const at = (id) => document.getElementById(id);
-const count = new Intl.NumberFormat("en");
+export const count = new Intl.NumberFormat("en");
 let key = null; // in this variable and nowhere else
 let market = null, terms = null, stamp = 0, timer = null;
 
@@ -64,50 +65,18 @@ function drawTraffic(agents) {
   bars(at("traffic"), rows, `Part of this season's ${count.format(total)} decisions that served each agent.${rest}`);
 }
 
-function drawLedger(lines) {
-  const body = at("ledger").tBodies[0];
-  body.replaceChildren(...lines.reverse().map(({ hash, entry }) => {
-    const row = document.createElement("tr");
-    const value = entry.kind === "decision" ? entry.phase : entry.value === undefined ? "" : String(entry.value);
-    const cells = [count.format(entry.n), new Date(entry.at).toLocaleTimeString("en-GB"), entry.kind, entry.agent ?? "", entry.arm ?? "", value];
-    const columns = ["entry", "time", "what", "agent", "arm", "value"];
-    cells.forEach((text, number) => {
-      const cell = document.createElement(number ? "td" : "th");
-      if (number) cell.dataset.column = columns[number];
-      cell.textContent = text;
-      row.append(cell);
-    });
-    row.title = `hash ${hash}`;
-    return row;
-  }));
-}
-
 const PHASES = { trial: "agents are tried in turn", award: "the best agent is served", waiting: "rewards are awaited before a choice" };
 
-// The phase of the last decision; many rewards may have come since, so it is kept, and at first looked for.
-let known = {};
-
-async function phaseOf(progress, lines) {
-  if (progress.state !== "running") return progress.state;
-  for (let back = 1; ; back++) {
-    const last = lines.map((line) => line.entry).filter((entry) => entry.kind === "decision").pop();
-    if (last) known = { market: progress.market, season: progress.season, phase: last.phase };
-    if (known.market === progress.market && known.season === progress.season) return known.phase;
-    if (progress.round === 0 || back > LOOK_BACK) return "started";
-    lines = (await ask(here(`/ledger?after=${Math.max(0, progress.entries - 1000 * back)}&limit=1000`))).lines;
-  }
-}
-
-function tell(view, progress, phase) {
+function tell(view, progress) {
   at("name").textContent = progress.market;
   at("mechanism").replaceChildren(document.createTextNode("run by "), Object.assign(document.createElement("b"), { textContent: terms.mechanism }), document.createTextNode(`: ${view.mechanism}`));
   const state = { open: "is open for registration", running: "is running", settled: "is settled" }[progress.state];
   at("sentence").textContent = `Season ${progress.season} ${state}: ${count.format(progress.agents.length)} agents, horizon ${count.format(progress.horizon)} rounds, agents get ${100 * terms.share} % of a reward.`;
-  at("phase").textContent = phase;
-  at("phase-words").textContent = progress.state === "running" ? PHASES[phase] ?? "" : "";
+  at("phase").textContent = progress.phase;
+  at("phase-words").textContent = progress.state === "running" ? PHASES[progress.phase] ?? "" : "";
   const played = progress.state === "settled" ? progress.agents.reduce((sum, agent) => sum + agent.arms.reduce((own, arm) => own + arm.decisions, 0), 0) : progress.round;
   at("rounds").textContent = count.format(played);
-  at("rounds-words").textContent = `${((100 * played) / progress.horizon).toFixed(1)} % of the horizon; ${count.format(progress.pending)} rewards awaited`;
+  at("rounds-words").textContent = `${((100 * played) / progress.horizon).toFixed(1)} % of the horizon; rewards: ${count.format(progress.pending)} awaited, ${count.format(progress.defaulted)} never came in time, ${count.format(progress.late)} came late`;
   at("paid").textContent = money(progress.agents.reduce((sum, agent) => sum + agent.balance, 0));
   at("paid-words").textContent = `over all seasons; ${count.format(progress.entries)} ledger entries`;
   at("bar").value = played / progress.horizon;
@@ -116,15 +85,17 @@ function tell(view, progress, phase) {
 }
 
 async function refresh() {
-  const [view, progress] = await Promise.all([ask(here("")), ask(here("/progress"))]);
+  const [view, progress, history] = await Promise.all([ask(here("")), ask(here("/progress")), ask(here("/history"))]);
   const page = await ask(here(`/ledger?after=${Math.max(0, progress.entries - TAIL)}&limit=${TAIL}`));
   terms = { share: 1, ...view.terms };
   at("shown").hidden = false;
-  tell(view, progress, await phaseOf(progress, page.lines));
+  tell(view, progress);
   if (stamp !== progress.entries + at("scores").clientWidth * 1e9) {
     stamp = progress.entries + at("scores").clientWidth * 1e9;
     drawScores(progress.agents);
     drawTraffic(progress.agents);
+    drawHistory(history, progress);
+    drawBalances(progress.agents);
     drawLedger(page.lines);
     prepare(progress.agents);
   }

@@ -1,0 +1,296 @@
+"""What an operator sees and sets: the log, metrics by market, /version, keys from files, backups."""
+
+import asyncio
+import io
+import json
+import logging
+import os
+import re
+import stat
+import subprocess
+from itertools import pairwise
+
+import httpx
+import pytest
+
+from cloneproof import __version__
+from cloneproof.errors import ServeError
+from cloneproof.serve.api import calls
+from cloneproof.serve.commit.queue_waits import QueueWaits
+from cloneproof.serve.http.call_log import LogLines, configure_log, json_line, text_line
+from cloneproof.serve.http.keys import KeyRing, install_keys, key_from_file, new_key
+from cloneproof.serve.offline.backup import back_up
+from cloneproof.serve.offline.reading import replay_all
+from cloneproof.serve.storage import MemoryStorage, open_storage
+from support.service import COMMAND, Clock, Desk, Process, open_market, spec, sqlite
+
+
+def samples(desk):
+    """The metrics by name and labels."""
+    text = desk.call("GET", "/metrics").text
+    return dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"), text
+
+
+@pytest.fixture
+def heard():
+    """What the service logs, with the level and the form that a test chooses."""
+    logger, stream = logging.getLogger("cloneproof"), io.StringIO()
+    before = logger.handlers, logger.propagate, logger.level
+
+    def listen(form, level):
+        configure_log(form, level)
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(LogLines(json_line if form == "json" else text_line))
+        logger.handlers = [handler]
+        return lambda: [line for line in stream.getvalue().splitlines() if line]
+
+    yield listen
+    logger.handlers, logger.propagate = before[:2]
+    logger.setLevel(before[2])
+    logging.getLogger("uvicorn").handlers = []
+
+
+def test_a_line_a_call(heard):
+    lines = heard("json", "info")
+    with Desk() as desk:
+        open_market(desk, {"ana": 1})
+        desk.call("POST", "/v1/markets/feed/decisions", {"request_id": "a-private-id"})
+        desk.call("GET", "/v1/markets/nobody%0As/progress")
+        desk.call("GET", "/health")
+        desk.call("GET", "/v1/markets?x=1", key="cp_0123_" + "s" * 43)
+    said = [json.loads(line) for line in lines()]
+    assert [one["route"] for one in said] == [
+        "create_market", "register_agent", "register_arm", "start", "decide", "show_progress", "list_markets",
+    ]  # fmt: skip
+    decided, unknown, refused = said[-3:]
+    assert (decided["market"], decided["status"], decided["role"], decided["level"]) == (
+        "feed",
+        200,
+        "platform",
+        "info",
+    )
+    assert desk.key.split("_")[1] == decided["key"]
+    assert (unknown["status"], unknown["error"], "market" in unknown) == (404, "unknown_market", False)
+    assert (refused["status"], refused["error"], "key" in refused) == (401, "unauthorized", False)
+    text = "\n".join(lines())
+    assert not any(secret in text for secret in (desk.key.split("_", 2)[2], "s" * 43, "a-private-id"))
+
+
+def test_levels(heard):
+    lines = heard("text", "warning")
+    with Desk() as desk:
+        desk.call("GET", "/v1/markets")
+        assert lines() == []
+        configured = heard("text", "debug")
+        desk.call("GET", "/health")
+        assert re.fullmatch(r"\S+Z debug call route=health status=200 ms=[\d.]+", configured()[-1])
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_secret_in_an_error_is_not_logged_and_no_line_is_forged(heard, form):
+    lines = heard(form, "info")
+    key = new_key("platform", None, 0)[0]
+    try:
+        raise RuntimeError(f"no such key {key}\n at postgresql://market:hunter2@db/market \x1b[2J")
+    except RuntimeError:
+        logging.getLogger("cloneproof.serve").exception("a call failed\nfaked line")
+    text = "\n".join(lines())
+    assert key.split("_", 2)[2] not in text
+    assert "hunter2" not in text
+    assert "\x1b" not in text
+    assert "[secret]" in text
+    assert not any(line.startswith("faked") for line in lines())
+    assert len(lines()) == 1 if form == "json" else all(line[:2] == "  " for line in lines()[1:])
+
+
+def test_a_fault_is_an_error_with_its_place(heard, monkeypatch):
+    lines = heard("json", "error")
+    with Desk() as desk:
+        monkeypatch.setattr(desk.app._service.writer, "submit", lambda command: 1 / 0)
+        assert desk.call("GET", "/v1/markets").status_code == 500
+    fault, call = (json.loads(line) for line in lines())
+    assert "ZeroDivisionError" in fault["traceback"]
+    assert (call["level"], call["status"]) == ("error", 500)
+
+
+def test_the_version_needs_no_key():
+    with Desk() as desk:
+        assert desk.call("GET", "/version", key="none").json() == {"cloneproof": __version__, "api": 1}
+        assert "/version" in desk.call("GET", "/v1/openapi.json").json()["paths"]
+
+
+def test_metrics_of_a_market(tmp_path):
+    """Awaited, late and defaulted rewards, phase, season, payouts and the queue; the same after a restart."""
+    clock = Clock()
+    with Desk(sqlite(tmp_path / "a.db"), clock=clock) as desk:
+        open_market(desk, {"ana": 1, "bo": 1}, wait_seconds=10)
+        made = [desk.call("POST", "/v1/markets/feed/decisions", {"request_id": f"{k}"}).json() for k in range(5)]
+        reward = {"event_id": "e", "decision": made[0]["decision"], "value": 1.0}
+        desk.call("POST", "/v1/markets/feed/rewards", reward)
+        found, _ = samples(desk)
+        assert found['cloneproof_rewards_awaited{market="feed"}'] == "4"
+        assert found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}'] == "1"
+        clock.now += 60_000
+        late = {"event_id": "late", "decision": made[1]["decision"], "value": 1.0}
+        assert desk.call("POST", "/v1/markets/feed/rewards", late).json()["result"] == "late"
+        found, text = samples(desk)
+        expected = {"rewards_awaited": 0, "rewards_defaulted_total": 4, "rewards_late_total": 1, "season": 1,
+                    "season_rounds": 5, "season_horizon": 10_000, "paid_micro_units": 400_000}  # fmt: skip
+        assert {name: int(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
+        assert found['cloneproof_queue_depth{market="feed"}'] == "0"
+        assert int(found['cloneproof_queue_seconds_count{market="feed"}']) >= 7
+        assert text.count("# TYPE") == text.count("# HELP") == len(set(re.findall(r"# TYPE (\S+)", text)))
+    with Desk(sqlite(tmp_path / "a.db"), clock=clock) as desk:
+        found, _ = samples(desk)
+        assert {name: int(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
+        assert found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}'] == "1"
+        progress = desk.call("GET", "/v1/markets/feed/progress").json()
+        assert (progress["phase"], progress["late"], progress["defaulted"]) == (made[-1]["phase"], 1, 4)
+
+
+def test_the_history_of_a_season(tmp_path):
+    """At most 64 points, the same after a restart, and none of the season before."""
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1, "bo": 2})
+        for group in range(200):
+            desk.clock.now += 1000
+            items = [{"request_id": f"{group}-{k}"} for k in range(1 + group % 7)]
+            made = desk.call("POST", "/v1/markets/feed/decisions/batch", {"items": items}).json()["results"]
+            rewards = [{"event_id": f"{one['decision']}", "decision": one["decision"], "value": 1.0} for one in made]
+            desk.call("POST", "/v1/markets/feed/rewards/batch", {"items": rewards})
+        seen = desk.call("GET", "/v1/markets/feed/history").json()
+        progress = desk.call("GET", "/v1/markets/feed/progress").json()
+    assert (seen["season"], seen["agents"]) == (1, ["ana", "bo"])
+    rounds = [point["round"] for point in seen["points"]]
+    assert 32 <= len(rounds) <= 64
+    assert progress["round"] - 2 * progress["round"] / 32 <= rounds[-1] <= progress["round"]
+    assert max(later - earlier for earlier, later in pairwise(rounds)) <= progress["round"] / 16
+    assert all(sum(point["decisions"]) == point["round"] for point in seen["points"])
+    assert sorted(rounds) == rounds
+    assert sorted(point["paid"] for point in seen["points"]) == [point["paid"] for point in seen["points"]]
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        assert desk.call("GET", "/v1/markets/feed/history").json() == seen
+        key = desk.make_key("agent", "ana")
+        assert desk.call("GET", "/v1/markets/feed/history", key=key).status_code == 403
+        for path, body in (("settle", None), ("seasons", {"season": 2}), ("start", None)):
+            desk.call("POST", f"/v1/markets/feed/{path}", body)
+        (begun,) = desk.call("GET", "/v1/markets/feed/history").json()["points"]
+        assert (begun["round"], begun["decisions"], begun["paid"]) == (0, [0, 0], 400_000 * progress["round"])
+
+
+def test_the_queue_is_counted_by_market():
+    now = [0.0]
+    waits = QueueWaits(lambda: now[0])
+
+    async def two_calls():
+        first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
+        waits.follow("feed", first)
+        waits.follow("news", second)
+        waits.follow("feed", asyncio.get_running_loop().create_future())
+        now[0] = 0.03
+        second.set_result(None)
+        await asyncio.sleep(0)
+        assert dict(waits.depth) == {"feed": 2, "news": 0}
+        first.cancel()
+        await asyncio.sleep(0)
+        assert waits.depth["feed"] == 1
+
+    asyncio.run(two_calls())
+    assert [number for bound, number in waits.times["news"].cumulative() if bound in ("0.025", "0.05")] == [0, 1]
+
+
+def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
+    key, record = new_key("platform", None, 0)
+    file = tmp_path / "key"
+    file.write_text(f"{key}\n")
+    storage = MemoryStorage()
+    for _ in range(2):
+        install_keys(storage, [key_from_file(str(file), "platform", 5)])
+        assert KeyRing(storage.keys()).caller(f"Bearer {key}".encode()).role == "platform"
+    storage.put_key(record.__class__(record.id, "platform", None, record.hash, 0, True))
+    install_keys(storage, [key_from_file(str(file), "platform", 9)])
+    (kept,) = storage.keys()
+    assert kept.revoked
+    with pytest.raises(ServeError, match="another secret or role"):
+        install_keys(storage, [key_from_file(str(file), "auditor", 9)])
+    for text in ("", "hunter2", f"{key} {key}", key[:-1], "cp_\xe9"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(ServeError, match=r"expected a (key|file)") as refusal:
+            key_from_file(str(file), "platform", 0)
+        assert not text or text not in str(refusal.value)
+    with pytest.raises(ServeError, match="FileNotFoundError"):
+        key_from_file(str(tmp_path / "none"), "platform", 0)
+
+
+def test_settings_from_flag_environment_file_and_default(tmp_path):
+    """A service over a file that the configuration names, with the key of a secret file, and a log of its own form."""
+    key = new_key("platform", None, 0)[0]
+    (tmp_path / "key").write_text(key)
+    (tmp_path / "c.toml").write_text(
+        f'[serve]\ndatabase = "{tmp_path}/file.db"\nport = 1\nlog = "json"\nlog_level = "warning"\n'
+        f'platform_key_file = "{tmp_path}/key"\n'
+    )
+    environment = os.environ | {
+        "CLONEPROOF_SERVE_CONFIG": str(tmp_path / "c.toml"), "CLONEPROOF_SERVE_LOG_LEVEL": "info",
+    }  # fmt: skip
+    service = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0"], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        address = service.stdout.readline().split()[-1]
+        reply = httpx.get(f"{address}/v1/markets", headers={"Authorization": f"Bearer {key}"})
+    finally:
+        service.terminate()
+        _, log = service.communicate(timeout=30)
+    assert reply.status_code == 200, log
+    assert [json.loads(line)["route"] for line in log.splitlines()] == ["list_markets"]
+    assert key.split("_", 2)[2] not in log
+    assert (tmp_path / "file.db").exists()
+
+
+def test_a_backup_of_a_running_service(tmp_path):
+    """Taken while decisions are made: whole, private, readable, and a part of the ledger that goes on."""
+    service = Process(tmp_path / "a.db")
+    service.start()
+    try:
+        with service.client() as api:
+            api.send(calls.create_market(spec()))
+            api.send(calls.register_agent("feed", "ana"))
+            api.send(calls.register_arm("feed", "ana", "a"))
+            api.send(calls.start("feed"))
+            api.send(calls.decide_batch("feed", [f"{k}" for k in range(500)]))
+            entries = back_up(str(tmp_path / "a.db"), str(tmp_path / "copy.db"))
+            api.send(calls.decide_batch("feed", [f"more-{k}" for k in range(500)]))
+    finally:
+        service.stop()
+    assert entries == {"feed": 504}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.db", "copy.db"]
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    copy, original = (replay_all(str(tmp_path / name))[0] for name in ("copy.db", "a.db"))
+    assert (copy.fits, copy.entries, original.entries) == (True, 504, 1004)
+    restored = open_storage(str(tmp_path / "copy.db"))
+    assert len(restored.keys()) == 1
+    restored.close()
+
+
+def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+    place = tmp_path / "a.db"
+    sqlite(place).close()
+    (tmp_path / "there.db").touch()
+    for source, target, words in (
+        (place, place, "which exists"),
+        (place, tmp_path / "there.db", "which exists"),
+        (place, tmp_path / "none" / "b.db", "expected a folder"),
+        (tmp_path / "there.db", tmp_path / "b.db", "made by `cloneproof serve`"),
+        (tmp_path / "none.db", tmp_path / "b.db", "no file"),
+        ("postgresql://market:secret@db/x", tmp_path / "b.db", "pg_dump"),
+        (":memory:", tmp_path / "b.db", "keeps nothing"),
+    ):
+        with pytest.raises(Exception, match=words) as refusal:
+            back_up(str(source), str(target))
+        assert "secret" not in str(refusal.value)
+    monkeypatch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(ServeError, match="No space left"):
+        back_up(str(place), str(tmp_path / "b.db"))
+    left = {path.name for path in tmp_path.iterdir()} - {"a.db-wal", "a.db-shm"}  # SQLite's, where a file is only read
+    assert left == {"a.db", "there.db"}

@@ -1,0 +1,142 @@
+"""The code version: an edit of anything that results depend on changes it, and nothing else does."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.sweeps.code_version import LIBRARIES, code_version, source_digest, sources
+from test_structure import import_graph
+
+ROOT = Path(cp.__file__).parent
+WORKER = "cloneproof.sweeps.execution.tasks"
+DISCOVERED = ("market.rewards", "mechanisms.rules", "mechanisms.scores", "mechanisms.restarts")  # found by name
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy") / "cloneproof"
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def edited(copy, path):
+    """The digest with a line more in one file, which is taken out again."""
+    file = copy / path
+    before = file.read_bytes()
+    file.write_bytes(before + b"# edited\n")
+    try:
+        return source_digest(copy)
+    finally:
+        file.write_bytes(before)
+
+
+def test_it_names_the_package_and_is_the_same_for_a_copy(copy):
+    assert code_version().startswith(f"cloneproof {cp.__version__}, sources ")
+    assert source_digest(copy) == source_digest(ROOT)
+
+
+@pytest.mark.parametrize("package", ["bounds", "market", "mechanisms", "engines", "analysis"])
+def test_an_edit_of_a_package_changes_it(copy, package):
+    """In the first and the last file of it that a worker loads, and in each of its packages."""
+    files = sorted(name for name in sources(copy) if name.startswith(f"cloneproof.{package}."))
+    packages = [name for name in files if (copy.parent / name.replace(".", "/")).is_dir()]
+    for name in {files[0], files[-1], *packages}:
+        path = name.removeprefix("cloneproof.").replace(".", "/")
+        file = f"{path}/__init__.py" if name in packages else f"{path}.py"
+        assert edited(copy, file) != source_digest(ROOT), file
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("bounds/tails.py", True),
+        ("errors.py", True),
+        ("_tables.py", True),
+        ("_randomness.py", True),
+        ("_discovery.py", True),
+        ("mechanisms/rules/thompson.py", True),
+        ("sweeps/configuration.py", True),
+        ("sweeps/table.py", False),  # made anew from what is stored
+        ("report/formatting.py", False),
+        ("serve/run.py", False),
+        ("cli/app.py", False),
+    ],
+)
+def test_what_counts_and_what_does_not(copy, path, counts):
+    if not (copy / path).exists():
+        pytest.fail(f"{path} is gone: name another file of that folder")
+    assert (edited(copy, path) != source_digest(ROOT)) == counts
+
+
+def test_a_new_file_in_a_package_that_is_searched_by_name_counts(copy):
+    for package in DISCOVERED:
+        file = copy / package.replace(".", "/") / "brand_new.py"
+        file.write_text("def brand_new(): ...\n", encoding="utf-8")
+        assert source_digest(copy) != source_digest(ROOT), package
+        file.unlink()
+
+
+def test_the_sources_are_those_of_a_parsed_import_graph():
+    """The same closure by the syntax tree, over every import statement."""
+    graph = import_graph(ROOT.parent)
+    for package in DISCOVERED:
+        inside = {name for name in graph if name.startswith(f"cloneproof.{package}.")}
+        finder = "market.family" if package == "market.rewards" else package.rstrip("s")
+        graph[f"cloneproof.{finder}"] |= inside
+    found, ahead = set(), [WORKER]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead += [] if name == "cloneproof" else [*graph[name], name.rpartition(".")[0]]
+    assert set(sources(ROOT)) == found
+
+
+def test_everything_that_a_worker_loads_is_among_the_sources():
+    """By Python itself: computing parts of all kinds in a process where the package's own `__init__` loads nothing."""
+    script = f"""
+import sys, types, json
+package = types.ModuleType("cloneproof")
+package.__path__ = [{str(ROOT)!r}]
+sys.modules["cloneproof"] = package
+from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.mechanisms import mechanism
+from cloneproof.sweeps.configuration import runs_part, texts_of, whole_part
+from cloneproof.sweeps.execution.tasks import TaskPiece, attempt
+from cloneproof.sweeps.code_version import code_version
+market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))], horizon=6)
+for name in ("ucb1", "h-etc-r"):
+    texts = texts_of(market, mechanism(name, market=market))
+    copies = {{"ana": (1, 1), "bo": (1,)}}
+    parts = [whole_part("exact", market, texts, {{"engine": "auto", "copies": copies, "arithmetic": "float"}}),
+             whole_part("audit", market, texts, {{"agent": "ana", "max_copies": 1}})]
+    for part in parts:
+        done = attempt(code_version(), {{"k": part.text}}, [TaskPiece("k", 0, 0)], 1.0, 1.0)
+        assert isinstance(done, list), done
+print(json.dumps([name for name in sys.modules if name.startswith("cloneproof")]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = set(ast.literal_eval(done.stdout))
+    assert loaded - set(sources(ROOT)) == set()
+    assert len(loaded) > 100
+
+
+def test_every_library_that_can_change_a_number_is_named():
+    """What the sources import from elsewhere is in the version, or only reads and shows."""
+    foreign = set()
+    for text in sources(ROOT).values():
+        for node in ast.walk(ast.parse(text)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            foreign |= {name.partition(".")[0] for name in names}
+    numerical = {"python-flint": "flint"}
+    named = {numerical.get(name, name) for name in LIBRARIES}
+    others = {"tomli_w", "rich", "pandas", "llvmlite"}  # llvmlite goes with numba's version
+    assert named <= foreign
+    assert foreign - set(sys.stdlib_module_names) - {"cloneproof"} - named - others == set()
