@@ -309,7 +309,7 @@ def generations_that_are_not_stored(monkeypatch):
 
 
 def turns_without_a_lock(monkeypatch):
-    monkeypatch.setattr(postgres, "TURN_LOCK", None)  # a lock on null is none
+    monkeypatch.setattr(postgres_link, "TURN_LOCK", "NULL")  # a lock on null is none
 
 
 @pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_taken_in, generations_that_are_not_stored])
