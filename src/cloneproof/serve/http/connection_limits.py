@@ -82,6 +82,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
         self._messages = self._received = self._body_bytes = self._chunks = 0
         self._refusal: ItemError | None = None
+        self._refused = False
         self._unread = self._stuck = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -93,7 +94,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
         message = self._messages
         self._unset_keepalive_if_required()
@@ -111,7 +112,8 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._stage != _DONE:  # all of it belongs to one message that goes on
             self._received += len(data)
             if self._received > (2 * MOST_HEAD if self._stage == _HEAD else 2 * MOST_BYTES):
-                self.refuse(431 if self._stage == _HEAD else 413, "too_large", "the request is too large; send less")
+                status = 431 if self._stage == _HEAD else 413
+                self.refuse(status, "too_large", "the request is too large; send less", linger=True)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -154,6 +156,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stuck += 1
             if self._stuck > self.limits.head:
                 transport.abort()
+        elif self._refused:
+            if self.limits.now >= self._due:
+                transport.close()
         elif self.flow.read_paused:  # what it sent waits here, behind a request before it
             self._due = self.limits.now + self.limits.body
         elif self._stage != _DONE and self.limits.now >= self._due:
@@ -172,12 +177,20 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse_malformed(self) -> None:
         refusal = self._refusal or ItemError(400, "malformed", "expected a request of HTTP/1.1; check the client")
-        self.refuse(refusal.status, refusal.error, refusal.message)
+        self.refuse(refusal.status, refusal.error, refusal.message, linger=True)
 
-    def refuse(self, status: int, code: str, message: str) -> None:
-        """Say why, if no answer is under way, and close."""
+    def refuse(self, status: int, code: str, message: str, linger: bool = False) -> None:
+        """Say why, if no answer is under way, and close.
+
+        With `linger` it is closed a second later and nothing is read until then, so that who sends such things over and
+        over has to wait for that.
+        """
         if self.transport.is_closing():
             return
+        if self._refused:
+            self.transport.close()
+            return
+        self._refused = True
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             text = msgspec.json.encode(ItemError(status, code, message))
             head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(text)
@@ -185,7 +198,11 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.close()
+        if linger:
+            self.flow.pause_reading()
+            self._due = self.limits.now + 2
+        else:
+            self.transport.close()
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
