@@ -60,7 +60,7 @@ def test_a_call_of_another_market_is_in_the_next_group_whatever_waits():
     for _, part in group:
         items[part.market] += part.size
     assert items["small"] == 1
-    assert 0 < items["large"] <= 501  # 5 ms of 10 µs each
+    assert 0 < items["large"] <= 401  # 4 ms of 10 µs each
 
 
 def test_markets_that_all_have_much_to_do_get_equal_shares_of_the_work():
@@ -90,7 +90,7 @@ def test_a_batch_in_parts_has_all_its_replies_in_order():
             assert reply.value is None
             sizes.append(part.size)
             call.enter_reply(list(part.requests))
-    assert sizes == [200] * 5  # 20 ms of 0.1 ms each: nobody else waits
+    assert sizes == [150] * 6 + [100]  # 15 ms of 0.1 ms each: nobody else waits
     assert reply.value == [f"0-{n}" for n in range(1000)]
 
 

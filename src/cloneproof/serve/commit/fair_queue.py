@@ -16,8 +16,8 @@ from typing import Any, Final
 from cloneproof.errors import Refused
 from cloneproof.serve.commit.commands import Command
 
-GROUP_SECONDS: Final = 0.02  # work in one group
-SHARE_SECONDS: Final = 0.005  # of one market in it, while others wait
+GROUP_SECONDS: Final = 0.015  # work in one group
+SHARE_SECONDS: Final = 0.004  # of one market in it, while others wait
 MOST_CALLS_IN_A_GROUP: Final = 512
 MOST_ITEMS_WAITING: Final = 200_000  # of one market
 MOST_CALLS_WAITING: Final = 20_000  # of all markets
