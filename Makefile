@@ -50,9 +50,12 @@ reproduce: $(INSTALLED)
 certify: $(INSTALLED)
 	$(BIN)/python studies/certify_holdout.py build/certify
 	$(BIN)/python studies/random_deviations.py build/certify
+	$(BIN)/python studies/certify_rates.py build/certify
+	$(BIN)/python studies/pairs_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study
+	$(BIN)/python studies/click_rates.py build/study
 
 test-cluster: $(INSTALLED)
 	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py

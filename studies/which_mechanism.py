@@ -28,7 +28,7 @@ from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
-STUDIED = [name for name in CATALOGUE if name != "reservoir-contest"]
+STUDIED = [name for name in CATALOGUE if name not in ("reservoir-contest", "holdout-kl-ucb")]
 
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"
@@ -103,7 +103,8 @@ def points(
 def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = None) -> Row:
     """One point."""
     sized = market(name, horizon)
-    platform = cp.mechanism(mechanism, market=sized)
+    gaps = {"gap": sized.gap, "agent_gap": sized.agent_gap} if mechanism == "holdout-h-etc" else {}
+    platform = cp.mechanism(mechanism, market=sized, **gaps)  # hold-out with the rounds of the gap, not of pairs
     runs = min(4000, max(20, (pulls or MORE.get(name, 1) * PULLS.get(mechanism, 10**7)) // horizon))
 
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:

@@ -8,6 +8,7 @@
    a few deviations are evaluated (`search.scan_search`).
 4. Deviations apart: withholding, two accounts, a cost per copy (`search.other_deviations`); and an agent that knows its
    means before it registers (`search.informed`).
+5. Under which delays of rewards the verdict holds (`delays`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from cloneproof._checks import whole
 from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.deadline import Deadline, ProgressCallback
+from cloneproof.analysis.audit.delays import under_delays
 from cloneproof.analysis.audit.dominance.all_agents import dominance_audit
 from cloneproof.analysis.audit.question import checked_budget, checked_question
 from cloneproof.analysis.audit.search.exact_search import exact_result, honest_evaluations
@@ -141,7 +143,7 @@ def audit(
                 "opponents='any' expects neither horizons nor withhold, split, copy_cost or informed; ask for those "
                 "against the market"
             )
-        return dominance_audit(question, clock)
+        return under_delays(dominance_audit(question, clock), question)
     cap, slack, agents = question.max_copies, question.tolerance, question.searched
     honest = None if by_theorem is not None else honest_evaluations(agents[0])
     results: Sequence[SearchResult]
@@ -156,7 +158,7 @@ def audit(
             for cases, parts in zip(agents, shares, strict=True)
         ]
         if draft is not None:
-            draft(conclude(question, exact, {}, [DRAFT], clock.seconds))
+            draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
         results = exact
@@ -167,4 +169,6 @@ def audit(
         apart, notes = apart | best, notes + sentences
     knowing, sentences = best_informed(results, cap, slack, clock) if informed else (None, [])
     audited = replace(conclude(question, results, apart, notes + sentences, clock.seconds), informed=knowing)
-    return audited if by_theorem is None else with_scan_scope(audited, question, results)
+    if by_theorem is not None:
+        audited = with_scan_scope(audited, question, results)
+    return under_delays(audited, question)

@@ -30,15 +30,23 @@ Waiting = list[tuple[Command, "asyncio.Future[Any]"]]
 
 
 def milliseconds() -> int:
-    """The time of the ledger."""
+    """The time of day, which may be set."""
     return time.time_ns() // 1_000_000
+
+
+def steady_milliseconds() -> int:
+    """A time that nobody can set."""
+    return time.monotonic_ns() // 1_000_000
 
 
 class Writer:
     """The one task that changes markets."""
 
-    def __init__(self, storage: Storage, clock: Callable[[], int] = milliseconds) -> None:
-        self.storage, self._clock = storage, clock
+    def __init__(
+        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+    ) -> None:
+        self.storage, self._clock = storage, clock or steady_milliseconds
+        self._wall = wall or clock or milliseconds
         self.markets = ServedMarkets.recover(storage)
         self.ready = True
         self.groups = self.commands = 0
@@ -82,8 +90,14 @@ class Writer:
             await asyncio.sleep(_TICK)
             self._wake.set()
 
-    def _overdue(self) -> bool:
+    def _set_time(self) -> int:
+        """Have all markets follow the clocks; the time that commands are given."""
         now = self._clock()
+        self.markets.follow(now, self._wall())
+        return now
+
+    def _overdue(self) -> bool:
+        now = self._set_time()
         return any(market.overdue(now) for market in self.markets.by_name.values())
 
     async def _run(self) -> None:
@@ -117,7 +131,7 @@ class Writer:
         """The replies to a group, after its commit."""
         commands = list(merge([command for command, _ in group]))
         known = await self._find_known([command for command, _ in commands])
-        markets, storage, now = self.markets, self.storage, self._clock()
+        markets, storage, now = self.markets, self.storage, self._set_time()
         markets.expire(now, known)
         replies: list[Any] = [None] * len(group)
         for command, positions in commands:
@@ -154,7 +168,9 @@ class Writer:
         self.ready = False
         while not (self.ready or self._stopping):
             try:
-                self.markets = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
+                recovered = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
+                recovered.keep_time_of(self.markets)
+                self.markets = recovered
                 self.ready = True
             except Exception as problem:
                 _log_failure("storage cannot be read; trying again", problem)

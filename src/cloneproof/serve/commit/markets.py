@@ -8,6 +8,7 @@ import msgspec
 
 from cloneproof.errors import Refused
 from cloneproof.serve.ledger.chain import Appended
+from cloneproof.serve.ledger.dice import MarketDice, make_secret
 from cloneproof.serve.ledger.entries import Entry, keys
 from cloneproof.serve.ledger.terms import MarketSpec, complete
 from cloneproof.serve.market.engine import MarketEngine
@@ -29,8 +30,8 @@ class ServedMarkets:
     def recover(cls, storage: Storage) -> ServedMarkets:
         """The markets as storage has them."""
         markets = cls()
-        for number, name, snapshot, lines in storage.markets():
-            markets.by_name[name] = recover(snapshot, lines)
+        for number, name, snapshot, lines, secret in storage.markets():
+            markets.by_name[name] = recover(snapshot, lines, secret)
             markets.numbers[name] = number
             markets._changed.add(name)
         return markets
@@ -51,18 +52,28 @@ class ServedMarkets:
 
     def create(self, spec: MarketSpec, at: int) -> tuple[MarketEngine, bool]:
         """A new market, or the one that was declared in the same words before; whether it is new."""
-        known, whole = self.by_name.get(spec.market), complete(spec)
+        known, whole = self.by_name.get(spec.market), msgspec.structs.replace(complete(spec), seed=None)
         if known is not None:
-            if spec.seed is None:
-                whole = msgspec.structs.replace(whole, seed=known.spec.seed)
-            if whole == known.spec:
+            if whole == msgspec.structs.replace(known.spec, seed=None) and _seed_fits(spec.seed, known):
                 return known, False
             raise Refused(
                 409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
             )
-        market = self.by_name[spec.market] = MarketEngine.open(whole, at)
+        market = MarketEngine.open(whole, at, MarketDice(spec.market, make_secret(spec.seed)))
+        self.by_name[spec.market] = market
         self.numbers[spec.market] = len(self.numbers) + 1
         return market, True
+
+    def follow(self, steady: int, wall: int | None) -> None:
+        """Set the time of every market."""
+        for market in self.by_name.values():
+            market.follow(steady, wall)
+
+    def keep_time_of(self, others: ServedMarkets) -> None:
+        """Go on with the time of the same markets as they were before they were read back."""
+        for name, market in self.by_name.items():
+            if name in others.by_name:
+                market.ahead = others.by_name[name].ahead
 
     def expire(self, at: int, known: KnownEntries) -> None:
         """Enter default rewards wherever a wait window is over."""
@@ -82,6 +93,8 @@ class ServedMarkets:
             new = market.chain.take()
             if new is not None:
                 self._changed.add(name)
+                if new.first == 1:
+                    new = new._replace(secret=market.dice.secret)
                 appended.append((self.numbers[name], name, new))
         return appended
 
@@ -90,3 +103,10 @@ class ServedMarkets:
         snapshots = {self.numbers[name]: take_snapshot(self.by_name[name]) for name in sorted(self._changed)}
         self._changed.clear()
         return snapshots
+
+
+def _seed_fits(seed: int | None, market: MarketEngine) -> bool:
+    """Whether a seed, if one is named, is the one that a market was declared with."""
+    if seed is None or market.spec.seed is not None:
+        return seed is None or seed == market.spec.seed
+    return make_secret(seed) == market.dice.secret
