@@ -98,11 +98,11 @@ def recommend(
     limits = SamplingLimits(budget / 15, checked_seed(seed))
     clock.tell(0, 4, "tuning")
     informed = providers == "informed"
-    candidates, others = (informed_candidates if informed else clone_proof_candidates)(market)
+    slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
+    candidates, others = informed_candidates(market) if informed else clone_proof_candidates(market, slow)
     clock.tell(1, 4, "auditing")
     ranked = _ranked(market, candidates, others, limits, informed)
     clock.tell(2, 4, "best responses")
-    slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
     gameable, _ = gameable_candidates(market, slow)
     price, unknown = price_of_honesty(market, gameable, limits, budget / 3)
     unknown += [] if slow else SLOW

@@ -94,7 +94,7 @@ def price_sentence(found: Recommendation) -> str:
         f"({copies_sentence(price.copies)})"
     )
     first = (
-        f"Price of honesty: if everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
+        f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
     )
     if not found.ranked:
         return first
