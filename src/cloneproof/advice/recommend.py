@@ -7,8 +7,14 @@ from dataclasses import replace
 from typing import get_args
 
 from cloneproof._checks import real
-from cloneproof.advice.assessment import LONGEST_SAMPLED, SamplingLimits, assess, over_time
-from cloneproof.advice.candidates import SLOW, clone_proof_candidates, gameable_candidates, informed_candidates
+from cloneproof.advice.assessment import SamplingLimits, assess, over_time
+from cloneproof.advice.candidates import (
+    LONGEST_SAMPLED,
+    SLOW,
+    clone_proof_candidates,
+    gameable_candidates,
+    informed_candidates,
+)
 from cloneproof.advice.declared_market import RELATIVE_GAP, declared_market
 from cloneproof.advice.honesty import price_of_honesty
 from cloneproof.advice.informed import assess_informed, if_bayesian, if_informed
