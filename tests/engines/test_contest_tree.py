@@ -64,7 +64,7 @@ def test_many_horizons_share_one_pass():
 def test_what_the_tree_cannot_do_is_refused_in_a_sentence():
     agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"]
     raw = cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=30, contest="ucb", coins=False)
-    with pytest.raises(EngineError, match="tested on coins"):
+    with pytest.raises(EngineError, match="scan on coins"):
         cp.evaluate(cp.Market(agents, horizon=30, rewards="gaussian"), raw, engine="tree")
     mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=30)
     continuous = cp.Market([cp.Agent("a", 2, cp.Uniform(0.2, 0.8)), agents[1]], horizon=30)

@@ -6,6 +6,8 @@ import random
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.proof.scan import scan_theorem
 from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.errors import CertificateError, EngineError, MechanismError
 from cloneproof.market.family import RewardFamily
@@ -60,7 +62,7 @@ def test_late_sums_are_not_judged_before_they_are_complete():
         first = [live.decide().id for _ in range(3)]
         live.reward(first[0], 2.5)
         live.reward(first[1], 0.0)
-        assert live.decide().phase == "waiting"
+        assert live.decide().phase != "award"
         live.reward(first[2], later)
         assert (live.decide().phase == "award") == expected
 
@@ -108,3 +110,11 @@ def test_sessions_are_saved_and_keep_their_sums(mechanism):
         for each in (live, again):
             each.reward(each.decide().id, reward)
     assert live.to_json() == again.to_json()
+
+
+def test_sums_of_other_rewards_are_no_scan():
+    """Sums of beta rewards run, but nothing is known of their likelihood ratios: the theorem is not applied."""
+    for mechanism in (BEST, PASS, CONTEST):
+        beta = cp.Market(MARKET.agents, horizon=80, rewards="beta")
+        assert scan_theorem(audit_case(MARKET, mechanism, "a")) is not None
+        assert scan_theorem(audit_case(beta, mechanism, "a")) is None

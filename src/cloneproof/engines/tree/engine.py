@@ -47,9 +47,10 @@ def tree(
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
-    if mechanism.arm.draws and not (mechanism.arm.commits and mechanism.arm.binarise):
-        return drawn_arms(market, mechanism, copies, wanted, tree)
     if mechanism.arm.draws:
+        check_rewards(mechanism, market.family)
+        if not (mechanism.arm.commits and mechanism.arm.binarise):
+            return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
@@ -72,12 +73,10 @@ def tree(
 
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
-    """A mechanism that tests slots, flat or before a contest: the rewards up to each horizon."""
+    """A mechanism that tests slots on coins, flat or before a contest: the rewards up to each horizon."""
     rule = mechanism.arm
-    check_rewards(mechanism, market.family)
     best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
-    alone = mechanism.agent is None or len(market.agents) == 1
-    if not (alone and rule.commits and rule.binarise):
+    if mechanism.agent is not None and len(market.agents) > 1:
         method = METHOD + "; champions by the law of their tests"
         rewards = contest_rewards(market, mechanism, copies, horizons)
         return {h: _evaluation(market, rewards[h], h, (best, best_error), method) for h in horizons}

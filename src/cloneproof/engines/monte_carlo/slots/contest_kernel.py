@@ -14,11 +14,8 @@ looked at while it stays above the second highest.
 from __future__ import annotations
 
 import math
-from types import FunctionType
 
-import numba as nb
 import numpy as np
-from numba.extending import overload
 
 from cloneproof.engines.monte_carlo.arm_table import ZERO
 from cloneproof.engines.monte_carlo.compiled_functions import compiled, inlined
@@ -36,17 +33,16 @@ from cloneproof.engines.monte_carlo.slots.slot_pulls import (
     pull,
     shows_one,
 )
+from cloneproof.engines.monte_carlo.stepping.user_functions import with_callees
 from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
-from cloneproof.mechanisms.kl_bound import kl_upper_bound, log_ratio
+from cloneproof.mechanisms.kl_bound import kl_upper_bound
 from cloneproof.mechanisms.online.level import TICK_BITS
 from cloneproof.mechanisms.online.streams import CONTEST_PLACE, EXPLORE_STREAM, TIE_STREAM
 
-_log_ratio = FunctionType(log_ratio.__code__, log_ratio.__globals__)  # without annotations, which the compiler compares
 TICK = 2.0**-TICK_BITS
 SURE = 1.0 - 1e-7
 NEAR_ONE = 0.999  # beyond it rounding may hide a difference
-overload(log_ratio)(lambda x: _log_ratio)  # the same function, compiled where another one calls it
-_kl_upper_bound = nb.njit(nogil=True)(kl_upper_bound)
+_kl_upper_bound = with_callees(kl_upper_bound)
 
 
 @compiled

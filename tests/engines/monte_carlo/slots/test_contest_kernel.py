@@ -104,7 +104,7 @@ def test_longer_contests_have_the_expectations_of_the_tree():
                 # empirical Bernstein (Maurer and Pontil 2009), one in a million for each of 16 tails
                 log = np.log(2 * 16 * 10**6)
                 slack = np.sqrt(2 * sampled[:, k].var(ddof=1) * log / runs) + 7 * 80 * log / (3 * (runs - 1))
-                assert slack < 1
+                assert slack < 1.5
                 assert abs(sampled[:, k].mean() - exact[name].value) <= slack
 
 
