@@ -28,8 +28,8 @@ def played(request, tmp_path_factory):
     place = str(tmp_path_factory.mktemp("market") / "market.db")
     key = create_key(place, "platform", None)
     terms = MarketSpec(
-        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=SEED,
-        rewards="bernoulli",
+        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5,
+        seed=SEED, rewards="bernoulli",
     )  # fmt: skip
     seen = []
     with LocalService(place) as service, Client(service.address, key) as api:
