@@ -27,7 +27,7 @@ def played(request, tmp_path_factory):
     place = str(tmp_path_factory.mktemp("market") / "market.db")
     key = create_key(place, "platform", None)
     terms = MarketSpec(
-        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=3,
+        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=2**48 + 3,
         rewards="bernoulli",
     )  # fmt: skip
     seen = []

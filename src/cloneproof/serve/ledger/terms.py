@@ -45,7 +45,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     market: Name
     mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
     horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
-    parameters: dict[str, int | float | str] = {}
+    parameters: dict[str, bool | int | float | str] = {}
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100
