@@ -66,6 +66,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/serve.py --postgres
+	$(BIN)/python benchmarks/serve_floods.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/cost.py
 

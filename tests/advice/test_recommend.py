@@ -171,7 +171,7 @@ def test_rates_are_in_equal_ratios_of_at_least_the_gap():
         ({"values": None, "rates": (0.002, 1.5)}, "half a percent is 0.005"),
         (
             {"values": None, "rates": (0.002, 0.006), "relative_gap": 0},
-            "expected a relative gap above 0, got 0; 0.2 says",
+            "expected a relative gap above 0, got 0; 0.25 says",
         ),
         ({"horizon": 19}, "expected at least as many rounds as there are agents, 20, got 19; give more rounds"),
         ({"horizon": None}, "got no horizon; give them"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cloneproof.serve.api.messages import RewardItem
 from cloneproof.serve.commit.commands import Do
 from cloneproof.serve.commit.decide import Decide
-from cloneproof.serve.commit.grouping import group_size, merge
+from cloneproof.serve.commit.grouping import merge
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.commit.reward import Reward
 from cloneproof.serve.commit.settle import Settle
@@ -91,7 +91,7 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
 
 
 def test_what_is_no_decision_and_no_reward_keeps_its_place():
-    act, first, second = Do(lambda markets, now: None), Decide("m", ["a"]), Decide("m", ["b"])
+    act, first, second = Do("m", lambda markets, now: None), Decide("m", ["a"]), Decide("m", ["b"])
     elsewhere = Decide("k", ["c"])
     assert list(merge([first, act, second, elsewhere])) == [
         (first, [0]),
@@ -104,13 +104,6 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
         (elsewhere, [1]),
         (act, [3]),
     ]
-
-
-def test_a_group_is_bounded_in_items_and_never_empty():
-    batch = Decide("m", [f"r{n}" for n in range(1000)])
-    assert group_size([batch] * 30) == 10
-    assert group_size([Decide("m", [f"r{n}" for n in range(20_000)]), batch]) == 1
-    assert group_size([Do(lambda markets, now: None)] * 512) == 512
 
 
 def test_a_reward_that_comes_with_the_settlement_is_late():

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from cloneproof.serve.ledger.chain import GENESIS, Appended
 from cloneproof.serve.ledger.terms import build_mechanism
 from cloneproof.serve.market.ledger_replay import Misfit
 from cloneproof.serve.offline.reading import replay_all
-from cloneproof.serve.storage import display_place, open_storage, postgres
+from cloneproof.serve.storage import display_place, open_storage, postgres, postgres_link
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.storage.postgres_ids import SharedIds
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
@@ -307,7 +309,7 @@ def generations_that_are_not_stored(monkeypatch):
 
 
 def turns_without_a_lock(monkeypatch):
-    monkeypatch.setattr(postgres, "TURN_LOCK", None)  # a lock on null is none
+    monkeypatch.setattr(postgres_link, "TURN_LOCK", "NULL")  # a lock on null is none
 
 
 @pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_taken_in, generations_that_are_not_stored])
@@ -371,6 +373,62 @@ def test_without_the_package_tests_are_skipped_but_not_in_ci(monkeypatch):
     monkeypatch.setenv("CLONEPROOF_CI", "1")
     with pytest.raises(pytest.fail.Exception, match="not installed"):
         postgres_module.server_or_skip()
+
+
+HANGING = """
+import sys
+from cloneproof.serve.storage import postgres
+storage = postgres.PostgresStorage(sys.argv[1])
+storage.markets()
+storage.begin()
+if sys.argv[2] == "commit":  # as if it stopped when a part of its commit was sent
+    with storage._writer.use() as connection, connection.pipeline():
+        connection.execute("INSERT INTO cloneproof.markets VALUES (99, 'never')")
+        connection.pgconn.send_flush_request()
+        connection.pgconn.flush()
+        print("in its turn", flush=True)
+        sys.stdin.read()
+print("in its turn", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("where", ["turn", "commit"])
+def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypatch):
+    """Planted: SIGSTOP. The others wait for it once, for a limited time, and what it had begun never counts."""
+    monkeypatch.setattr(postgres_link, "TURN_SECONDS", 0.5)
+    with Desk(PostgresStorage(address)) as desk:
+        open_market(desk, {"ana": 1})
+        command = [sys.executable, "-c", HANGING, address, where]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stopped:
+            try:
+                assert stopped.stdout.readline() == "in its turn\n"
+                stopped.send_signal(signal.SIGSTOP)
+                for number in range(3):
+                    reply = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"})
+                    assert (reply.status_code, reply.json()["decision"]) == (200, number + 1)
+            finally:
+                stopped.kill()
+    (found,) = replay_all(address)
+    assert found.fits, found.statement
+
+
+def test_a_process_that_works_in_its_turn_keeps_it(address, monkeypatch):
+    """Only one that waits for its own process has the turn taken away; others are told to try again."""
+    monkeypatch.setattr(postgres_link, "TURN_SECONDS", 0.2)
+    first, second = PostgresStorage(address), PostgresStorage(address)
+    first.begin()
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(first._writer._connection.execute, "SELECT pg_sleep(0.6)")
+        with pytest.raises(StorageLost):
+            second.begin()
+        working.result()
+    assert first.has_turn
+    first.release()
+    second.begin()
+    assert second.has_turn
+    first.close()
+    second.close()
 
 
 def test_a_broken_chain_is_noticed_by_the_next_process(address):

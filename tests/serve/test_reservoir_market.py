@@ -18,6 +18,7 @@ MARKETS = {
     "reservoir": {"rounds": 8, "draws": 3, "threshold": 7},
     "reservoir-contest": {"rounds": 8, "draws": 2, "threshold": 7, "horizon": 400},
 }
+SEED = 2**48 + 3  # smaller ones are refused
 HORIZON = 400
 
 
@@ -27,7 +28,7 @@ def played(request, tmp_path_factory):
     place = str(tmp_path_factory.mktemp("market") / "market.db")
     key = create_key(place, "platform", None)
     terms = MarketSpec(
-        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=2**48 + 3,
+        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=SEED,
         rewards="bernoulli",
     )  # fmt: skip
     seen = []

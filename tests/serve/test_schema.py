@@ -21,6 +21,7 @@ from schemathesis.checks import (
 
 from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
+from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.openapi import document
 from cloneproof.serve.http.routes import ROUTES
@@ -43,7 +44,9 @@ def served(storage):
     app = App(
         lambda: replace(Service.from_writer(make_writer(storage)), audit_seconds=0.01)
     )  # audits have their own tests
-    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     while not server.started:

@@ -22,6 +22,7 @@ import uvicorn
 from cloneproof.serve.api.client import Client
 from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
+from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.dice import make_secret, season_dice
@@ -121,7 +122,9 @@ def in_thread() -> Iterator[tuple[str, str]]:
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
     app = App(lambda: Service.from_writer(make_writer(storage)))
-    server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

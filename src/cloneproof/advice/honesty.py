@@ -20,7 +20,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 LADDER = (2, 4, 8)  # copies of one original or of all
 SAMPLED_LADDER = (8,)
-PULLS = 2 * 10**6  # of one sampled gain
+PULLS = 10**7  # of one sampled gain
 SLACK = 1e-6
 LOOSE = 0.5  # a sampled regret whose error is a larger part of it says nothing
 
@@ -40,7 +40,7 @@ def price_of_honesty(
     if best is None:
         return None, unknown
     honest, made = best
-    found = best_responses(market, made, limits, Deadline(seconds))
+    found = best_responses(market, made, limits, Deadline(4 * seconds))
     if found is None:
         return None, unknown
     exact = "exact" in found.scope
@@ -48,7 +48,8 @@ def price_of_honesty(
     copies = sorted({" ".join(map(str, own)) for own in found.copies.values()})
     drawn = over_time(market, made, limits, found.copies)
     ladder = LADDER if exact else SAMPLED_LADDER
-    end = {"equilibrium": "nobody gains by moving", "cycle": "best responses go round in a circle"}
+    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
+    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
     how = (
         f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
         f"{'exact' if exact else 'sampled'}: {end.get(found.status, 'stopped for lack of time')}"

@@ -7,8 +7,14 @@ from dataclasses import replace
 from typing import get_args
 
 from cloneproof._checks import real
-from cloneproof.advice.assessment import LONGEST_SAMPLED, SamplingLimits, assess, over_time
-from cloneproof.advice.candidates import SLOW, clone_proof_candidates, gameable_candidates, informed_candidates
+from cloneproof.advice.assessment import SamplingLimits, assess, over_time
+from cloneproof.advice.candidates import (
+    LONGEST_SAMPLED,
+    SLOW,
+    clone_proof_candidates,
+    gameable_candidates,
+    informed_candidates,
+)
 from cloneproof.advice.declared_market import RELATIVE_GAP, declared_market
 from cloneproof.advice.honesty import price_of_honesty
 from cloneproof.advice.informed import assess_informed, if_bayesian, if_informed
@@ -98,11 +104,11 @@ def recommend(
     limits = SamplingLimits(budget / 15, checked_seed(seed))
     clock.tell(0, 4, "tuning")
     informed = providers == "informed"
-    candidates, others = (informed_candidates if informed else clone_proof_candidates)(market)
+    slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
+    candidates, others = informed_candidates(market) if informed else clone_proof_candidates(market, slow)
     clock.tell(1, 4, "auditing")
     ranked = _ranked(market, candidates, others, limits, informed)
     clock.tell(2, 4, "best responses")
-    slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
     gameable, _ = gameable_candidates(market, slow)
     price, unknown = price_of_honesty(market, gameable, limits, budget / 3)
     unknown += [] if slow else SLOW

@@ -93,9 +93,7 @@ def price_sentence(found: Recommendation) -> str:
         f"{regret_words(price.at_best_responses)} ({price.ratio:.1f} times as much) once everybody does what pays "
         f"({copies_sentence(price.copies)})"
     )
-    first = (
-        f"Price of honesty: if everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
-    )
+    first = f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
     if not found.ranked:
         return first
     more = found.choice.regret.value - price.honest.value

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from cloneproof.advice.assessment import LONGEST_SAMPLED, TOLERANCE, SamplingLimits, regret_of, relative_gain
+from cloneproof.advice.assessment import TOLERANCE, SamplingLimits, regret_of, relative_gain
+from cloneproof.advice.candidates import LONGEST_SAMPLED
 from cloneproof.advice.recommendation import WrongDeclaration
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector

@@ -91,11 +91,9 @@ class Market:
                 "leave some out"
             )
         names = [agent.name for agent in agents]
-        for name in names:
-            if names.count(name) > 1:
-                raise MarketError(
-                    f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one"
-                )
+        if len(set(names)) < len(names):
+            name = next(name for name in names if names.count(name) > 1)
+            raise MarketError(f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one")
         horizon, share = whole(self.horizon), real(self.share)
         if horizon is None or not 1 <= horizon <= HORIZON_LIMIT:
             raise MarketError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from cloneproof.errors import ServeError, brief
 from cloneproof.serve.commit.group_writer import milliseconds
 from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
+from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.keys import install_keys, key_from_file, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.terms import Name, Role
@@ -44,11 +46,12 @@ def run(
         _listen(socket_, host, port)
         undo.pop_all()
     app = App(lambda: Service.from_writer(writer, agent_rate))
+    sys.setswitchinterval(0.001)  # what is computed beside the event loop leaves it its turn
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=limited_protocol(ConnectionLimits()),
         ws="none",
         lifespan="on",
         access_log=False,

@@ -24,7 +24,8 @@ def coins(live, rounds):
     entered = live.state.add
 
     def add(allocation, ticks, coin):
-        seen[place[decision.id]] = coin
+        if decision.id in place:
+            seen[place[decision.id]] = coin
         entered(allocation, ticks, coin)
 
     live.state.add = add

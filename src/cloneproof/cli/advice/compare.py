@@ -23,10 +23,11 @@ def compare(
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Audit every mechanism in a market: verdict, best attack, gain, regret honest and attacked, time.
+    """Audit every mechanism in a market.
 
-    Each has the parameters of its theorem for the market; `recommend` tunes them. The first time on a machine, half of
-    the time goes into compiling.
+    A table of verdict, best attack, gain, regret honest and attacked, and time. Each has the parameters of its
+    theorem for the market; `recommend` tunes them. The first time on a machine, half of the time goes into
+    compiling.
     """
     from cloneproof.advice.comparison import ComparedMechanism
     from cloneproof.advice.comparison import compare as run_compare

@@ -37,11 +37,11 @@ def recommend(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which mechanism to run, with which numbers, what it costs and what it promises.
+    """Say which mechanism to run in a market.
 
-    Ranks what is clone-proof in the market by regret, with tuned numbers. Beside it: what would be best if everybody
-    were honest, and what that one costs if everybody does what pays. Exit code 0: it fits, 1: nothing clone-proof
-    fits the traffic, 2: bad input.
+    And with which numbers, what it costs and what it promises. Ranks what is clone-proof in the market by regret,
+    with tuned numbers. Beside it: what would be best if everybody were honest, and what that one costs if everybody
+    does what pays. Exit code 0: it fits, 1: nothing clone-proof fits the traffic, 2: bad input.
     """
     for path in (html, toml):
         if path is not None:

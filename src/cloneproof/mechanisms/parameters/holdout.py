@@ -285,7 +285,8 @@ def _gap(market: Market | None, needed: bool) -> float | None:
 
 def _apart(market: Market | None) -> tuple[str, ...]:
     agents = () if market is None else market.agents
-    return tuple(agent.name for agent in agents if any(prior != agent.priors[0] for prior in agent.priors))
+    several = (agent for agent in agents if isinstance(agent.prior, Sequence))  # the others have one prior for all
+    return tuple(agent.name for agent in several if any(prior != agent.priors[0] for prior in agent.priors))
 
 
 def _distance(value: object, name: str) -> float:

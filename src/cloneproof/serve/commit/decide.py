@@ -13,7 +13,10 @@ from cloneproof.serve.ledger.entries import Decided, Entry
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Decisions for requests; a request that was answered before gets the same answer."""
+    """Decisions for requests; a request that was answered before gets the same answer.
+
+    Where the time of its group is over, there are replies to the first requests only.
+    """
 
     market: str
     requests: Sequence[str]
@@ -21,6 +24,9 @@ class Decide:
     @property
     def size(self) -> int:
         return len(self.requests)
+
+    def part(self, start: int, most: int) -> Decide:
+        return Decide(self.market, self.requests[start : start + most])
 
     def join(self, others: Sequence[Decide]) -> Decide:
         """One command for this and others on the same market; its replies follow on each other."""
@@ -33,7 +39,7 @@ class Decide:
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
         fresh = [request for request in dict.fromkeys(self.requests) if f"q:{request}" not in seen]
-        decided, refusal = market.decide_many(fresh, now)
+        decided, refusal = market.decide_many(fresh, now, markets.out_of_time)
         if len(decided) == len(self.requests):
             replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
         else:
@@ -54,7 +60,8 @@ def _replies_in_order(
     for request in requests:
         entry = seen.get(f"q:{request}") or new.get(request)
         if entry is None:
-            assert refusal is not None
+            if refusal is None:
+                return  # out of time
             yield ItemError(refusal.status, refusal.code, refusal.message)
             continue
         assert type(entry) is Decided

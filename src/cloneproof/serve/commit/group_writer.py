@@ -2,7 +2,8 @@
 
 Everything that changes a market happens here, in one task, so there is nothing to lock. While storage writes in its own
 thread, the next group gathers. If storage fails, nothing of the group was acknowledged: everybody in it gets an error
-that says to try again, and the markets are read back from storage.
+that says to try again, and the markets are read back from storage. A command that fails by a fault of the service gets
+an answer of 500 alone: its market is read back beside the others, and its other calls wait for that.
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final
 
-from cloneproof.errors import Refused
-from cloneproof.serve.commit.commands import Command
-from cloneproof.serve.commit.grouping import MOST_IN_A_GROUP, group_size, merge, split_reply
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.commit.commands import LATER, Command
+from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group, QueuedCall
+from cloneproof.serve.commit.grouping import merge, split_reply
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.commit.queue_waits import QueueWaits
+from cloneproof.serve.commit.reread import follow
+from cloneproof.serve.commit.settle import Settle
+from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.storage.interface import Storage
 
-MOST_WAITING: Final = 20_000
+_MOST_ASIDE: Final = 100  # long pieces of work that wait for their thread
+_PAGE: Final = 1000  # lines that are read back at a time
 _TICK: Final = 1.0  # seconds between looks at wait windows where nobody asks for anything
 
 log = logging.getLogger("cloneproof.serve")
-Waiting = list[tuple[Command, "asyncio.Future[Any]"]]
 
 
 def milliseconds() -> int:
@@ -43,9 +49,13 @@ class Writer:
     """The one task that changes markets."""
 
     def __init__(
-        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+        self,
+        storage: Storage,
+        clock: Callable[[], int] | None = None,
+        wall: Callable[[], int] | None = None,
+        stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.storage, self._clock = storage, clock or steady_milliseconds
+        self.storage, self._clock, self._stopwatch = storage, clock or steady_milliseconds, stopwatch
         self._wall = wall or clock or milliseconds
         self.markets = ServedMarkets.recover(storage)
         self.ready = True
@@ -53,7 +63,12 @@ class Writer:
         self.waits = QueueWaits()
         self._writing_thread = ThreadPoolExecutor(1, "storage")
         self._reading_thread = ThreadPoolExecutor(1, "reader")
-        self._waiting: Waiting = []
+        self._aside_thread = ThreadPoolExecutor(1, "aside")
+        self._aside = 0
+        self._queue = FairQueue()
+        self._expiring = False  # whether more windows are over than were seen to
+        self._rereading: set[asyncio.Task[None]] = set()
+        self._reread: list[tuple[ServedMarkets, str, MarketEngine]] = []
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -63,18 +78,27 @@ class Writer:
         """Begin to work, in the running event loop."""
         loop = asyncio.get_running_loop()
         self._task, self._ticking = loop.create_task(self._run()), loop.create_task(self._tick())
+        self._finish_settlements(self.markets.by_name)
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
         """Have a command done; its reply comes after the commit."""
         if self._stopping or not self.ready:
             raise Refused(503, "unavailable", "the service is starting, stopping or its storage failed; try again")
-        if len(self._waiting) >= MOST_WAITING:
-            raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
         future = asyncio.get_running_loop().create_future()
-        self.waits.follow(getattr(command, "market", ""), future)
-        self._waiting.append((command, future))
+        self._queue.put(command, future)
+        self.waits.follow(command.market if command.market in self.markets.by_name else "", future)
         self._wake.set()
         return future
+
+    async def aside(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Do something that takes long and changes nothing, in a thread of its own."""
+        if self._aside >= _MOST_ASIDE:
+            raise Refused(503, "overloaded", "too much long work is waiting; try again a little later")
+        self._aside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._aside_thread, work)
+        finally:
+            self._aside -= 1
 
     async def read(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Read from storage beside the writing."""
@@ -101,43 +125,66 @@ class Writer:
         return any(market.overdue(now) for market in self.markets.by_name.values())
 
     async def _run(self) -> None:
-        while not (self._stopping and not self._waiting):
-            if not self._waiting:
+        while not (self._stopping and not self._queue):
+            if not self._queue and not self._expiring:
                 self._wake.clear()
                 await self._wake.wait()
-                if not self._waiting and not self._overdue():
+                self._take_reread()
+                if not self._queue and not self._overdue():
                     continue
-            group = self._next_group()
+            self._take_reread()
+            group = self._queue.next_group()
             try:
                 replies = await self._commit_group(group)
             except Exception as problem:
                 _log_failure("storage failed; the markets are read back from it", problem)
                 refusal = Refused(503, "storage", f"storage failed ({type(problem).__name__}); try again")
-                group, self._waiting = group + self._waiting, []
-                _send_replies(
-                    group, [refusal] * len(group)
-                )  # before the recovery, which may have to wait for the storage
+                for call in [*(call for call, _ in group), *self._queue.drain()]:
+                    call.enter_reply(refusal)  # before the recovery, which may have to wait for the storage
                 await self._recover()
             else:
-                _send_replies(group, replies)
+                self._send_replies(group, replies)
 
-    def _next_group(self) -> Waiting:
-        """Who has waited longest, until there are enough of them."""
-        enough = group_size([command for command, _ in self._waiting[:MOST_IN_A_GROUP]])
-        group, self._waiting = self._waiting[:enough], self._waiting[enough:]
-        return group
+    def _send_replies(self, group: Group, replies: Sequence[Any]) -> None:
+        """Replies to what is done and durable; what has none, or not to all its items, waits for the next group."""
+        unfinished: list[tuple[QueuedCall, int]] = []
+        done: list[tuple[QueuedCall, Any]] = []
+        for (call, part), reply in zip(group, replies, strict=True):
+            if reply is LATER:
+                unfinished.append((call, part.size))
+                continue
+            if type(reply) is list and len(reply) < part.size:
+                unfinished.append((call, part.size - len(reply)))
+            done.append((call, reply))
+        self._queue.put_back(unfinished)
+        for call, reply in done:
+            call.enter_reply(reply)
+        self._finish_settlements({call.command.market for call, _ in unfinished})
 
-    async def _commit_group(self, group: Waiting) -> list[Any]:
+    async def _commit_group(self, group: Group) -> list[Any]:
         """The replies to a group, after its commit."""
-        commands = list(merge([command for command, _ in group]))
+        commands = list(merge([part for _, part in group]))
         known = await self._find_known([command for command, _ in commands])
         markets, storage, now = self.markets, self.storage, self._set_time()
-        markets.expire(now, known)
-        replies: list[Any] = [None] * len(group)
+        later = markets.expire(now, known)  # these have their windows ended first
+        self._expiring = bool(later)
+        replies, faulty = list[Any]([None] * len(group)), set[str]()
         for command, positions in commands:
-            reply = _run(command, markets, known, now)
-            for at, part in zip(positions, split_reply(reply, [group[at][0].size for at in positions]), strict=True):
+            reply = LATER
+            if command.market not in later:
+                reply = self._do(command, known, now)
+            if isinstance(reply, _Fault) and command.market in markets.by_name:
+                faulty.add(command.market)
+            if reply is LATER or command.market in faulty:
+                later.add(command.market)
+            for at, part in zip(positions, split_reply(reply, [group[at][1].size for at in positions]), strict=True):
                 replies[at] = part
+        if faulty:
+            self._read_back_later(faulty)
+            replies = [
+                LATER if part.market in faulty and not isinstance(reply, _Fault) else reply
+                for (_, part), reply in zip(group, replies, strict=True)
+            ]
         appended = markets.take()
         if appended:
             await self.in_writing_thread(lambda: storage.commit(appended))
@@ -146,6 +193,76 @@ class Writer:
         if storage.checkpoint_due:
             await self.checkpoint()
         return replies
+
+    def _do(self, command: Command, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        """The reply of a command; while its market is being settled, by whichever process, only that goes on."""
+        market = self.markets.by_name.get(command.market)
+        if market is not None and market.settling and not isinstance(command, Settle):
+            return LATER
+        begun, stopwatch = self._stopwatch(), self._stopwatch
+        self.markets.out_of_time = lambda: stopwatch() - begun > GROUP_SECONDS
+        reply: Any = None
+        try:
+            reply = command.run(self.markets, known, now)
+        except Refused as refusal:
+            reply = refusal
+        except Exception:
+            log.exception("a command on market %r failed", command.market)
+            reply = _Fault(500, "internal", "this is a fault of the service; see its log")
+        self._queue.note(command, stopwatch() - begun, len(reply) if isinstance(reply, list) else command.size)
+        return reply
+
+    def _finish_settlements(self, names: Iterable[str]) -> None:
+        """A settlement that another process began, or that a crash cut short, is finished before other calls."""
+        for name in names:
+            market = self.markets.by_name.get(name)
+            if market is not None and market.settling and not self._queue.begins_with(name, Settle):
+                future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+                self._queue.put_first(Settle(name, lambda market: None), future)
+
+    def _read_back_later(self, names: set[str]) -> None:
+        """Markets in which something went wrong half-way are not touched until they are read back."""
+        for name in names:
+            if name not in self.markets.stored:
+                raise ServeError(f"the new market {name!r} failed before it was stored; all are read back")
+            self.markets.held.add(name)
+            self._queue.hold(name)
+            task = asyncio.get_running_loop().create_task(self._read_back(self.markets, name))
+            self._rereading.add(task)
+            task.add_done_callback(self._rereading.discard)
+
+    async def _read_back(self, markets: ServedMarkets, name: str) -> None:
+        """One market as its ledger has it, for the next group."""
+        market: MarketEngine | None = None
+        number = markets.numbers[name]
+        while not self._stopping:
+            after = 0 if market is None else market.chain.n
+            try:
+                lines = await self.read(partial(self.storage.lines, number, after, _PAGE))
+                if not lines and market is not None:
+                    self._reread.append((markets, name, market))
+                    self._wake.set()
+                    return
+                market = await asyncio.get_running_loop().run_in_executor(
+                    self._aside_thread, partial(follow, market, lines, markets.by_name[name].dice)
+                )
+            except Exception as problem:
+                _log_failure("a market cannot be read back; trying again", problem)
+                market = None
+                await asyncio.sleep(_TICK)
+
+    def _take_reread(self) -> None:
+        """Go on with markets that were read back, unless all of them were meanwhile."""
+        for markets, name, market in self._reread:
+            if markets is self.markets:
+                self._enter_reread(name, market)
+                self._queue.release(name)
+        self._reread.clear()
+
+    def _enter_reread(self, name: str, market: MarketEngine) -> None:
+        market.ahead = self.markets.by_name[name].ahead  # it goes on with the same time
+        self.markets.by_name[name] = market
+        self.markets.held.discard(name)
 
     async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
         """The old entries that commands need to see."""
@@ -161,8 +278,7 @@ class Writer:
 
     async def checkpoint(self) -> None:
         """Write snapshots, so that the next start is short."""
-        snapshots = self.markets.take_snapshots()
-        await self.in_writing_thread(lambda: self.storage.checkpoint(snapshots))
+        await self.in_writing_thread(lambda: self.storage.checkpoint(self.markets.take_snapshots()))
 
     async def _recover(self) -> None:
         self.ready = False
@@ -171,6 +287,7 @@ class Writer:
                 recovered = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
                 recovered.keep_time_of(self.markets)
                 self.markets = recovered
+                self._queue.release_all()
                 self.ready = True
             except Exception as problem:
                 _log_failure("storage cannot be read; trying again", problem)
@@ -183,6 +300,11 @@ class Writer:
         if self._task is not None and self._ticking is not None:
             await self._task
             self._ticking.cancel()
+        for task in self._rereading:
+            task.cancel()
+        refusal = Refused(503, "unavailable", "the service is stopping; try again")
+        for call in self._queue.drain():
+            call.enter_reply(refusal)
         if self.ready:
             try:
                 await self.checkpoint()
@@ -190,6 +312,7 @@ class Writer:
                 log.exception("no last snapshots; the next start reads the ledger instead")
         self._writing_thread.shutdown()
         self._reading_thread.shutdown()
+        self._aside_thread.shutdown(cancel_futures=True)
         self.storage.close()
 
 
@@ -201,18 +324,5 @@ def _log_failure(what: str, problem: Exception) -> None:
         log.exception(what)
 
 
-def _send_replies(group: Waiting, replies: Sequence[Any]) -> None:
-    for (_, future), reply in zip(group, replies, strict=True):
-        if future.cancelled():
-            continue
-        if isinstance(reply, Exception):
-            future.set_exception(reply)
-        else:
-            future.set_result(reply)
-
-
-def _run(command: Command, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-    try:
-        return command.run(markets, known, now)
-    except Refused as refusal:
-        return refusal
+class _Fault(Refused):
+    """The answer to a command that failed by a fault of the service."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from itertools import islice
 
 import msgspec
 
 from cloneproof.errors import Refused
 from cloneproof.serve.ledger.chain import Appended
-from cloneproof.serve.ledger.dice import MarketDice, make_secret
+from cloneproof.serve.ledger.dice import make_secret
 from cloneproof.serve.ledger.entries import Entry, keys
-from cloneproof.serve.ledger.terms import MarketSpec, complete
+from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.market.declaration import declared_market
 from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.snapshot import recover, take_snapshot
 from cloneproof.serve.storage.interface import Storage
@@ -24,6 +27,9 @@ class ServedMarkets:
     def __init__(self) -> None:
         self.by_name: dict[str, MarketEngine] = {}
         self.numbers: dict[str, int] = {}
+        self.out_of_time: Callable[[], bool] | None = None  # whether the command that runs has had its time
+        self.stored: set[str] = set()  # those whose opening is
+        self.held: set[str] = set()  # read back from storage at the moment, and not to be touched
         self._changed: set[str] = set()  # since the last checkpoint
 
     @classmethod
@@ -33,7 +39,7 @@ class ServedMarkets:
         for number, name, snapshot, lines, secret in storage.markets():
             markets.by_name[name] = recover(snapshot, lines, secret)
             markets.numbers[name] = number
-            markets._changed.add(name)
+            markets.mark_changed(name)
         return markets
 
     def market(self, name: str) -> MarketEngine:
@@ -50,16 +56,20 @@ class ServedMarkets:
         self.market(name)
         return self.numbers[name]
 
-    def create(self, spec: MarketSpec, at: int) -> tuple[MarketEngine, bool]:
-        """A new market, or the one that was declared in the same words before; whether it is new."""
-        known, whole = self.by_name.get(spec.market), msgspec.structs.replace(complete(spec), seed=None)
+    def create(self, spec: MarketSpec, at: int, declared: MarketEngine | None = None) -> tuple[MarketEngine, bool]:
+        """A new market, or the one that was declared in the same words before; whether it is new.
+
+        `declared` is what `declared_market` made of the spec beforehand.
+        """
+        known = self.by_name.get(spec.market)
+        market = declared or declared_market(spec)
         if known is not None:
-            if whole == msgspec.structs.replace(known.spec, seed=None) and _seed_fits(spec.seed, known):
+            if market.spec == msgspec.structs.replace(known.spec, seed=None) and _seed_fits(spec.seed, known):
                 return known, False
             raise Refused(
                 409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
             )
-        market = MarketEngine.open(whole, at, MarketDice(spec.market, make_secret(spec.seed)))
+        market.enter_opening(at)
         self.by_name[spec.market] = market
         self.numbers[spec.market] = len(self.numbers) + 1
         return market, True
@@ -75,34 +85,40 @@ class ServedMarkets:
             if name in others.by_name:
                 market.ahead = others.by_name[name].ahead
 
-    def expire(self, at: int, known: KnownEntries) -> None:
-        """Enter default rewards wherever a wait window is over."""
-        for name, market in self.by_name.items():
-            for entry in market.expire(at):
-                for key in keys(entry):
-                    known[self.numbers[name]][key] = entry
+    def expire(self, at: int, known: KnownEntries, most: int = 1000) -> set[str]:
+        """Enter default rewards where a wait window is over, so many in all; the markets that may have more of them."""
+        overdue = [name for name, market in self.by_name.items() if market.overdue(at) and name not in self.held]
+        more, share = set[str](), max(1, most // max(1, len(overdue)))
+        for name in overdue:
+            entries = list(islice(self.by_name[name].expire(at), share))
+            known[self.numbers[name]] |= {key: entry for entry in entries for key in keys(entry)}
+            if len(entries) == share:
+                more.add(name)
+        return more
 
     def mark_changed(self, name: str) -> None:
-        """A market went on by what another process did, so that a snapshot of it is worth taking."""
+        """A market has entries that are stored, or are about to be, so that a snapshot of it is worth taking."""
         self._changed.add(name)
+        self.stored.add(name)
 
     def take(self) -> list[tuple[int, str, Appended]]:
         """What is new in any market since the last call."""
         appended = []
         for name, market in self.by_name.items():
-            new = market.chain.take()
+            new = None if name in self.held else market.chain.take()
             if new is not None:
-                self._changed.add(name)
+                self.mark_changed(name)
                 if new.first == 1:
                     new = new._replace(secret=market.dice.secret)
                 appended.append((self.numbers[name], name, new))
         return appended
 
     def take_snapshots(self) -> dict[int, bytes]:
-        """Snapshots of what changed since the last call."""
-        snapshots = {self.numbers[name]: take_snapshot(self.by_name[name]) for name in sorted(self._changed)}
-        self._changed.clear()
-        return snapshots
+        """Snapshots of what changed since the last call; of a market that is just being settled, the next time."""
+        postponed = {name for name in self._changed if name in self.held or self.by_name[name].settling}
+        taken = sorted(self._changed - postponed)
+        self._changed = postponed
+        return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
 
 
 def _seed_fits(seed: int | None, market: MarketEngine) -> bool:

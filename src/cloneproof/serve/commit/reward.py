@@ -23,6 +23,9 @@ class Reward:
     def size(self) -> int:
         return len(self.items)
 
+    def part(self, start: int, most: int) -> Reward:
+        return Reward(self.market, self.items[start : start + most])
+
     def join(self, others: Sequence[Reward]) -> Reward:
         """One command for this and others on the same market; its replies follow on each other."""
         return Reward(self.market, [*self.items, *(item for other in others for item in other.items)])

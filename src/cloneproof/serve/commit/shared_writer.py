@@ -12,7 +12,8 @@ from typing import Any
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.commit.commands import Command
-from cloneproof.serve.commit.group_writer import Waiting, Writer, steady_milliseconds
+from cloneproof.serve.commit.fair_queue import Group
+from cloneproof.serve.commit.group_writer import Writer, steady_milliseconds
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.ledger.chain import GENESIS, Chain, Head, chain_hashes
 from cloneproof.serve.ledger.dice import MarketDice
@@ -27,6 +28,12 @@ class SharedWriter(Writer):
 
     storage: SharedStorage
 
+    def __init__(
+        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+    ) -> None:
+        super().__init__(storage, clock, wall)
+        self._missed: list[RemoteBlock] = []  # of markets that are read back at the moment
+
     def _set_time(self) -> int:
         """By the database's clock, which all processes share, unless another one is given."""
         now = self.storage.turn_time if self._clock is steady_milliseconds else self._clock()
@@ -37,7 +44,7 @@ class SharedWriter(Writer):
         """Always: a process that nobody asks keeps up with the others, so that its next turn is short."""
         return True
 
-    async def _commit_group(self, group: Waiting) -> list[Any]:
+    async def _commit_group(self, group: Group) -> list[Any]:
         replies = await super()._commit_group(group)
         if self.storage.has_turn:
             await self.in_writing_thread(self.storage.release)
@@ -47,10 +54,33 @@ class SharedWriter(Writer):
         """What storage has, looked up before the turn, and what came in since then, which the turn begins with."""
         known = await super()._find_known(commands)
         while not self.storage.has_turn:
-            for block in await self.in_writing_thread(self.storage.begin):
-                apply_block(self.markets, block)
+            for block in await self.in_writing_thread(self._follow_others):
                 known[block.market] |= {key: entry for entry in block.entries for key in keys(entry)}
         return known
+
+    async def _recover(self) -> None:
+        await super()._recover()
+        self._missed.clear()
+
+    def _follow_others(self) -> list[RemoteBlock]:
+        """What others did since the last turn, done here as well; a market that is read back has it done after that."""
+        blocks = self.storage.begin()
+        for block in blocks:
+            name = next((name for name in self.markets.held if self.markets.numbers[name] == block.market), None)
+            if name is None:
+                apply_block(self.markets, block)
+            else:
+                self._missed.append(block)
+        return blocks
+
+    def _enter_reread(self, name: str, market: MarketEngine) -> None:
+        super()._enter_reread(name, market)
+        number, missed, self._missed = self.markets.numbers[name], self._missed, []
+        for block in missed:
+            if block.market != number:
+                self._missed.append(block)
+            elif block.entries[0].n > market.chain.n:
+                apply_block(self.markets, block)
 
 
 def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:

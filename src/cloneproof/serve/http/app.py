@@ -170,6 +170,8 @@ async def _body(receive: Receive) -> bytes:
             break
         message = await receive()
         text += message.get("body", b"")
+    if message["type"] == "http.disconnect":  # what came so far may look whole, and is not what was meant
+        raise Refused(400, "cut_short", "the connection ended before the request did; send it again")
     if len(text) > MOST_BYTES:
         raise Refused(413, "too_large", f"expected a request of at most {MOST_BYTES} bytes; send fewer items at a time")
     return text

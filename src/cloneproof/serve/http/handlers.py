@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
+from cloneproof.mechanisms import Session
 from cloneproof.serve.api.messages import (
     AgentRequest,
     Agents,
@@ -48,6 +49,10 @@ from cloneproof.serve.http.keys import Caller, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.agent_lines import agent_key, open_position, own_lines, seal_position, shown_to_agent
 from cloneproof.serve.ledger.terms import MOST_ITEMS, MarketSpec
+from cloneproof.serve.market.declaration import check_room, check_room_for_agent, declared_market
+from cloneproof.serve.market.engine import MarketEngine
+
+_QUICK: Final = 500  # arms and slots of a session that is made in a few milliseconds
 
 HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
@@ -74,36 +79,41 @@ async def version(service: Service, caller: Caller | None, params: Params, body:
 
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
+    declared = await service.writer.aside(lambda: declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
-        market, fresh = markets.create(body, now)
+        market, fresh = markets.create(body, now, declared)
         return views.market(market), fresh
 
-    view, fresh = await service.writer.submit(Do(work))
+    view, fresh = await service.writer.submit(Do(body.market, work))
     return 201 if fresh else 200, view
 
 
 async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The names of all markets."""
-    return 200, await service.writer.submit(Do(lambda markets, now: Markets(sorted(markets.by_name))))
+    return 200, await service.writer.submit(Do("", lambda markets, now: Markets(sorted(markets.by_name))))
 
 
 async def show_market(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The terms of a market and where it stands."""
-    return 200, await service.writer.submit(Do(lambda markets, now: views.market(markets.market(params["market"]))))
+    return 200, await service.writer.submit(
+        Do(params["market"], lambda markets, now: views.market(markets.market(params["market"])))
+    )
 
 
 async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """How far the season is, with every agent's and arm's statistics."""
     view: Progress = await service.writer.submit(
-        Do(lambda markets, now: views.progress(markets.market(params["market"])))
+        Do(params["market"], lambda markets, now: views.progress(markets.market(params["market"])))
     )
     return 200, view
 
 
 async def show_history(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """How the season went: some points of it, for a figure."""
-    return 200, await service.writer.submit(Do(lambda markets, now: views.history(markets.market(params["market"]))))
+    return 200, await service.writer.submit(
+        Do(params["market"], lambda markets, now: views.history(markets.market(params["market"])))
+    )
 
 
 async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:
@@ -113,10 +123,12 @@ async def register_agent(service: Service, caller: Caller, params: Params, body:
 
     def work(markets: ServedMarkets, now: int) -> Registered:
         market = markets.market(params["market"])
+        if body.agent not in market.registry:
+            check_room_for_agent(market)
         entry = market.register_agent(body.agent, now)
         return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
-    reply = await service.writer.submit(Do(work))
+    reply = await service.writer.submit(Do(params["market"], work))
     return 200 if reply.duplicate else 201, reply
 
 
@@ -126,11 +138,13 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: A
 
     def work(markets: ServedMarkets, now: int) -> Registered:
         market = markets.market(params["market"])
+        if market.registry.check_room_for_arm(agent, body.arm):
+            check_room(market, agent)
         entry = market.register_arm(agent, body.arm, now)
-        season = next(arm.season for arm in market.registry.agent(agent).arms if arm.arm == body.arm)
+        season = next(arm.season for arm in reversed(market.registry.agent(agent).arms) if arm.arm == body.arm)
         return Registered(agent, body.arm, season, entry is None)
 
-    reply = await service.writer.submit(Do(work))
+    reply = await service.writer.submit(Do(params["market"], work))
     return 200 if reply.duplicate else 201, reply
 
 
@@ -141,7 +155,7 @@ async def list_agents(service: Service, caller: Caller, params: Params, body: No
         registry = markets.market(params["market"]).registry
         return Agents([views.agent(record) for record in registry.agents.values()])
 
-    return 200, await service.writer.submit(Do(work))
+    return 200, await service.writer.submit(Do(params["market"], work))
 
 
 async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
@@ -150,18 +164,33 @@ async def show_agent(service: Service, caller: Caller, params: Params, body: Non
     def work(markets: ServedMarkets, now: int) -> AgentView:
         return views.agent(markets.market(params["market"]).registry.agent(params["agent"]))
 
-    return 200, await service.writer.submit(Do(work))
+    return 200, await service.writer.submit(Do(params["market"], work))
 
 
 async def start(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """Close registration; the mechanism runs."""
 
+    def plan(markets: ServedMarkets, now: int) -> tuple[MarketEngine, int, dict[str, int]] | None:
+        market = markets.market(params["market"])
+        large = market.registry.arm_count + len(market.registry.agents) * market.mechanism.arm.draws > _QUICK
+        return (
+            None
+            if market.state != "open" or not large
+            else (market, market.season, market.registry.participants(market.season))
+        )
+
+    prepared: tuple[int, dict[str, int], Session] | None = None
+    planned = await service.writer.submit(Do(params["market"], plan))
+    if planned is not None:
+        market, season, registered = planned
+        prepared = season, registered, await service.writer.aside(lambda: market.open_session(registered))
+
     def work(markets: ServedMarkets, now: int) -> MarketView:
         market = markets.market(params["market"])
-        market.start(now)
+        market.start(now, prepared)
         return views.market(market)
 
-    return 200, await service.writer.submit(Do(work))
+    return 200, await service.writer.submit(Do(params["market"], work))
 
 
 async def settle(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
@@ -177,13 +206,15 @@ async def open_season(service: Service, caller: Caller, params: Params, body: Se
         entry = market.open_season(body.season, now)
         return views.market(market), entry is not None
 
-    view, fresh = await service.writer.submit(Do(work))
+    view, fresh = await service.writer.submit(Do(params["market"], work))
     return 201 if fresh else 200, view
 
 
 async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All seasons of a market, with the decisions that belong to each."""
-    return 200, await service.writer.submit(Do(lambda markets, now: views.seasons(markets.market(params["market"]))))
+    return 200, await service.writer.submit(
+        Do(params["market"], lambda markets, now: views.seasons(markets.market(params["market"])))
+    )
 
 
 def _single(reply: DecisionReply | RewardReply | ItemError) -> HttpAnswer:
@@ -217,7 +248,7 @@ async def show_ledger(service: Service, caller: Caller, params: Params, body: No
     if caller.agent is not None:
         return 200, await _agent_page(service, caller.agent, params, limit)
     after = _number(params, "after", 0, 1 << 40)
-    number = await service.writer.submit(Do(lambda markets, now: markets.number(params["market"])))
+    number = await service.writer.submit(Do(params["market"], lambda markets, now: markets.number(params["market"])))
     lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, limit))
     return 200, LedgerPage(
         [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
@@ -231,7 +262,7 @@ async def _agent_page(service: Service, agent: str, params: Params, limit: int) 
         market = markets.market(params["market"])
         return markets.number(params["market"]), agent_key(market.dice.secret, market.spec.seed, agent)
 
-    number, key = await service.writer.submit(Do(place))
+    number, key = await service.writer.submit(Do(params["market"], place))
     after = open_position(key, params.get("after", "0"))
 
     def read() -> LedgerPage:
@@ -252,7 +283,7 @@ async def show_balances(service: Service, caller: Caller, params: Params, body: 
         agents = markets.market(params["market"]).registry.agents
         return Balances({name: record.balance for name, record in agents.items()})
 
-    return 200, await service.writer.submit(Do(work))
+    return 200, await service.writer.submit(Do(params["market"], work))
 
 
 async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> HttpAnswer:

@@ -29,5 +29,5 @@ async def what_if(service: Service, caller: Caller, params: dict[str, str], body
     if service.audit_lock.locked():
         raise Refused(429, "busy", "another audit is running; try again in a moment")
     async with service.audit_lock:
-        task = await service.writer.submit(Do(work))
+        task = await service.writer.submit(Do(params["market"], work))
         return 200, await run_audit(task, service.audit_seconds)

@@ -7,7 +7,7 @@ hands in the old entry, which storage finds by its key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Final, Literal
 
@@ -62,9 +62,13 @@ class MarketEngine:
     def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> MarketEngine:
         """A new market, with its first entry."""
         market = cls(spec, dice=dice)
-        market.at = at
-        market.chain.append(Opened(1, at, spec, market.dice.commitment(1)))
+        market.enter_opening(at)
         return market
+
+    def enter_opening(self, at: int) -> None:
+        """The first entry."""
+        self.at = at
+        self.chain.append(Opened(1, at, self.spec, self.dice.commitment(1)))
 
     def follow(self, steady: int, wall: int | None) -> None:
         """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
@@ -121,17 +125,9 @@ class MarketEngine:
         self.chain.append(entry)
         return entry
 
-    def start(self, at: int) -> Started | None:
-        """Close registration and let the mechanism run; nothing if it runs already."""
-        if self.state == "running":
-            return None
-        if self.state == "settled":
-            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
-        registered = self.registry.participants(self.season)
-        if not registered:
-            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
-        entry = Started(self.chain.n + 1, self._now(at), self.season)
-        self.session = session(
+    def open_session(self, registered: dict[str, int]) -> Session:
+        """The session of this season for what is registered; it depends on nothing else, and changes nothing."""
+        return session(
             self.mechanism,
             registered,
             self.spec.horizon,
@@ -140,6 +136,22 @@ class MarketEngine:
             self.spec.rewards,
             history=False,
         )
+
+    def start(self, at: int, prepared: tuple[int, dict[str, int], Session] | None = None) -> Started | None:
+        """Close registration and let the mechanism run; nothing if it runs already.
+
+        `prepared` is a season, what was registered for it, and the session of that; it is taken if it still fits.
+        """
+        if self.state == "running":
+            return None
+        if self.state == "settled":
+            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
+        registered = self.registry.participants(self.season)
+        if not registered:
+            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
+        entry = Started(self.chain.n + 1, self._now(at), self.season)
+        fits = prepared is not None and prepared[:2] == (self.season, registered)
+        self.session = prepared[2] if prepared is not None and fits else self.open_session(registered)
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
         self.history.begin(self.at, self.registry)
@@ -168,13 +180,20 @@ class MarketEngine:
             raise refusal
         return decided[0]
 
-    def decide_many(self, requests: Sequence[str], at: int) -> tuple[list[Decided], Refused | None]:
-        """The next decisions, for different requests that have none yet; where it ends early, why."""
+    def decide_many(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[Decided], Refused | None]:
+        """The next decisions, for different requests that have none yet; where it ends early, why.
+
+        With `out_of_time` it may also end early, after at least one, because that says so: then there is no refusal.
+        """
         decided: list[Decided] = []
         now, refusal = self.time(at), None
         try:
             while len(decided) < len(requests):
                 decided += self._decide_run(requests, len(decided), now)
+                if out_of_time is not None and out_of_time():
+                    break
         except Refused as problem:
             refusal = problem
         if decided:

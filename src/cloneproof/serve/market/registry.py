@@ -34,6 +34,7 @@ class Registry:
     def __init__(self, max_agents: int, max_arms: int) -> None:
         self.max_agents, self.max_arms = max_agents, max_arms
         self.agents: dict[str, AgentRecord] = {}
+        self.arm_count = 0  # of all agents
         self._participants: list[AgentRecord] = []  # by the session's number of an agent
 
     def __contains__(self, agent: str) -> bool:
@@ -66,6 +67,7 @@ class Registry:
     def add_arm(self, agent: str, arm: str, season: int) -> None:
         """Enter an arm."""
         self.agents[agent].arms.append(ArmRecord(arm, season))
+        self.arm_count += 1
 
     def participants(self, season: int) -> dict[str, int]:
         """Who takes part in a season, with how many arms."""
@@ -114,6 +116,7 @@ class Registry:
                 ArmRecord(arm, since, decisions, rewards, int(total)) for arm, since, decisions, rewards, total in arms
             ]
             self.agents[agent] = AgentRecord(agent, season, records, int(balance))
+            self.arm_count += len(records)
         self._participants = [self.agents[name] for name in state["playing"]]
 
 

@@ -109,10 +109,12 @@ def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None
     if snapshot is not None:
         market = restore(snapshot, secret)
     else:
-        first: Entry = decode(next(rest))
+        line = next(rest, None)
+        first: Entry | None = None if line is None else decode(line)
         if not isinstance(first, Opened):
             raise ServeError(
-                f"expected a ledger that begins with the opening of a market, got {first!r}; restore a copy"
+                "expected a ledger that begins with the opening of a market, got "
+                f"{'no lines' if first is None else repr(first)}; restore a copy"
             )
         market = MarketEngine.open(first.spec, first.at, MarketDice(first.spec.market, secret))
         market.chain.take()

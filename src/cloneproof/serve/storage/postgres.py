@@ -28,8 +28,8 @@ from cloneproof.serve.storage.interface import (
     usable_head,
 )
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
-from cloneproof.serve.storage.postgres_link import Link, address_error
-from cloneproof.serve.storage.postgres_schema import TURN_LOCK, migrate
+from cloneproof.serve.storage.postgres_link import Link, address_error, take_turn
+from cloneproof.serve.storage.postgres_schema import migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 _PAGE: Final = 500  # rows that are read at a time
@@ -113,17 +113,14 @@ class PostgresStorage:
 
     def begin(self) -> list[RemoteBlock]:
         with self._writer.use() as connection:
-            with connection.pipeline():
-                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (TURN_LOCK,))
-                clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
-                cursor = connection.execute(  # with a view of its own, taken when the lock is had
-                    "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
-                    " ORDER BY seq LIMIT %s",
-                    (self._seq, _PAGE),
-                )
-            rows, times = cursor.fetchall(), clock.fetchall()
-            self.turn_time = int(times[0][0])
+            take_turn(connection)
+            clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+            self.turn_time = int(clock.fetchall()[0][0])
+            rows = connection.execute(  # with a view of its own, taken when the lock is had
+                "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
+                " ORDER BY seq LIMIT %s",
+                (self._seq, _PAGE),
+            ).fetchall()
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
             new = [market for market, first, *_ in rows if first == 1]

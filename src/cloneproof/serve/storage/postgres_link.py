@@ -5,6 +5,7 @@ Only the caller may repeat, because its ids make that safe.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -12,11 +13,15 @@ from typing import Final
 import psycopg
 
 from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.storage.postgres_schema import TURN_LOCK
+
+TURN_SECONDS: Final = 10.0  # how long others wait for a process that does nothing in its turn
+log = logging.getLogger("cloneproof.serve")
 
 # Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
 _SETTINGS: Final = (
     "SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-    "SET enable_seqscan = off; SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '60s'"
+    "SET enable_seqscan = off; SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '10s'"
 )
 
 
@@ -75,6 +80,40 @@ def open_connection(address: str) -> psycopg.Connection:
     connection.prepare_threshold = 2
     connection.execute(_SETTINGS)
     return connection
+
+
+def take_turn(connection: psycopg.Connection) -> None:
+    """Begin a transaction that has the turn. A process that hangs in its turn loses it, and with it its connection.
+
+    PostgreSQL ends a transaction that is idle for too long, but not one in which a pipeline was used last, so there is
+    none here. A commit is one: whoever waits for its turn ends the session of a process that stopped in the middle.
+    """
+    for attempt in range(2):
+        try:
+            connection.execute(
+                f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {round(1000 * TURN_SECONDS)}; "
+                f"SELECT pg_advisory_xact_lock({TURN_LOCK})".encode()
+            )
+            return
+        except psycopg.errors.LockNotAvailable:
+            connection.execute("ROLLBACK")
+            if attempt or not _end_hanging_turn(connection):
+                raise
+
+
+def _end_hanging_turn(connection: psycopg.Connection) -> bool:
+    """End the session that has the turn, if it has waited for its own process for so long; whether there was one."""
+    rows = connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+        " WHERE locktype = 'advisory' AND granted AND pg_locks.database = (SELECT oid FROM pg_database"
+        "   WHERE pg_database.datname = current_database())"
+        " AND classid::bigint << 32 | objid::bigint = %s AND wait_event_type = 'Client'"
+        " AND greatest(query_start, state_change) < clock_timestamp() - make_interval(secs => %s)",
+        (TURN_LOCK, TURN_SECONDS),
+    ).fetchall()
+    if rows:
+        log.warning("a process that hung in its turn for %g s has lost it", TURN_SECONDS)
+    return bool(rows)
 
 
 def without_password(address: str) -> str:

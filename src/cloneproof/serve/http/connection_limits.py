@@ -1,0 +1,210 @@
+"""Limits of a connection, before anybody is known by a key: sizes, times, the number of connections.
+
+uvicorn has none of these for the parser that is used here: `timeout_keep_alive` counts between requests alone, and each
+byte that comes ends it; `h11_max_incomplete_event_size` is of the other parser. What a proxy does besides is in
+docs/serve.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httptools
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from cloneproof.serve.api.messages import ItemError
+from cloneproof.serve.http.request_limits import MOST_BYTES
+
+MOST_URL: Final = 8192  # bytes
+MOST_HEADERS: Final = 100
+MOST_HEAD: Final = 32_768  # bytes of headers
+_LEAST_CHUNK: Final = 256  # bytes on average, after the first few
+_FEW_CHUNKS: Final = 64
+_RESERVED: Final = 64  # descriptors for storage, audits and the like
+_HEAD, _BODY, _DONE = range(3)
+
+
+def most_connections() -> int:
+    """As many as the process has descriptors for, at most 10,000."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 10_000 if allowed == resource.RLIM_INFINITY else min(10_000, allowed - _RESERVED)
+    return max(1, most)
+
+
+@dataclass
+class ConnectionLimits:
+    """How long a connection may take for what, in seconds, and how many there may be; shared by all of a server."""
+
+    head: int = 10  # from the connection, or the first byte of a request, to the end of its headers
+    body: int = 30
+    unread: int = 30  # while nothing of an answer is read
+    most: int = field(default_factory=most_connections)
+    now: int = 0  # seconds since the first connection, as far as there are any
+    waiting: dict[LimitedProtocol, None] = field(default_factory=dict)  # without a whole request yet, oldest first
+    open: dict[LimitedProtocol, None] = field(default_factory=dict)
+    timer: asyncio.TimerHandle | None = None
+
+    def enter(self, connection: LimitedProtocol) -> None:
+        """A new connection; where there are too many, the oldest goes that has not sent a request."""
+        self.open[connection] = self.waiting[connection] = None
+        if self.timer is None:
+            self.timer = connection.loop.call_later(1, self.sweep, connection.loop)
+        if len(self.open) > self.most:
+            oldest = next(iter(self.waiting))
+            del self.waiting[oldest]
+            oldest.refuse(503, "overloaded", "too many connections; try again a little later")
+
+    def leave(self, connection: LimitedProtocol) -> None:
+        """It is closed."""
+        self.open.pop(connection, None)
+        self.waiting.pop(connection, None)
+
+    def sweep(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """A second is over."""
+        self.now += 1
+        for connection in list(self.open):
+            connection.check_time()
+        if loop is not None:
+            self.timer = loop.call_later(1, self.sweep, loop) if self.open else None
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection of uvicorn's that is refused, or closed, where it goes beyond the limits."""
+
+    limits: ConnectionLimits
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 (as uvicorn's)
+        super().__init__(*args, **options)
+        self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
+        self._messages = self._received = self._body_bytes = self._chunks = 0
+        self._refusal: ItemError | None = None
+        self._refused = False
+        self._unread = self._stuck = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.limits.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.limits.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        message = self._messages
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._refuse_malformed()
+            return
+        except httptools.HttpParserUpgrade:
+            pass  # the request is answered as if it had not asked for that
+        if self._messages != message:
+            return
+        if self._stage == _DONE and self.cycle.response_complete:  # empty lines, which end the wait for a request
+            self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
+        elif self._stage != _DONE:  # all of it belongs to one message that goes on
+            self._received += len(data)
+            if self._received > (2 * MOST_HEAD if self._stage == _HEAD else 2 * MOST_BYTES):
+                status = 431 if self._stage == _HEAD else 413
+                self.refuse(status, "too_large", "the request is too large; send less", linger=True)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._messages += 1
+        self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
+        self._received = self._body_bytes = self._chunks = 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > MOST_URL:
+            self._stop(414, "too_large", f"expected an address of at most {MOST_URL} bytes; shorten it")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) >= MOST_HEADERS:
+            self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers; send fewer")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if sum([len(value) for _, value in self.headers]) > MOST_HEAD:
+            self._stop(431, "too_large", f"expected at most {MOST_HEAD} bytes of headers; send less")
+        self._stage, self._due, self._received = _BODY, self.limits.now + self.limits.body + 1, 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._chunks += 1
+        self._body_bytes += len(body)
+        if self._chunks > _FEW_CHUNKS + self._body_bytes // _LEAST_CHUNK:
+            self._stop(400, "malformed", f"expected pieces of {_LEAST_CHUNK} bytes or more; send larger ones")
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._stage = _DONE
+        self.limits.waiting.pop(self, None)
+        super().on_message_complete()
+
+    def check_time(self) -> None:
+        """Close what takes too long: to send its request, to read an answer, to be closed."""
+        transport = self.transport
+        if transport.is_closing():
+            self._stuck += 1
+            if self._stuck > self.limits.head:
+                transport.abort()
+        elif self._refused:
+            if self.limits.now >= self._due:
+                transport.close()
+        elif self.flow.read_paused:  # what it sent waits here, behind a request before it
+            self._due = self.limits.now + self.limits.body
+        elif self._stage != _DONE and self.limits.now >= self._due:
+            self.refuse(408, "timeout", "the request did not come in time; send it again")
+        elif transport.get_write_buffer_size():
+            self._unread += 1
+            if self._unread > self.limits.unread:
+                transport.abort()
+        else:
+            self._unread = 0
+
+    def _stop(self, status: int, code: str, message: str) -> None:
+        """Refuse in the middle of what was received: the parser goes no further."""
+        self._refusal = ItemError(status, code, message)
+        raise ValueError(message)
+
+    def _refuse_malformed(self) -> None:
+        refusal = self._refusal or ItemError(400, "malformed", "expected a request of HTTP/1.1; check the client")
+        self.refuse(refusal.status, refusal.error, refusal.message, linger=True)
+
+    def refuse(self, status: int, code: str, message: str, linger: bool = False) -> None:
+        """Say why, if no answer is under way, and close.
+
+        With `linger` it is closed a second later and nothing is read until then, so that who sends such things over and
+        over has to wait for that.
+        """
+        if self.transport.is_closing():
+            return
+        if self._refused:
+            self.transport.close()
+            return
+        self._refused = True
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            text = msgspec.json.encode(ItemError(status, code, message))
+            head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(text)
+            self.transport.write(STATUS_LINE[status] + head + text)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if linger:
+            self.flow.pause_reading()
+            self._due = self.limits.now + 2
+        else:
+            self.transport.close()
+
+
+def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
+    """The protocol for a server, with its limits."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})

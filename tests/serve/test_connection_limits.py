@@ -1,0 +1,248 @@
+"""Limits without a key: what is too large, too slow or never read is refused or closed; the rest is served."""
+
+import asyncio
+import socket
+
+import httpx
+import msgspec
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from cloneproof.serve.http import connection_limits
+from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
+from support.service import in_thread
+
+
+class Wire:
+    """A transport that remembers what was written."""
+
+    def __init__(self):
+        self.written, self.closed, self.aborted, self.unread = b"", False, False, 0
+
+    def get_extra_info(self, name):
+        return None
+
+    def is_closing(self):
+        return self.closed
+
+    def write(self, data):
+        self.written += data
+
+    def close(self):
+        self.closed = True
+
+    def abort(self):
+        self.closed = self.aborted = True
+
+    def get_write_buffer_size(self):
+        return self.unread
+
+    def pause_reading(self):
+        pass
+
+    resume_reading = pause_reading
+
+
+async def app(scope, receive, send):
+    """Answers when the request is whole."""
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size += len(message["body"])
+        if not message["more_body"]:
+            break
+    text = b"%d" % size
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(text))]})
+    await send({"type": "http.response.body", "body": text})
+
+
+class Bench:
+    """A server's connections without sockets and without a clock: `limits.sweep()` is a second."""
+
+    def __init__(self, **limits):
+        self.limits = ConnectionLimits(**limits)
+        self.config = uvicorn.Config(app, http=limited_protocol(self.limits), ws="none", log_level="critical")
+        self.config.load()
+        self.state = ServerState()
+
+    def connect(self):
+        made = limited_protocol(self.limits)(
+            config=self.config, server_state=self.state, app_state={}, _loop=asyncio.get_running_loop()
+        )
+        made.connection_made(Wire())
+        return made
+
+
+async def answered(connection, *pieces):
+    for piece in pieces:
+        connection.data_received(piece)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return connection.transport.written
+
+
+def status(written):
+    return int(written.split(b" ", 2)[1]) if written else None
+
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "wanted"),
+    [
+        ([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"], 200),
+        ([HEAD + b"Content-Length: 3\r\n\r\nabc"], 200),
+        ([HEAD + b"Content-Length: 3\r\n", b"\r\na", b"b", b"c"], 200),
+        ([CHUNKED] + [b"400\r\n" + bytes(1024) + b"\r\n"] * 200 + [b"0\r\n\r\n"], 200),
+        ([b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"], 414),
+        ([b"GET /"] + [b"a" * 1000] * 100, 414),
+        ([HEAD] + [b"a: b\r\n"] * 200, 431),
+        ([HEAD + b"a: b\r\n" * 200], 431),
+        ([HEAD + b"a: "] + [b"b" * 10_000] * 20, 431),
+        ([HEAD + b"a: " + b"b" * 40_000 + b"\r\n\r\n"], 431),
+        ([CHUNKED + b"1\r\na\r\n" * 2000], 400),
+        ([CHUNKED] + [b"1\r\na\r\n"] * 2000, 400),
+        ([CHUNKED] + [b"1;" + b"x" * 100_000 + b"\r\na\r\n"] * 40, 413),
+        ([CHUNKED + b"0\r\nb: "] + [b"b" * 100_000] * 30, 413),
+        ([b"\r\n"] * 50_000, 431),
+        ([b"nonsense\r\n\r\n"], 400),
+    ],
+)
+def test_what_is_too_large_is_refused_before_it_is_whole(pieces, wanted):
+    async def run():
+        bench = Bench()
+        connection = bench.connect()
+        written = await answered(connection, *pieces)
+        at_once = connection.transport.closed
+        for _ in range(2):
+            bench.limits.sweep()
+        await answered(connection)
+        return written, at_once, connection.transport
+
+    written, at_once, transport = asyncio.run(run())
+    assert status(written) == wanted
+    assert not at_once  # who sends such things over and over waits for a second each time
+    assert transport.closed == (wanted != 200)
+    assert transport.written == written
+    if wanted != 200:
+        assert msgspec.json.decode(written.split(b"\r\n\r\n", 1)[1])["status"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("begun", "seconds"),
+    [
+        ([], 11),
+        ([b"POST / HTT"], 11),
+        ([b"\r\n"], 11),
+        ([HEAD], 11),
+        ([HEAD + b"Content-Length: 10\r\n\r\nabc"], 31),
+        ([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\r\n"], 11),
+        ([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GE"], 11),
+    ],
+)
+def test_half_a_request_is_given_its_time_and_no_more(begun, seconds):
+    """A byte now and then does not make it longer."""
+
+    async def run():
+        bench = Bench()
+        connection = bench.connect()
+        for piece in begun:
+            await answered(connection, piece)
+        for _ in range(seconds - 1):
+            bench.limits.sweep()
+        before = connection.transport.closed
+        bench.limits.sweep()
+        await asyncio.sleep(0)
+        return before, connection.transport.closed, connection.transport.written
+
+    before, after, written = asyncio.run(run())
+    assert (before, after) == (False, True)
+    assert b"HTTP/1.1 408" in written
+
+
+def test_a_call_may_take_its_time_once_it_is_sent():
+    async def run():
+        bench = Bench()
+        connection = bench.connect()
+        connection.data_received(HEAD + b"Content-Length: 3\r\n\r\nabc")
+        for _ in range(100):
+            bench.limits.sweep()
+        return status(await answered(connection))
+
+    assert asyncio.run(run()) == 200
+
+
+def test_an_answer_that_is_not_read_ends_the_connection():
+    async def run():
+        bench = Bench()
+        unread, closing = bench.connect(), bench.connect()
+        for connection in (unread, closing):
+            await answered(connection, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        unread.transport.unread = 5000
+        closing.transport.close()  # and what is left to be sent is never read
+        for _ in range(31):
+            bench.limits.sweep()
+        return unread.transport.aborted, closing.transport.aborted
+
+    assert asyncio.run(run()) == (True, True)
+
+
+def test_connections_that_ask_nothing_make_room_for_those_that_do():
+    async def run():
+        bench = Bench(most=20)
+        asking = bench.connect()
+        assert status(await answered(asking, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 200
+        idle = [bench.connect() for _ in range(300)]
+        for connection in idle:
+            if connection.transport.closed:
+                connection.connection_lost(None)
+        new = bench.connect()
+        answer = status(await answered(new, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+        return answer, asking.transport.closed, sum(not one.transport.closed for one in idle)
+
+    answer, closed, left = asyncio.run(run())
+    assert answer == 200
+    assert not closed
+    assert left <= 19
+
+
+def test_where_all_connections_work_one_more_is_refused():
+    async def run():
+        bench = Bench(most=2)
+        for _ in range(2):
+            await answered(bench.connect(), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        return status(bench.connect().transport.written)
+
+    assert asyncio.run(run()) == 503
+
+
+def test_connections_fit_the_descriptors_of_the_process(monkeypatch):
+    monkeypatch.setattr(connection_limits.resource, "getrlimit", lambda which: (256, 256))
+    assert connection_limits.most_connections() == 192
+
+
+def test_over_sockets_as_the_service_runs():
+    """Pieces of one byte, a long address and half a body at once: each refused, and the service answers."""
+    with in_thread() as (address, key):
+        port = int(address.rsplit(":", 1)[1])
+        drip, long = (socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(2))
+        drip.sendall(b"POST /v1/keys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 5000)
+        long.sendall(b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert status(drip.recv(1000)) in (400, 401)
+        assert status(long.recv(1000)) == 414
+        cut = socket.create_connection(("127.0.0.1", port), timeout=30)
+        body = b'{"market": "feed", "mechanism": "ucb1", "horizon": 10}'
+        cut.sendall(
+            b"POST /v1/markets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n"
+            % key.encode() + b"%x\r\n%s\r\n" % (len(body), body)
+        )  # fmt: skip
+        cut.close()  # before the last chunk: what came looks whole, and is not done
+        headers = {"Authorization": f"Bearer {key}"}
+        assert httpx.get(f"{address}/v1/markets", headers=headers).json() == {"markets": []}
+        drip.close()
+        long.close()
