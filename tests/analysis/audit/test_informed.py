@@ -97,6 +97,16 @@ def test_several_horizons_and_epochs():
     assert cp.audit(market, unknown, agent="ana", informed=True).informed.complete
 
 
+def test_a_contest_is_evaluated_where_the_tree_can():
+    agent = cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))
+    market = cp.Market([agent, cp.Agent("bo", 1, cp.Point(0.5))], horizon=14)
+    contest = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=14)
+    found = cp.audit(market, contest, agent="ana", informed=True).informed
+    honest, informed = by_hand(market, contest, agent, [c for c in product(range(3), repeat=2) if any(c)])
+    assert found.complete
+    assert (found.honest.value, found.informed.value) == pytest.approx((honest, informed), rel=1e-9)
+
+
 def test_one_sentence_where_no_engine_can():
     sampled = cp.Market([cp.Agent("ana", 2, FOUR), cp.Agent("bo", 1, cp.Point(0.5))], horizon=300)
     audit = cp.audit(sampled, cp.mechanism("epsilon-greedy"), agent="ana", informed=True, runs=2, budget_seconds=0.2)
