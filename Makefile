@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
+        reservoir-comparison \
         docs test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
@@ -49,9 +50,12 @@ reproduce: $(INSTALLED)
 certify: $(INSTALLED)
 	$(BIN)/python studies/certify_holdout.py build/certify
 	$(BIN)/python studies/random_deviations.py build/certify
+	$(BIN)/python studies/certify_rates.py build/certify
+	$(BIN)/python studies/pairs_deviations.py build/certify
 
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study
+	$(BIN)/python studies/click_rates.py build/study
 
 test-cluster: $(INSTALLED)
 	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py
@@ -69,6 +73,9 @@ bench: $(INSTALLED)
 figures: $(INSTALLED)
 	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
 	$(BIN)/python studies/reservoir_figures.py docs/textbook/figures
+
+reservoir-comparison: $(INSTALLED)
+	$(BIN)/python studies/reservoir_comparison.py
 
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py

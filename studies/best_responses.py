@@ -22,18 +22,21 @@ CopyVector = tuple[int, ...]
 Cap = Callable[[int], Sequence[CopyVector]]
 
 
-def up_to(copies: int, ladder: Sequence[int]) -> Cap:
+def up_to(copies: int, ladder: Sequence[int], withhold: bool = False) -> Cap:
     """Every sorted vector of up to so many copies of each original; and the ladder's numbers, of one or of all.
 
     >>> up_to(2, (8,))(2)
     [(2, 1), (2, 2), (8, 1), (8, 8)]
+    >>> up_to(2, (8,), withhold=True)(2)
+    [(1, 0), (2, 0), (2, 1), (2, 2), (8, 1), (8, 8)]
     """
 
     def vectors(originals: int) -> list[CopyVector]:
-        small = [v[::-1] for v in combinations_with_replacement(range(1, copies + 1), originals)]
+        least = 0 if withhold else 1
+        small = [v[::-1] for v in combinations_with_replacement(range(least, copies + 1), originals)]
         of_one = [(number, *(1,) * (originals - 1)) for number in ladder]
         of_all = [(number,) * originals for number in ladder]
-        return [vector for vector in dict.fromkeys([*small, *of_one, *of_all]) if max(vector) > 1]
+        return [vector for vector in dict.fromkeys([*small, *of_one, *of_all]) if {*vector} not in ({0}, {1})]
 
     return vectors
 

@@ -78,10 +78,11 @@ def certify(case: Case, folder: Path) -> Row:
     agent = cp.Agent("agent", case.originals, prior)
     others = [cp.Agent(f"other {number}", case.most_originals, prior) for number in range(1, case.agents)]
     market = cp.Market([agent, *others], case.horizon, max_originals=case.most_originals)
-    mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=case.max_arms)
+    known = {"gap": market.gap, "agent_gap": market.agent_gap, "max_arms": case.max_arms}
+    mechanism = cp.mechanism("holdout-h-etc", market=market, **known)
     if case.cut > 1:
         fewer = max(1, mechanism.parameters["arm_rounds"] // case.cut)
-        mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=case.max_arms, arm_rounds=fewer)
+        mechanism = cp.mechanism("holdout-h-etc", market=market, arm_rounds=fewer, **known)
     audit = cp.audit(market, mechanism, agent="agent", opponents="any")
     accepted = False
     if audit.verdict != "undecided":

@@ -3,7 +3,8 @@
 A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta` and `Empirical`; `load_market` and
 `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
-Questions: `evaluate`, `gain`, `audit`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and `verify`.
+Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and
+`verify`. What to run: `recommend`.
 Live: `session` and `Session`.
 Modules: `adapters` (other packages' bandits), `bounds` (formulas), `errors`, `paper` (what only its statements need),
 `parts` (of mechanisms), `results` (types of answers).
@@ -24,7 +25,9 @@ from cloneproof.report import notebook as _notebook  # noqa: F401 (how a noteboo
 
 if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, paper, results
+    from cloneproof.advice.recommend import recommend
     from cloneproof.analysis.certificate import write_certificate
+    from cloneproof.analysis.equilibrium.api import equilibrium
     from cloneproof.analysis.properties.conformance import check_mechanism
     from cloneproof.analysis.verify import verify
     from cloneproof.sweeps.sweep import sweep
@@ -33,8 +36,9 @@ else:
 
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "Market", "Mechanism", "Point", "Session", "Uniform",
-    "adapters", "audit", "bounds", "check_mechanism", "errors", "evaluate", "gain", "load_market", "mechanism", "paper",
-    "parts", "results", "rule", "save_market", "session", "simulate", "sweep", "verify", "write_certificate",
+    "adapters", "audit", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate", "gain", "load_market",
+    "mechanism", "paper", "parts", "recommend", "results", "rule", "save_market", "session", "simulate", "sweep",
+    "verify", "write_certificate",
 ]  # fmt: skip
 
 

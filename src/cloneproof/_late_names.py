@@ -12,7 +12,9 @@ from typing import Any
 LATE = {  # name: the module that has it, or that it is
     "adapters": "cloneproof.adapters",
     "check_mechanism": "cloneproof.analysis.properties.conformance",
+    "equilibrium": "cloneproof.analysis.equilibrium.api",
     "paper": "cloneproof.paper",
+    "recommend": "cloneproof.advice.recommend",
     "results": "cloneproof.results",
     "sweep": "cloneproof.sweeps.sweep",
     "verify": "cloneproof.analysis.verify",

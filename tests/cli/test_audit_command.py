@@ -34,6 +34,19 @@ def test_clone_proof_exits_0_and_apart_is_a_note():
     assert "withholding" in done.stderr
 
 
+def test_informed_and_split_are_rows_of_their_own(tmp_path):
+    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
+    cp.save_market(cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], 400), tmp_path / "market.toml")
+    numbers = [part for number in ("rounds=5", "draws=3", "threshold=4") for part in ("--set", number)]
+    arguments = (tmp_path / "market.toml", "-m", "reservoir", *numbers, "--agent", "ana", "--informed", "--split")
+    done = run(*arguments)
+    assert done.returncode == 0
+    assert "informed: ana" in done.stdout
+    assert "splitting: ana" in done.stdout
+    assert "if ana knew its means before it registers" in " ".join(done.stderr.split())
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
 def test_undecided_exits_3_and_json_is_the_library(tmp_path):
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=8)
     cp.save_market(market, tmp_path / "market.toml")

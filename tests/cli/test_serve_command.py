@@ -32,7 +32,7 @@ def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch,
     (tmp_path / "text.db").write_text("not a database, but long enough to look like one at first sight\n" * 20)
     sqlite(tmp_path / "gap.db").close()
     with sqlite3.connect(tmp_path / "gap.db") as connection:
-        connection.execute("INSERT INTO markets VALUES (1, 'feed')")
+        connection.execute("INSERT INTO markets (number, name) VALUES (1, 'feed')")
         connection.execute("INSERT INTO snapshots VALUES (1, 3, '{}')")
     for arguments in (
         (tmp_path / "text.db",),
@@ -53,7 +53,7 @@ def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch,
     [
         (["folder"], "expected the path of a file"),
         ([""], "expected the path of a file"),
-        (["new.db/"], "name a file in a folder that may be written"),
+        (["new.db/"], "name a file that may be written"),
         (["foreign.db"], "another SQLite file"),
         (["text.db"], "not a database"),
         (["new.db", "--port", "99999"], "expected a port"),

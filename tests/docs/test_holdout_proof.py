@@ -56,6 +56,74 @@ def test_step_0_a_wrong_commitment_is_rare():
         assert quantities(means, m)[2] <= bounds.mistake(len(means), float(gap), m) + 1e-12
 
 
+def overtaken_pair(low, high, m):
+    """P(Bin(m, low) >= Bin(m, high)) in fractions."""
+    worse, better = binomial(m, low), binomial(m, high)
+    return sum((chance * sum(worse[s:]) for s, chance in enumerate(better)), Fraction(0))
+
+
+def test_pairs_the_three_tails_are_ordered_and_fall():
+    for m in (1, 2, 7, 20):
+        for low, high in (
+            (0, Fraction(1, 4)),
+            (Fraction(1, 8), Fraction(1, 4)),
+            (Fraction(1, 2), Fraction(7, 8)),
+            (0, 1),
+        ):
+            exact = float(overtaken_pair(Fraction(low), Fraction(high), m))
+            tails = ("exact", "chernoff", "sub-gaussian")
+            found = [math.exp(bounds.log_overtaken_pair(float(low), float(high), m, tail)) for tail in tails]
+            assert found[0] == pytest.approx(exact, rel=3e-6, abs=1e-300)
+            assert exact <= found[0] * (1 + 1e-9) <= found[1] * (1 + 1e-5)
+            assert found[1] <= found[2] * (1 + 1e-9)
+            assert overtaken_pair(Fraction(low), Fraction(high), m + 1) <= exact * (1 + 1e-12)
+
+
+def test_pairs_chernoff_holds_for_any_rewards_in_the_unit_interval():
+    """Three-valued rewards 0, 1/2, 1 of the same means: the chance to overtake stays below Chernoff's."""
+    for (u, v), m in zip(((Fraction(1, 8), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))), (6, 9), strict=True):
+
+        def law(mean, m=m):
+            middle = min(mean, 1 - mean)  # P(1/2), and what is left of the mean is P(1)
+            each = [1 - middle - (mean - middle / 2), middle, mean - middle / 2]
+            sums = [Fraction(1)]
+            for _ in range(m):
+                sums = [
+                    sum(sums[s - k] * each[k] for k in range(3) if 0 <= s - k < len(sums)) for s in range(len(sums) + 2)
+                ]
+            return sums
+
+        worse, better = law(u), law(v)
+        chance = sum(p * sum(worse[s:]) for s, p in enumerate(better))
+        assert float(chance) <= math.exp(bounds.log_overtaken_pair(float(u), float(v), m))
+
+
+def test_pairs_trial_and_award_together():
+    """gain <= sum of [e_a (N v + M delta_a) - m delta_a / l], and <= 0 under the pairs condition, for any opponents."""
+    positive = checked = 0
+    for rng, means, copies, m in cases(26, 60):
+        best, count, k, fresh = max(means), len(means), sum(copies), rng.randint(1, 4)
+        worse = [(best - mean, overtaken_pair(mean, best, m)) for mean in means if mean < best]
+        most_arms, g = k + rng.randint(0, 2), nondecreasing(rng, fresh)
+        trial = most_arms * m + fresh
+        limits = [m * delta / (count * e * best) for delta, e in worse if e]
+        longest = math.floor(min(limits)) if limits else 10**4 * trial
+        for horizon in {longest, rng.randint(trial, max(trial, longest)), 100 * trial}:
+            if horizon < trial:
+                continue
+            award = horizon - trial
+            gain = totals(means, copies, m, fresh, most_arms, award, g, 0, "round-robin") - totals(
+                means, (1,) * count, m, fresh, most_arms, award, g, 0, "round-robin"
+            )
+            if horizon <= longest:
+                assert gain <= sum(e * (award * best + trial * delta) - m * delta / count for delta, e in worse)
+                assert gain <= 0
+                checked += 1
+            positive += gain > 0
+    assert positive > 2
+    assert checked > 60
+
+
 def test_step_1_exploration_costs_the_average_distance_whatever_is_registered():
     for rng, means, copies, m in cases(1, 60):
         arms = registered(means, copies)

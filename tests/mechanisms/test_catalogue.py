@@ -62,7 +62,7 @@ def test_gaussian_rewards_ask_for_more_where_they_are_wider():
         market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=1000, rewards={"family": "gaussian", "sd": sd})
         return cp.mechanism("holdout-h-etc", market=market).parameters["arm_rounds"]
 
-    bounded = cp.mechanism("holdout-h-etc", market=fact_three(1000)).parameters["arm_rounds"]
+    bounded = cp.bounds.pairs_arm_rounds(2, (0.0, 1.0), 1000, "sub-gaussian")
     assert rounds(0.5) == bounded
     assert rounds(2.0) > bounded > rounds(0.1)
 

@@ -26,12 +26,59 @@ def own(**options):
 
 
 def test_own_bounds_say_what_the_market_would():
-    by_market = own(market=market(10**6, agents=3))
+    by_market = own(market=market(10**6, agents=3), gap=0.5, agent_gap=0.5)
     by_bounds = own(agents=3, horizon=10**6, max_originals=2, gap=0.5, agent_gap=0.5)
     assert by_bounds == by_market
     assert own(market=market(10**6, agents=3), gap=0.25).parameters["arm_rounds"] > by_market.parameters["arm_rounds"]
-    wide = own(agents=3, horizon=10**6, max_originals=2, gap=0.5, agent_gap=0.5, spread=1.0)
+    wide = own(agents=3, horizon=10**6, max_originals=2, gap=0.5, agent_gap=0.5, sub_gaussian=1.0)
     assert wide.parameters["arm_rounds"] > 3.5 * by_market.parameters["arm_rounds"]
+    beta = market(10**6, agents=3, rewards={"family": "beta", "concentration": 4.0})
+    by_values = own(agents=3, horizon=10**6, max_originals=2, values=(0.75, 0.25))
+    assert by_values == own(market=beta)  # any rewards in [0, 1]: Chernoff
+    assert by_values.parameters["arm_rounds"] < by_bounds.parameters["arm_rounds"]
+
+
+def test_a_declared_gap_goes_before_the_values_of_priors():
+    declared = cp.Market([cp.Agent("a", 2, PRIOR)], horizon=10**6, gap=0.5)
+    assert own(market=declared).parameters["arm_rounds"] == 46
+    assert own(market=market(10**6, agents=1)).parameters["arm_rounds"] == 33
+
+
+def test_low_rates_fit():
+    clicks = own(agents=20, horizon=10**8, max_originals=3, values=(0.004, 0.006))
+    assert clicks.parameters["arm_rounds"] == 48_413
+    assert own(agents=20, horizon=10**8, max_originals=3, gap=0.002).parameters["arm_rounds"] == 2_887_764
+    assert "0.004, 0.006" in clicks.claims[0].property
+    assert "regret at most 10,044" in clicks.claims[1].property
+    by_rates = own(agents=20, horizon=10**8, max_originals=3, rates=(0.004, 0.05), relative_gap=0.5)
+    assert by_rates.parameters == clicks.parameters  # .004 and .006 are the hardest of all such pairs
+    assert "at least 50 % apart" in by_rates.claims[0].property
+    alike = own(agents=20, horizon=10**8, max_originals=3, rates=(0.004, 0.005), relative_gap=0.5)
+    assert alike.parameters["arm_rounds"] == alike.parameters["score_rounds"] == 1  # no two rates can differ
+
+
+def test_the_nearest_pair_at_the_lowest_rate_is_the_hardest():
+    for tail in ("chernoff", "sub-gaussian"):
+        hardest = bounds.pairs_arm_rounds(3, (0.01, 0.012), 10**7, tail)
+        for low in (0.01, 0.02, 0.1, 0.5, 0.8):
+            for high in (1.2 * low, 1.2 * low + 0.01, min(1.0, 2 * low)):
+                assert bounds.pairs_arm_rounds(3, (low, high), 10**7, tail) <= hardest
+
+
+def test_a_standard_deviation_is_not_taken_for_a_sub_gaussian_constant():
+    """Bernoulli rewards of mean .15 need .449: with .18, too few rounds were called clone-proof, and copies paid."""
+    low = market(10**6, prior=cp.Discrete([0.01, 0.15], [0.5, 0.5]))
+    with pytest.raises(cp.errors.MechanismError, match=r"sub_gaussian of at least 0\.45.*not their standard deviation"):
+        own(market=low, sub_gaussian=0.18)
+    assert own(market=low, sub_gaussian=0.45).parameters["arm_rounds"] > own(market=low).parameters["arm_rounds"]
+    with pytest.raises(cp.errors.MechanismError, match="any rewards in"):
+        own(agents=2, horizon=10**6, max_originals=2, gap=0.1, sub_gaussian=0.18)
+    wide = market(10**6, rewards={"family": "gaussian", "sd": 0.2})
+    with pytest.raises(cp.errors.MechanismError, match=r"at least 0\.2"):
+        own(market=wide, sub_gaussian=0.1)
+    assert own(market=wide, sub_gaussian=0.2) == own(market=wide)
+    few = own(market=low, max_arms=4, arm_rounds=bounds.pairs_arm_rounds(2, (0.01, 0.15), 10**6, "sub-gaussian", 0.18))
+    assert cp.audit(low, few, agent="a0", opponents="any").verdict == "exploitable"
 
 
 def test_what_is_not_known_is_filled_in_conservatively_and_claimed_accordingly():
@@ -61,7 +108,7 @@ def test_claims_never_say_more_than_the_numbers():
     few = own(market=market(10**6), arm_rounds=20)
     assert "is below that" in few.claims[0].finding
     assert "nothing" in own(market=market(10**6), arm_rounds=1).claims[0].property
-    assert "no award" in own(market=market(50)).claims[1].property
+    assert "no award" in own(market=market(30)).claims[1].property
     assert "no score" in own(market=market(10**6), max_arms=1).claims[0].property
     same = own(market=market(10**4, prior=cp.Point(0.5)))
     assert "same mean" in same.claims[0].property
@@ -82,6 +129,25 @@ def test_claims_never_say_more_than_the_numbers():
         ({"agents": 3, "horizon": 100, "max_originals": 2, "gaps": 0.1}, "did you mean 'gap'"),
         ({"horizon": "unknown", "max_originals": 2, "arm_rounds": 3}, "every epoch derives its own"),
         ({"horizon": "unknown", "max_originals": 2, "max_arms": 1}, "at least max_originals"),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0, 0.1), "relative_gap": 0.2},
+            "above 0 and at most 1",
+        ),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 1.5), "relative_gap": 0.2},
+            "above 0 and at most",
+        ),
+        (
+            {"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.2, 0.1), "relative_gap": 0.2},
+            "lowest, highest",
+        ),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 0.2), "relative_gap": 0}, "at least 20 %"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "rates": (0.1, 0.2)}, "expected relative_gap"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "relative_gap": 0.2}, "with relative_gap=0.2, got none"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "values": (0.1, 1.5)}, "values from 0 to 1"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "values": (0.1, 0.1 + 1e-9)}, "leave one of two out"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "values": (0.1,), "gap": 0.1}, "leave the gap out"),
+        ({"agents": 3, "horizon": 100, "max_originals": 2, "sub_gaussian": 0}, "expected sub_gaussian above 0"),
         ({}, "needs arm_rounds and score_rounds and max_arms"),
     ],
 )
@@ -110,7 +176,7 @@ def test_epochs_are_planned_for_their_length_and_cut_by_the_horizon():
     made = own(market=market(1), horizon="unknown")
     plan = running_epochs(made, 2, 700)
     assert [epoch.rounds for epoch in plan] == [2, 2, 4, 8, 16, 32, 64, 128, 256, 188]
-    known = own(market=market(512))
+    known = own(market=market(512), gap=0.5, agent_gap=0.5)  # epochs know gaps
     assert plan[-1].mechanism.agent == known.agent
     assert plan[-1].mechanism.score == known.score
     assert plan[4].mechanism.agent.name == "uniform"  # too short for an award

@@ -4,6 +4,7 @@ import random
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from flint import arb, ctx
 
 import cloneproof as cp
@@ -66,3 +67,16 @@ def test_compiled_runs_are_those_of_the_session():
         assert stepping_applies(job)
         runs = [simulate_run(market, cp.mechanism(name), {"a": (2, 1)}, 5, run) for run in range(4)]
         assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
+
+
+@pytest.mark.parametrize("contest", ["kl-ucb", "ucb"])
+def test_compiled_contests_are_those_of_the_session(contest):
+    """An index is kept until its own agent is played, and a leader keeps its lead by one divergence: the same bits."""
+    prior = cp.Discrete([0.02, 0.3, 0.6], [0.3, 0.4, 0.3])
+    market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], horizon=400)
+    made = cp.mechanism("holdout-kl-ucb", arm_rounds=4, max_arms=3, horizon=400, contest=contest)
+    copies = {"a": (2, 1), "b": (1, 1), "c": (2, 2), "d": (1, 1)}  # c takes no part
+    job = Job(market, made, copies, 5)
+    assert stepping_applies(job)
+    runs = [simulate_run(market, made, copies, 5, run) for run in range(4)]
+    assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])

@@ -261,3 +261,13 @@ def test_numbers_and_priors_in_words():
     assert error_words(cp.results.Estimate(1, 0.0, "proven", "")).endswith("0")
     assert prior_words(cp.Point(0.6)) == "mean 0.6"
     assert "continuous" in prior_words(cp.Beta(2, 3))
+
+
+def test_the_page_of_a_reservoir_names_its_theorem_and_what_is_not_covered():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
+    audit = cp.audit(market, cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), informed=True)
+    text = audit_page(audit)
+    for words in ("scan theorem", "not covered", "knows which of its originals is better", "second accounts"):
+        assert words in text
+    assert "informed (ana)" in text
+    assert percent(audit.informed) in text

@@ -10,7 +10,7 @@ from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.offline.season import collect_season, read_season
 from cloneproof.serve.storage.postgres import PostgresStorage
-from support.service import Desk, open_market, sqlite
+from support.service import SEED, Desk, open_market, sqlite
 
 MARKET = "/v1/markets/feed"
 
@@ -31,7 +31,8 @@ def two_seasons(storage):
     means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
     with Desk(storage) as desk:
         rounds = {"agent_rounds": 12, "arm_rounds": 6}  # enough rewards of several arms to support a prior
-        open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, horizon=60, wait_seconds=10, default_reward=1.0)
+        terms = {"horizon": 60, "wait_seconds": 10, "seed": SEED + 4}  # in which copies pay
+        open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, **terms)
         late, never = served(desk, "late")["decision"], served(desk, "never")["decision"]
         desk.clock.now += 60_000
         model = {}

@@ -17,7 +17,7 @@ def played(tmp_path_factory):
     """A file with a season of everything: retries, late rewards, defaults, a second season."""
     path = tmp_path_factory.mktemp("ledger") / "market.db"
     with Desk(sqlite(path, interval=100)) as desk:
-        open_market(desk, {"ana": 2, "bo": 1}, wait_seconds=10.0, default_reward=0.5)
+        open_market(desk, {"ana": 2, "bo": 1}, wait_seconds=10.0)
         for number in range(120):
             made = desk.call("POST", "/v1/markets/feed/decisions", {"request_id": f"r{number}"}).json()
             if number % 7:

@@ -29,7 +29,7 @@ from cloneproof.serve.storage.postgres_ids import SharedIds
 from cloneproof.serve.storage.postgres_link import StorageLost, without_password
 from support import postgres as postgres_module
 from support.postgres import emptied
-from support.service import TERMS, Desk, open_market, spec
+from support.service import SEASON_SEED, TERMS, Desk, open_market, spec
 
 FEED = "/v1/markets/feed"
 
@@ -103,7 +103,7 @@ def test_two_services_decide_as_one_session(address, mechanism):
         parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
         open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
         terms = spec(mechanism=mechanism, parameters=parameters)
-        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=7, share=0.4)
+        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=SEASON_SEED, share=0.4)
         for turn in range(60):
             desk = (first, second)[turn * 7 % 5 % 2]
             got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
@@ -139,7 +139,7 @@ def test_two_services_decide_in_batches_as_one_session(address):
                 desk.call("POST", f"{FEED}/rewards/batch", {"items": part})
             seen |= {n: (new, one) for n, one in new.items()}
         terms = spec(horizon=5000)
-        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=7, share=0.4)
+        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=SEASON_SEED, share=0.4)
         for n in range(1, len(seen) + 1):
             group, one = seen[n]
             wanted = plain.decide()

@@ -11,14 +11,16 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import ticks
 from cloneproof.serve.ledger.chain import payment
+from cloneproof.serve.ledger.dice import MarketDice
 from cloneproof.serve.ledger.entries import Decided, Late, decode, encode
 from cloneproof.serve.ledger.terms import complete
 from cloneproof.serve.market.engine import MarketEngine
-from support.service import spec
+from support.service import SEASON_SEED, SECRET, spec
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
     "reservoir-contest": {"rounds": 10, "draws": 2, "threshold": 6, "horizon": 400},
+    "holdout-kl-ucb": {"arm_rounds": 5, "max_arms": 3, "horizon": 400},
     "etc": {"arm_rounds": 3},
     "uniform-etc": {"arm_rounds": 3},
     "h-etc-r": {"agent_rounds": 8, "arm_rounds": 2},
@@ -28,7 +30,8 @@ ARMS = {"ana": 3, "bo": 1, "cy": 2}
 
 
 def market_of(arms=ARMS, **changes):
-    market = MarketEngine.open(complete(spec(**changes)), at=1000)
+    terms = complete(spec(seed=None, **changes))
+    market = MarketEngine.open(terms, at=1000, dice=MarketDice(terms.market, SECRET))
     for agent, count in arms.items():
         market.register_agent(agent, 1000)
         for arm in range(count):
@@ -46,7 +49,7 @@ def test_decisions_are_those_of_the_session(name):
     parameters = PARAMETERS.get(name, {})
     market = market_of(mechanism=name, parameters=parameters, horizon=400)
     market.start(1000)
-    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=7, share=0.4)
+    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=SEASON_SEED, share=0.4)
     held = []
     for number in range(1, 401):
         made, wanted = market.decide(f"r{number}", 1000), plain.decide()
@@ -124,16 +127,16 @@ def test_registration_after_the_start_waits_for_the_next_season():
         assert (made.id, made.agent, made.phase) == (50 + wanted.id, wanted.agent, wanted.phase)
         market.reward(f"e{number}", made.id, 0.5, 1006, None)
         second.reward(wanted.id, 0.5)
-    assert market.season_seed != market.spec.seed
+    assert market.season_seed != SEASON_SEED
 
 
 def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
-    market = market_of(wait_seconds=10.0, default_reward=0.25)
+    market = market_of(wait_seconds=10.0)
     market.start(1000)
     first, second = market.decide("a", 1000), market.decide("b", 6000)
     assert list(market.expire(11_000)) == []
     (default,) = market.expire(11_010)  # a window is kept to a thousandth
-    assert (default.id, default.value, default.paid, default.because) == (first.id, 0.25, 100_000, "window")
+    assert (default.id, default.value, default.paid, default.because) == (first.id, 0.0, 0, "window")
     assert not market.awaits(first.id)
     assert market.awaits(second.id)
     balance = market.registry.agents[first.agent].balance
@@ -147,8 +150,26 @@ def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
         market.reward("e2", first.id, 1.0, 12_000, None)
 
 
+def test_a_window_also_ends_after_so_many_decisions():
+    market = market_of(wait_rounds=3)
+    market.start(1000)
+    made = [market.decide(f"r{number}", 1000) for number in range(3)]
+    assert not market.overdue(1000)
+    made.append(market.decide("r3", 1000))
+    assert market.overdue(1000)
+    assert [entry.id for entry in market.expire(1000)] == [made[0].id]
+    assert not market.overdue(1000)
+    for one in made[1:]:
+        market.reward(f"e{one.id}", one.id, 1.0, 1000, None)
+    for number in range(4, 9):
+        last = market.decide(f"r{number}", 1000)
+        market.reward(f"e{last.id}", last.id, 1.0, 1000, None)
+        assert list(market.expire(1000)) == []
+        assert not market.overdue(1000)
+
+
 def test_settlement_pays_the_default_for_what_still_waits():
-    market = market_of(default_reward=0.5)
+    market = market_of(rewards={"family": "gaussian", "sd": 0.1}, default_reward=0.5)  # which have no least one
     market.start(1000)
     made = [market.decide(f"r{n}", 1000) for n in range(5)]
     market.reward("e", made[2].id, 1.0, 1000, None)
@@ -171,6 +192,7 @@ def test_time_never_runs_backwards():
         ({"share": 0.12345678}, "6 decimals"),
         ({"mechanism": "h-etcr"}, "did you mean"),
         ({"default_reward": 2.0}, "default reward"),
+        ({"default_reward": 0.5}, r"the least of them, 0, got 0.5"),
         ({"mechanism": "thompson", "parameters": {}, "rewards": {"family": "gaussian", "sd": 0.1}}, "0, 1"),
         ({"parameters": {}}, "needs agent_rounds"),
         ({"rewards": "cauchy"}, "cauchy"),

@@ -7,11 +7,11 @@ import pytest
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.commit.markets import ServedMarkets
-from cloneproof.serve.ledger.chain import Chain
+from cloneproof.serve.ledger.chain import GENESIS, Chain, chain_hashes
 from cloneproof.serve.ledger.entries import Decided, keys
-from cloneproof.serve.storage import MemoryStorage, file_lock, open_storage
+from cloneproof.serve.storage import MemoryStorage, open_storage
 from cloneproof.serve.storage import id_generations as seen_module
-from cloneproof.serve.storage.id_generations import Generations, hashes, split_chunks
+from cloneproof.serve.storage.id_generations import Generations, generation_sums, hashes, split_chunks
 from cloneproof.serve.storage.sqlite_schema import MIGRATIONS
 from support.service import spec, sqlite
 
@@ -100,9 +100,9 @@ def test_the_filter_never_forgets_and_rarely_errs():
     for generation in range(70):  # more than fit side by side
         values = hashes(1, [f"{generation}:{n}" for n in range(500)])
         places = np.arange(500, dtype=np.int64) + 1000 * generation
-        for piece, known, where in split_chunks(values, places):
-            pieces[generation, piece] = (known, where)
-        index.add(values)
+        chunks = {piece: (known, where) for piece, known, where in split_chunks(values, places)}
+        pieces |= {(generation, piece): chunk for piece, chunk in chunks.items()}
+        index.add(values, generation_sums(chunks))
     for generation in (0, 63, 64, 69):
         values = hashes(1, [f"{generation}:{n}" for n in range(500)])
         assert sorted(index.find(values)) == [(n, 1000 * generation + n) for n in range(500)]
@@ -115,7 +115,8 @@ def test_a_full_filter_errs_as_often_as_its_size_says():
     reads = []
     index = Generations(lambda generation, piece: reads.append(1))
     rng = np.random.default_rng(0)
-    index.add(rng.integers(0, 2**64, seen_module.ENTRIES_PER_GENERATION, dtype=np.uint64))
+    values = rng.integers(0, 2**64, seen_module.ENTRIES_PER_GENERATION, dtype=np.uint64)
+    index.add(values, generation_sums({}))
     for _ in range(10):
         list(index.find(rng.integers(0, 2**64, 100_000, dtype=np.uint64)))
     rate = (1 - np.exp(-8 / 24)) ** 8  # 4.2e-5
@@ -190,36 +191,20 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place % (1 << 30) > 1", change)
     storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="the hash chain is broken in entries"):
+        ServedMarkets.recover(storage)
+    storage.close()
+    with sqlite3.connect(tmp_path / "a.db") as connection:  # somebody who knows the chain makes it fit
+        hash_now = GENESIS
+        for place, text in connection.execute("SELECT place, lines FROM ledger ORDER BY place").fetchall():
+            *_, after = chain_hashes(hash_now, text.encode().split(b"\n"))
+            row = (hash_now, after, place)
+            connection.execute("UPDATE ledger SET hash_before = ?, hash_after = ? WHERE place = ?", row)
+            hash_now = after
+    storage = sqlite(tmp_path / "a.db")
     with pytest.raises(ServeError, match="comes out otherwise here"):
         ServedMarkets.recover(storage)
     storage.close()
-
-
-def test_the_lock_file_goes_with_the_storage_and_keeps_others_out_until_then(tmp_path):
-    storage = sqlite(tmp_path / "a.db")
-    with pytest.raises(ServeError, match="already served"):
-        sqlite(tmp_path / "a.db")
-    assert (tmp_path / "a.db.lock").exists()  # whoever was refused has not removed it
-    storage.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
-
-
-def test_a_lock_file_that_was_removed_meanwhile_is_no_lock(tmp_path, monkeypatch):
-    """Planted: between opening and locking the file, its last owner removes it; whoever comes then makes a new one."""
-    path, real, stale = str(tmp_path / "a.db"), file_lock.fcntl.flock, []
-
-    def late(handle, operation):
-        if not stale:
-            stale.append(handle)
-            (tmp_path / "a.db.lock").unlink()
-        real(handle, operation)
-
-    monkeypatch.setattr(file_lock.fcntl, "flock", late)
-    lock = file_lock.FileLock(path)
-    with pytest.raises(ServeError, match="already served"):
-        file_lock.FileLock(path)
-    lock.release()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_refused_keeps_its_settings(tmp_path):

@@ -65,6 +65,33 @@ def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
     assert replace(again, **same) == own["Row"](**{**vars(written), **same})
 
 
+def test_the_evidence_at_click_rates_is_whole(tmp_path):
+    page = (ROOT / "docs" / "certificates.md").read_text()
+    grid, random = example("certify_rates"), example("pairs_deviations")
+    rows = read_csv(grid["RateRow"], ROOT / "docs" / "certificates_rates.csv")
+    assert [row.name for row in rows] == [case.name for case in grid["cases"]()]
+    assert all(row.verdict == "clone-proof" and row.accepted and row.gain <= 0 for row in rows if row.cut == 1)
+    assert sum(row.verdict == "exploitable" and row.accepted and row.gain > 0 for row in rows if row.cut == 10) > 40
+    assert "\n".join(grid["summary"](rows)) in page
+    blocks = read_csv(random["PairsBlock"], ROOT / "docs" / "pairs_deviations.csv")
+    assert sum(block.negative for block in blocks if block.cut == 1) >= 100_000
+    assert all(block.positive == block.undecided == 0 for block in blocks if block.cut == 1)
+    assert sum(block.positive for block in blocks if block.cut == 6) > 1000
+    assert "\n".join(random["summary"](blocks)) in page
+    for row in (row for row in rows if row.support == ".002 .05" and row.agents == 2 and row.max_arms == 4):
+        case = grid["RateCase"](*(getattr(row, key) for key in grid["RateCase"].__dataclass_fields__))
+        again = grid["certify"](case, tmp_path)
+        assert (again.verdict, again.accepted, again.copies) == (row.verdict, row.accepted, row.copies)
+        assert again.gain == pytest.approx(row.gain, rel=1e-9)
+
+
+def test_deviations_at_click_rates_never_pay_at_the_pairs_m_and_often_below():
+    own = example("pairs_deviations")
+    block = own["search"](1, 1000, pairs=60)
+    assert (block.negative, block.positive, block.undecided) == (60, 0, 0)
+    assert own["search"](6, 1000, pairs=60).positive > 5
+
+
 def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     own = example("random_deviations")
     block = own["search"](False, 0, seed=1, games=50)
@@ -106,7 +133,9 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     bounded = [row for row in rows if math.isfinite(row.bound)]
     assert all(row.honest.high <= row.bound for row in bounded if row.engine == "closed-form")
     assert all(row.honest.low <= row.bound for row in bounded)
-    assert all(not row.responses for row in rows if row.mechanism == "holdout-h-etc")
+    assert all(not row.responses for row in rows if row.mechanism == "reservoir")
+    gamed = [row for row in rows if row.mechanism == "holdout-h-etc" and row.responses]
+    assert [(row.market, row.horizon, row.responses) for row in gamed] == [(own["FIVE"], 10**3, "1 1 0")]  # no award
     for name in {row.market for row in rows}:
         _, explained, power = own["growth"](rows, "holdout-h-etc", name, 10**4)
         assert explained > 0.99
@@ -117,10 +146,12 @@ def test_the_study_lies_under_its_bounds_and_says_so(study):
     assert all(line in page for line in own["describe"](rows))
 
 
-@pytest.mark.parametrize("mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r"])
+@pytest.mark.parametrize(
+    "mechanism", ["holdout-h-etc", "etc", "uniform-etc", "prior-independent-etc", "h-etc-r", "reservoir"]
+)
 def test_points_of_the_study_come_out_again(study, mechanism):
     own, rows = study
-    name, horizon = (own["TWO"], 10**4) if mechanism == "h-etc-r" else (own["FIVE"], 10**6)
+    name, horizon = (own["TWO"], 10**4) if mechanism in ("h-etc-r", "reservoir") else (own["FIVE"], 10**6)
     written = next(row for row in rows if (row.market, row.mechanism, row.horizon) == (name, mechanism, horizon))
     again = own["evaluate_case"](name, mechanism, horizon)
     for key in ("regret", "response_regret", "bound"):

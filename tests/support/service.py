@@ -25,11 +25,16 @@ from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
+from cloneproof.serve.ledger.dice import make_secret, season_dice
 from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
 from cloneproof.serve.storage.interface import SharedStorage
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+
+SEED = 7_777_777_777_777_777_777
+SECRET = make_secret(SEED)
+SEASON_SEED = season_dice(SECRET, 1).seed  # what the session of the first season is seeded with
 
 TERMS = {
     "market": "feed",
@@ -37,7 +42,7 @@ TERMS = {
     "horizon": 10_000,
     "parameters": {"agent_rounds": 6, "arm_rounds": 2},
     "share": 0.4,
-    "seed": 7,
+    "seed": SEED,
 }
 
 

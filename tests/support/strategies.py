@@ -70,8 +70,15 @@ def copies_of(draw, market):
     return chosen
 
 
-BINARISING = ("thompson", "kl-ucb", "reservoir", "reservoir-contest")  # these expect rewards in [0, 1]
+BINARISING = (
+    "thompson",
+    "kl-ucb",
+    "holdout-kl-ucb",
+    "reservoir",
+    "reservoir-contest",
+)  # these expect rewards in [0, 1]
 SMALL = {
+    "holdout-kl-ucb": {"arm_rounds": 2, "max_arms": 3, "horizon": 50},
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "etc": {"arm_rounds": 2},

@@ -71,12 +71,20 @@ class PairedSampling:
 
 
 def draw_pairs(
-    market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    agent: str,
+    copies: FullCopies,
+    sampling: PairedSampling,
+    instead_of: tuple[int, ...] | None = None,
 ) -> tuple[RunTotals, StopReason]:
-    """The totals of as many pairs as it takes, and why it stopped; the columns are gain, honest and copied payoff."""
+    """The totals of as many pairs as it takes, and why it stopped; the columns are gain, honest and copied payoff.
+
+    `instead_of` are the agent's copies in the world that it is compared with, in place of honest ones.
+    """
     strata = strata_of(market) if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
-    honest = {**copies, agent: (1,) * originals[agent]}
+    honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
     position = list(originals).index(agent)
 
     def drive_jobs(

@@ -10,6 +10,13 @@ and whether its constant is proven (and where) or whether only the shape is know
 from cloneproof.bounds.applicability import holdout_applies, trp_applies
 from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch, doubling_length
 from cloneproof.bounds.incentives import covered_gap, holdout_gain
+from cloneproof.bounds.pairs import (
+    log_overtaken_pair,
+    pairs_apply,
+    pairs_arm_rounds,
+    pairs_regret,
+    pairs_score_rounds,
+)
 from cloneproof.bounds.regret import etc_regret, etc_regret_paper, prior_independent_etc_regret, ucb1_regret
 from cloneproof.bounds.regret_hierarchical import (
     h_etc_r_regret,
@@ -49,7 +56,8 @@ __all__ = [
     "doubling_length", "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award", "h_etc_r_regret",
     "h_etc_r_regret_paper", "h_etc_r_shape", "holdout_applies", "holdout_arm_rounds", "holdout_award_horizon",
     "holdout_epochs_regret", "holdout_gain", "holdout_regret", "holdout_regret_simple", "holdout_rounds",
-    "holdout_score_rounds", "holdout_trial", "log_mistake", "mistake", "mistake_paper", "overtaken",
+    "holdout_score_rounds", "holdout_trial", "log_mistake", "log_overtaken_pair", "mistake", "mistake_paper",
+    "overtaken", "pairs_apply", "pairs_arm_rounds", "pairs_regret", "pairs_score_rounds",
     "prior_independent_etc_regret", "psi", "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds",
     "trp_applies", "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least",
     "wrong_agent",

@@ -75,7 +75,8 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("gap", "agent_gap", "spread", "power", "factor"), _positive),
     **dict.fromkeys(("holds", "trial"), _callable),
     "gaps": partial(_several, _distance),
-    "means": partial(_several, _mean),
+    **dict.fromkeys(("means", "values"), partial(_several, _mean)),
+    **dict.fromkeys(("low", "high"), _mean),
     "threshold": _finite,
     "overtaken.gap": _distance,  # of two arms, which may be equal
     "uniform_etc_regret.means": partial(_several, partial(_several, _mean)),  # of each agent

@@ -173,11 +173,10 @@ class ReservoirMarket:
         kept = self._all_up_to(up_to, s) > NEGLIGIBLE
         up_to, below = up_to[kept], below[kept]
         at = up_to - below
-        later = np.arange(s - 1, -1, -1)  # own slots after slot 1, 2, .., s
         own, before, after = [], [], []
         for kind in self.kinds:
             low, high = below @ kind.draws.T, up_to @ kind.draws.T  # levels x types
-            weight = low[:, :, None] ** later[::-1] * high[:, :, None] ** later * kind.chances[:, None]
+            weight = _powers(low, s) * _powers(high, s)[:, :, ::-1] * kind.chances[:, None]
             own.append(np.einsum("yts,yt->ys", weight, (at * self.values) @ kind.draws.T))
             before.append(np.einsum("yts,yt->ys", weight, low))
             after.append(np.einsum("yts,yt->ys", weight, high))
@@ -256,6 +255,15 @@ def _multisets(agent: Sequence[ValueWeights], values: FloatArray) -> tuple[Float
             )
     numbers = np.array(list(chances), float)
     return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
+
+
+def _powers(base: FloatArray, count: int) -> FloatArray:
+    """The powers 0, 1, .., count - 1 along a last axis, by products: much quicker than calling for each power."""
+    powers = np.empty((*base.shape, count))
+    powers[..., 0] = 1.0
+    for k in range(1, count):
+        np.multiply(powers[..., k - 1], base, out=powers[..., k])
+    return powers
 
 
 def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from cloneproof.cli.advice.compare import compare
+from cloneproof.cli.advice.recommend import recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.backup import backup
 from cloneproof.cli.evaluate import evaluate
@@ -24,6 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(audit)
+app.command()(compare)
+app.command()(recommend)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)

@@ -32,6 +32,9 @@ def audit(
     ] = None,
     withhold: Annotated[bool, typer.Option("--withhold", help="Also leave originals out; reported apart.")] = False,
     split: Annotated[bool, typer.Option("--split", help="Also use two accounts; reported apart.")] = False,
+    informed: Annotated[
+        bool, typer.Option("--informed", help="Also an agent that knows its means; reported apart.")
+    ] = False,
     copy_cost: Annotated[bool, typer.Option("--copy-cost", help="The fee per copy that would stop it.")] = False,
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none; 0.005 is half a %.")] = 0.0,
     budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop searching after this time.")] = None,
@@ -76,7 +79,7 @@ def audit(
         search: dict[str, Any] = {"agent": agent, "max_copies": max_copies}
         search |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
         search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
-        search |= {"copy_cost": copy_cost, "budget_seconds": budget, "runs": runs, "seed": seed}
+        search |= {"copy_cost": copy_cost, "informed": informed, "budget_seconds": budget, "runs": runs, "seed": seed}
         verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
         raise typer.Exit(EXIT[verdict])
     if any(option is not None for option in (market_name, season, copy_odds, atoms)):
@@ -100,6 +103,7 @@ def audit(
             horizons=horizons,
             split=split,
             copy_cost=copy_cost,
+            informed=informed,
             budget_seconds=budget,
             runs=runs,
             seed=seed,

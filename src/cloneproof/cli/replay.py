@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cloneproof.cli.display.output import print_json
+from cloneproof.cli.display.output import print_json, printable
 from cloneproof.cli.options import AsJson
 from cloneproof.cli.serve import service_package
 
@@ -35,5 +35,5 @@ def replay(
         print_json([result.to_dict() for result in results])
     else:
         for result in results:
-            print(result)
+            print(printable(str(result)))
     raise typer.Exit(0 if all(result.fits for result in results) else 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import real, whole
 from cloneproof.errors import MarketError, brief, did_you_mean
@@ -19,6 +19,7 @@ from cloneproof.market.priors import Point
 HORIZON_LIMIT = 10**15  # rounds stay exact in floating point
 
 Means = dict[str, tuple[float, ...]]
+Delays = Literal["none", "independent"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,9 @@ class Market:
         The smallest distance between different best means of two agents.
     max_originals : int, optional
         The largest number of originals of an agent (the paper's L).
+    delays : {"none", "independent"}, default "none"
+        Under which delays of rewards an audit's verdict is to hold: every reward arrives before the next decision, or
+        rewards may be late by times that depend neither on what is registered nor on rewards.
 
     Raises
     ------
@@ -72,6 +76,7 @@ class Market:
     gap: float | None = None
     agent_gap: float | None = None
     max_originals: int | None = None
+    delays: Delays = "none"
     declared: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -98,6 +103,7 @@ class Market:
             raise MarketError(
                 f"expected a share above 0 and at most 1, got {brief(self.share)}; 0.4 pays 40 % of each reward"
             )
+        _check_delays(self.delays)
         declared: dict[str, Any] = {}
         for key in ("gap", "agent_gap"):
             value = getattr(self, key)
@@ -249,6 +255,14 @@ def checked_market(value: object) -> Market:
         return value
     advice = "read the file first" if isinstance(value, str | PathLike) else "make one with cp.Market, or read a file"
     raise MarketError(f"expected a market, got {brief(value)}; {advice}: cp.load_market(path)")
+
+
+def _check_delays(delays: object) -> None:
+    if delays not in get_args(Delays):
+        raise MarketError(
+            f"expected delays to be 'none' or 'independent', got {brief(delays)}; "
+            "say 'independent' where rewards come late, whatever is registered and whatever they are"
+        )
 
 
 def _gap(agents: Sequence[Agent]) -> float | None:

@@ -23,7 +23,7 @@ from cloneproof.market.family import reward_family
 from cloneproof.market.market import Market, checked_market
 from cloneproof.market.priors import prior_from_dict
 
-MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "agents")
+MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "agents")
 AGENT_KEYS = ("name", "originals", "prior")
 
 
@@ -100,7 +100,8 @@ def market_to_toml(market: Market) -> str:
         each = isinstance(agent.prior, tuple)
         prior = [p.to_dict() for p in agent.priors] if each else agent.priors[0].to_dict()
         agents.append({"name": agent.name, "originals": agent.originals, "prior": prior})
-    return tomli_w.dumps(top | dict(market.declared) | {"agents": agents})
+    delays = {} if market.delays == "none" else {"delays": market.delays}
+    return tomli_w.dumps(top | dict(market.declared) | delays | {"agents": agents})
 
 
 def market_from_toml(text: str, source: str = "the text") -> Market:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, get_args
 
 from cloneproof.bounds import holdout_trial
+from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, Sample
 from cloneproof.mechanisms.parameters.h_etc_r import CAPPED, outside_capped_theorem
 from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED
+from cloneproof.mechanisms.parameters.holdout_contest import CONTEST
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import Choice, Clock, Order, rounds_number
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
+from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
+from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
 from cloneproof.mechanisms.rules.thompson import PosteriorDraw
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
@@ -21,6 +26,7 @@ from cloneproof.mechanisms.rules.uniform import uniform
 from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 
+Contest = Literal["kl-ucb", "ucb"]
 Bonus = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
 
@@ -142,6 +148,27 @@ def holdout_h_etc(
         fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
         claims=claims,
     )
+
+
+def holdout_kl_ucb(
+    arm_rounds: int,
+    max_arms: int,
+    horizon: int,
+    contest: Contest = "kl-ucb",
+    constant: float = 1.0,
+    order: Order = "round-robin",
+) -> Mechanism:
+    """Every agent explores max_arms * arm_rounds rounds and commits; then a contest on fresh rewards of these arms.
+
+    The contest is steady KL-UCB, or steady UCB with contest="ucb". Agents with more than max_arms arms take no part.
+    """
+    arm, arms = etc_rule(arm_rounds, "commit", order), rounds_number(max_arms, "max_arms")
+    if contest not in get_args(Contest):
+        raise MechanismError(f"expected contest to be 'kl-ucb' or 'ucb', got {brief(contest)}; choose one of them")
+    rule = steady_kl_ucb if contest == "kl-ucb" else steady_ucb
+    agent = rule(rounds_number(horizon, "horizon"), constant, rounds=arms * arm.explore + 1)
+    claims = (Claim("clone-proof", CONTEST, UNREVIEWED),)
+    return Mechanism(agent=agent, arm=arm, score=HoldOut(rounds_number(horizon, "horizon"), arms), claims=claims)
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:

@@ -16,6 +16,7 @@ from cloneproof.mechanisms import algorithms, reservoirs
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.h_etc_r import h_etc_r_parameters
 from cloneproof.mechanisms.parameters.holdout import holdout_parameters
+from cloneproof.mechanisms.parameters.holdout_contest import holdout_contest_parameters
 from cloneproof.mechanisms.parameters.reservoir import reservoir_contest_parameters, reservoir_parameters
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
@@ -34,6 +35,7 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "uniform-etc": algorithms.uniform_etc,
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
+    "holdout-kl-ucb": algorithms.holdout_kl_ucb,
     "reservoir": reservoirs.reservoir,
     "reservoir-contest": reservoirs.reservoir_contest,
     "kl-ucb": algorithms.kl_ucb,
@@ -43,10 +45,15 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
-    "holdout-h-etc": holdout_parameters, "reservoir": reservoir_parameters,
-    "reservoir-contest": reservoir_contest_parameters,
+    "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
+    "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc", "reservoir", "reservoir-contest")  # a platform's own bounds will do
+_NO_MARKET_NEEDED = (
+    "holdout-h-etc",
+    "holdout-kl-ucb",
+    "reservoir",
+    "reservoir-contest",
+)  # a platform's own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
@@ -56,14 +63,16 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     ----------
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r",
-        "holdout-h-etc", "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
+        "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson";
+        `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market.
     **options
         The mechanism's parameters. With a market, `factor` sets the constant in m = (factor / gap^2) l ln(2T), 2 in the
         theorems. "holdout-h-etc" also takes a platform's own bounds: agents, horizon ("unknown" for doubling epochs),
-        max_originals, and gap, agent_gap and spread where they are known.
+        max_originals, and what is known of means: values, or rates=(lowest, highest) with a relative_gap, or gap and
+        agent_gap; sub_gaussian for rewards outside [0, 1]. "holdout-kl-ucb" takes the same, less agent_gap.
 
     Returns
     -------
@@ -87,6 +96,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     >>> ours = mechanism("holdout-h-etc", agents=5, horizon=10**6, max_originals=3, gap=0.2, agent_gap=0.2)
     >>> ours.parameters["arm_rounds"], ours.parameters["score_rounds"]
     (289, 386)
+    >>> clicks = mechanism("holdout-h-etc", agents=20, horizon=10**8, max_originals=3, values=(0.004, 0.006))
+    >>> clicks.parameters["arm_rounds"], clicks.parameters["score_rounds"]
+    (48413, 105471)
     """
     if not isinstance(name, str) or name not in CATALOGUE:
         raise MechanismError(

@@ -224,3 +224,12 @@ def positive(value: object, what: str, most: float = 1e9) -> float:
     if number is None or not 0 < number <= most:
         raise MechanismError(f"expected {what} above 0 and at most {most:g}, got {brief(value)}; use e.g. 2.0")
     return number
+
+
+def coins_or_sums(coins: object) -> bool:
+    """Whether rewards count as coins or as they are, or a clear error."""
+    if not isinstance(coins, bool):
+        raise MechanismError(
+            f"expected coins to be True or False, got {brief(coins)}; leave it out for rewards in [0, 1]"
+        )
+    return coins

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.agents import Agent
@@ -80,7 +81,7 @@ def kind_words(estimate: Estimate) -> str:
     return f"{meaning[estimate.kind]} ({estimate.method})"
 
 
-def percent(witness: Witness) -> str:
+def percent(witness: Witness | InformedGain) -> str:
     """The relative gain.
 
     A deviation that turns nothing into something has no percentage.

@@ -1,7 +1,9 @@
 """A live market to look at: `make serve-demo`. The service on a temporary SQLite file, and simulated agents.
 
-Five agents with items of fixed quality; one, mallory, registers one item four times. Seasons follow one another until
-Ctrl-C. Only a loopback port is opened, and everything is gone afterwards.
+Five agents with items of fixed quality; one, mallory, registers one item four times. The market runs the reservoir,
+with numbers as `cp.mechanism("reservoir", agents=5, originals=3, horizon=20_000, rates=(0.2, 0.35, 0.45, 0.55, 0.6))`
+tunes them: from what the platform declares, and not from what is registered. Seasons follow one another until Ctrl-C.
+Only a loopback port is opened, and everything is gone afterwards.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from cloneproof.serve.run import create_key
 MARKET: Final = "feed"
 TERMS: Final = MarketSpec(
     market=MARKET,
-    mechanism="h-etc-r",
+    mechanism="reservoir",
     horizon=20_000,
-    parameters={"agent_rounds": 300, "arm_rounds": 60},
+    parameters={"rounds": 103, "draws": 7, "threshold": 62},
     share=0.4,
     rewards="bernoulli",
 )

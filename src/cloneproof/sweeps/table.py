@@ -111,11 +111,14 @@ class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
         return {"rows": rows, "summary": None if self.summary is None else asdict(self.summary)}
 
     def to_csv(self) -> str:
-        """The table as CSV; numbers are written so that reading them gives the same bits."""
+        """The table as CSV; numbers are written so that reading them gives the same bits.
+
+        Text that a spreadsheet would take for a formula has an apostrophe before it.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self._columns)
-        writer.writerows(zip(*self.values(), strict=True))
+        writer.writerows([_cell(value) for value in row] for row in zip(*self.values(), strict=True))
         return text.getvalue()
 
     def write(self, path: str | Path) -> None:
@@ -128,6 +131,10 @@ class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
                 write_whole(path, self.to_csv())
         except OSError as problem:
             raise SweepError(f"expected to write {path}, got: {problem}; choose another place") from None
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)

@@ -6,21 +6,26 @@
 3. Verdict (`conclusion`): `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where
    an argument covers every number of copies (`proof`); else `undecided`. Where the scan theorem covers everything, only
    a few deviations are evaluated (`search.scan_search`).
-4. Deviations apart: withholding, two accounts, a cost per copy (`search.other_deviations`).
+4. Deviations apart: withholding, two accounts, a cost per copy (`search.other_deviations`); and an agent that knows its
+   means before it registers (`search.informed`).
+5. Under which delays of rewards the verdict holds (`delays`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 from cloneproof._checks import whole
 from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.deadline import Deadline, ProgressCallback
+from cloneproof.analysis.audit.delays import under_delays
 from cloneproof.analysis.audit.dominance.all_agents import dominance_audit
 from cloneproof.analysis.audit.question import checked_budget, checked_question
 from cloneproof.analysis.audit.search.exact_search import exact_result, honest_evaluations
+from cloneproof.analysis.audit.search.informed import best_informed
 from cloneproof.analysis.audit.search.other_deviations import other_deviations
 from cloneproof.analysis.audit.search.refinement import refine
 from cloneproof.analysis.audit.search.results import SearchResult
@@ -48,6 +53,7 @@ def audit(
     horizons: str | Sequence[int] | None = None,
     split: bool = False,
     copy_cost: bool = False,
+    informed: bool = False,
     budget_seconds: float | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -81,6 +87,9 @@ def audit(
         Also divide the originals among two accounts; reported apart.
     copy_cost : bool, default False
         Also find the fee per copy that would stop the best deviation; in the notes.
+    informed : bool, default False
+        Also find what an agent gains that knows its means before it registers, and registers what is best at these:
+        the average over realisations of the best payoff at each, less the honest payoff. In `Audit.informed`.
     budget_seconds : float, optional
         Stop searching after this time, which agents share; what is then open is `undecided`.
     runs : int, optional
@@ -128,13 +137,13 @@ def audit(
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
     by_theorem = scan_results(question)
-    if opponents == "any" and (by_theorem is None or split or copy_cost):
-        if horizons is not None or withhold or split or copy_cost:
+    if opponents == "any" and (by_theorem is None or split or copy_cost or informed):
+        if horizons is not None or withhold or split or copy_cost or informed:
             raise EngineError(
-                "opponents='any' expects neither horizons nor withhold, split or copy_cost; ask for those against "
-                "the market"
+                "opponents='any' expects neither horizons nor withhold, split, copy_cost or informed; ask for those "
+                "against the market"
             )
-        return dominance_audit(question, clock)
+        return under_delays(dominance_audit(question, clock), question)
     cap, slack, agents = question.max_copies, question.tolerance, question.searched
     honest = None if by_theorem is not None else honest_evaluations(agents[0])
     results: Sequence[SearchResult]
@@ -149,7 +158,7 @@ def audit(
             for cases, parts in zip(agents, shares, strict=True)
         ]
         if draft is not None:
-            draft(conclude(question, exact, {}, [DRAFT], clock.seconds))
+            draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
         results = exact
@@ -158,5 +167,8 @@ def audit(
     if withhold and by_theorem is not None:
         best, sentences = scan_withholding(by_theorem, slack)
         apart, notes = apart | best, notes + sentences
-    audited = conclude(question, results, apart, notes, clock.seconds)
-    return audited if by_theorem is None else with_scan_scope(audited, question, results)
+    knowing, sentences = best_informed(results, cap, slack, clock) if informed else (None, [])
+    audited = replace(conclude(question, results, apart, notes + sentences, clock.seconds), informed=knowing)
+    if by_theorem is not None:
+        audited = with_scan_scope(audited, question, results)
+    return under_delays(audited, question)

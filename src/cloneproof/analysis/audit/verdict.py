@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from cloneproof._display import Displayed
 from cloneproof._tables import Tabular
+from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 from cloneproof.market.copies import FullCopies
@@ -127,6 +128,8 @@ class Audit(Displayed, Tabular):
         was asked for and the mechanism has two phases.
     apart : dict of str to Witness
         Further deviations, reported apart: withholding, splitting.
+    informed : InformedGain or None
+        What an agent would gain that knows its means before it registers, where that was asked for; apart too.
     notes : tuple of str
         What a reader must know.
     samples : tuple of SampledDeviation
@@ -145,6 +148,7 @@ class Audit(Displayed, Tabular):
     by_horizon: dict[int, Witness] = field(default_factory=dict)
     thresholds: tuple[tuple[float, Estimate], ...] = ()
     apart: dict[str, Witness] = field(default_factory=dict)
+    informed: InformedGain | None = None
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
@@ -159,7 +163,8 @@ class Audit(Displayed, Tabular):
         Returns
         -------
         dict
-            verdict, scope, tolerance, mechanism, worst, tried, by_horizon, thresholds, apart, notes and seconds.
+            verdict, scope, tolerance, mechanism, worst, tried, by_horizon, thresholds, apart, informed, notes and
+            seconds.
         """
         return {
             "verdict": self.verdict,
@@ -171,6 +176,7 @@ class Audit(Displayed, Tabular):
             "by_horizon": [witness.to_dict() for witness in self.by_horizon.values()],
             "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
             "apart": {name: witness.to_dict() for name, witness in self.apart.items()},
+            "informed": None if self.informed is None else self.informed.to_dict(),
             "notes": list(self.notes),
             "seconds": self.seconds,
         }

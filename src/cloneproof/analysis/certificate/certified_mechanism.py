@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloneproof.analysis.certificate.document import LARGEST, only, require, whole
+from cloneproof.analysis.certificate.document import LONGEST, only, require, whole
 
 COMPOSED = "composed"
 ORDERS = ("round-robin", "block", "index")
@@ -72,7 +72,7 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
     compared = agent is not None and agent["rule"] == "etc"
     restart = "award" if compared else None
     require(data.get("restart") == restart, "arm statistics are not cleared at the award, and only there")
-    m, trial = whole(arm["rounds"], LARGEST), whole(agent["rounds"]) if compared else None
+    m, trial = whole(arm["rounds"], LONGEST), whole(agent["rounds"]) if compared else None
     fresh, max_arms = _score(data.get("score"))
     require(compared or max_arms is None, "a score expects agents that are compared at the end of their trials")
     require(

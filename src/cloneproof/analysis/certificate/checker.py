@@ -55,7 +55,7 @@ def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRew
         part, prize = varied if len(types) > 1 else level, to_ball(weight) * award_reward(game, types)
         for key, chance in score_law(game, types).items() if game.contested else ():
             part[key] = part.get(key, arb(0)) + chance * prize
-    game.spend(len(realised) * game.scored if game.contested else 0)
+    game.spend(len(realised) * game.last_score if game.contested else 0)
     mean = sum((weight * mean_of(types) for types, weight in realised.items()), Fraction(0))
     return VectorRewards(sum(copies), mean, excess, varied, level)
 
@@ -129,11 +129,12 @@ def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: 
         yield trial - tolerance * earned
 
 
-def _vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator[tuple[int, ...]]:
+def all_vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator[tuple[int, ...]]:
+    """Every vector of so many arms, with at most that many copies of an original; only falling ones if asked for."""
     if originals == 0:
         yield from [()] if arms == 0 else []
     for first in range(1, min(most, arms) + 1) if originals else ():
-        for rest in _vectors(arms - first, originals - 1, first if falling else most, falling):
+        for rest in all_vectors(arms - first, originals - 1, first if falling else most, falling):
             yield (first, *rest)
 
 
@@ -149,7 +150,7 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     priors, alike, first = game.priors[name], len(set(game.priors[name])) == 1, whole(argument["from_arms"])
     claimed = {tuple(whole(c) for c in entry["copies"]): entry["bound"] for entry in argument["copies"]}
     for arms in range(len(priors) + 1, first):
-        for copies in _vectors(arms, len(priors), arms, alike):
+        for copies in all_vectors(arms, len(priors), arms, alike):
             require(copies in claimed, f"copies {copies} are not covered")
     honest, mean = (
         _vector_rewards(game, name, (1,) * len(priors)),

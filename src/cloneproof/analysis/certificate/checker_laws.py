@@ -17,7 +17,7 @@ from typing import Any
 from flint import arb, arb_poly, fmpq, fmpz
 
 from cloneproof.analysis.certificate.document import require
-from cloneproof.analysis.certificate.game import Game
+from cloneproof.analysis.certificate.game import Game, likely
 
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
 Ball = Any
@@ -38,6 +38,27 @@ def _binomial_polynomial(mean: Fraction, rounds: int) -> Ball:
 
 def _binomial_law(mean: Fraction, rounds: int) -> list[Ball]:
     return [_binomial_polynomial(mean, rounds)[j] for j in range(rounds + 1)]
+
+
+@lru_cache(maxsize=32)
+def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
+    """The binomial law up to a number of successes, term by term."""
+    if mean in (0, 1):
+        return [arb(int(j == rounds * mean)) for j in range(last + 1)]
+    odds, law = to_ball(mean / (1 - mean)), [to_ball(1 - mean) ** rounds]
+    for j in range(last):
+        law.append(law[j] * odds * (rounds - j) / (j + 1))
+    return law
+
+
+@lru_cache(maxsize=32)
+def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
+    """The law of a score; what is above the last one is one more score, twice for ties among them."""
+    law = _law_until(mean, rounds, last)
+    if last == rounds:
+        return law
+    missed = (1 - sum(law, arb(0))).nonnegative_part()
+    return [*law, (2 * missed).union(arb(0))]
 
 
 def mean_of(types: CheckedMeans) -> Fraction:
@@ -69,13 +90,14 @@ def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[Check
             arms[value] = arms.get(value, 0) + copied
         types = tuple(sorted((value, copied) for value, copied in arms.items() if copied))
         chances[types] = chances.get(types, Fraction(0)) + math.prod((w for _, w in drawn), start=Fraction(1))
-    each = 100 + game.m // 4 + sum(copies) + sum(copies) ** 2 // 200  # of a commitment, for every type and success
-    game.spend(game.m * each * sum(len(types) for types in chances if len(types) > 1) * game.bernoulli)
+    each = 150 + sum(copies) + sum(copies) ** 2 // 200  # of a commitment, for every type and success
+    for types in (types for types in chances if len(types) > 1 and game.bernoulli):
+        game.spend(each * len(types) * likely(types[-1][0], game.m))
     return chances
 
 
 @cache
-def _committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
+def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
     """The chance that the arm committed to is of each type."""
     if len(types) == 1:
         return (arb(1),)
@@ -83,21 +105,24 @@ def _committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ba
         seen = [float(Fraction(round(v * TICK), TICK)) for v, _ in types]
         tied = [count if value == max(seen) else 0 for value, (_, count) in zip(seen, types, strict=True)]
         return tuple(to_ball(Fraction(count, sum(tied))) for count in tied)
-    laws, totals, below = [_binomial_law(v, m) for v, _ in types], [arb(0)] * len(types), [arb(0)] * len(types)
-    for s in range(m + 1):
+    last = likely(types[-1][0], m)  # more successes than that: any of the arms may be the one
+    laws = [_law_until(v, m, last) for v, _ in types]
+    totals, below = [arb(0)] * len(types), [arb(0)] * len(types)
+    for s in range(last + 1):
         factors = [arb_poly([low, law[s]]) for low, law in zip(below, laws, strict=True)]
         for t, (_, arms) in enumerate(types):
             if laws[t][s] != 0:
                 rest = math.prod((f ** (types[u][1] - (u == t)) for u, f in enumerate(factors)), start=arb_poly([1]))
                 totals[t] += arms * laws[t][s] * rest.integral()(arb(1))
         below = [low + law[s] for low, law in zip(below, laws, strict=True)]
-    return tuple(totals)
+    missed = sum((arms * (1 - low) for low, (_, arms) in zip(below, types, strict=True)), arb(0)).nonnegative_part()
+    return tuple(total + missed.union(arb(0)) if last < m else total for total in totals)
 
 
 def committed_mean(game: Game, types: CheckedMeans) -> Ball:
     """The expected mean of the arm committed to."""
     return sum(
-        (to_ball(t[0]) * c for t, c in zip(types, _committed_chances(game.m, game.bernoulli, types), strict=True)),
+        (to_ball(t[0]) * c for t, c in zip(types, committed_chances(game.m, game.bernoulli, types), strict=True)),
         arb(0),
     )
 
@@ -112,9 +137,13 @@ def award_reward(game: Game, types: CheckedMeans) -> Ball:
 def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
     """The law of the score given the realised means."""
     arms, law = sum(count for _, count in types), dict[float, Ball]()
-    left, chances = game.length - arms * game.m, _committed_chances(game.m, game.bernoulli, types)
+    left, chances = game.length - arms * game.m, committed_chances(game.m, game.bernoulli, types)
     if not game.has_score(arms):
         return {-math.inf: arb(1)}  # below every score
+    if game.fresh and game.bernoulli:
+        laws = [_fresh_scores(value, game.scored, game.last_score) for value, _ in types]
+        by_score = enumerate(zip(*laws, strict=True))
+        return {key: sum((c * w for c, w in zip(chances, at, strict=True)), arb(0)) for key, at in by_score}
     if game.fresh:
         parts = [(chance, [(v, game.scored)]) for (v, _), chance in zip(types, chances, strict=True)]
     elif len(types) == 1 or left == 0:

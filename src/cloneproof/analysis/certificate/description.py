@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from cloneproof.analysis.certificate.certified_mechanism import COMPOSED, SHAPES, mechanism_shape
+from cloneproof.analysis.certificate.contest_checker import contest_name_fits
 from cloneproof.analysis.certificate.document import RejectedError
 from cloneproof.analysis.certificate.facts import prior_words
 from cloneproof.analysis.certificate.scan_checker import scan_name_fits
@@ -31,7 +32,7 @@ def mechanism_data(running: Mechanism) -> dict[str, Any]:
     A name that is not the catalogue's name for these rules is left out: the checker would reject it.
     """
     data = {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
-    if scan_name_fits(data):
+    if scan_name_fits(data) or contest_name_fits(data):
         return data
     try:
         fits = data["name"] in SHAPES and SHAPES[data["name"]](mechanism_shape(data))

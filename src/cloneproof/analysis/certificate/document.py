@@ -14,7 +14,8 @@ from cloneproof.errors import CertificateError, brief
 FORMAT, VERSION = "cloneproof certificate", 1
 KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
 
-LARGEST = 20_000  # rewards of one law: beyond it a certificate is refused, not checked
+LARGEST = 20_000  # scores of one law: beyond it a certificate is refused, not checked
+LONGEST = 1_000_000  # rounds of exploration of one arm: at low rates most of them are never a success
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401

@@ -13,6 +13,8 @@ def facts(data: dict[str, Any]) -> CertificateFacts:
     score = mechanism.get("score") or {}
     counted = f"the first {score['rounds']} rewards after the commitment" if "rounds" in score else "all rewards"
     most = f"{score['max_arms']}; an agent with more has no score" if score else "no limit"
+    if "constant" in (mechanism["agent"] or {}):
+        counted = f"fresh rewards, after {score['max_arms'] * mechanism['arm']['rounds']} rounds of each agent"
     lines = [
         ("mechanism", mechanism["name"]),
         ("agents", "one level" if mechanism["agent"] is None else _level(mechanism["agent"])),
@@ -54,6 +56,9 @@ def prior_words(priors: list[list[list[float]]] | None) -> str:
 def _level(rule: dict[str, Any]) -> str:
     if rule["rule"] == "uniform":
         return "uniformly at random in each round"
+    if "constant" in rule:
+        words = f"constant {_number(rule['constant'])}, for {rule['horizon']} rounds"
+        return f"{rule['rounds']} rounds each, {rule['order']}, then the contest by {rule['rule']} ({words})"
     return f"etc, {rule['rounds']} rounds each, {rule['order']}, then {rule['choice']}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,12 @@ def prior(atoms: list[list[float]]) -> CertifiedPrior:
     require(all(v <= 1 for v, _ in exact) and len(dict(exact)) == len(exact), "a prior's values are not distinct means")
     require(abs(total - 1) < Fraction(1, 10**8), "a prior's weights do not sum to 1")
     return tuple((value, weight / total) for value, weight in exact if weight)
+
+
+def likely(mean: Fraction, rounds: int) -> int:
+    """A number of successes that is hardly ever exceeded: how far a law is followed, and nothing rests on it."""
+    expected = float(mean) * rounds
+    return min(rounds, math.ceil(expected + 20 * math.sqrt(expected) + 80))
 
 
 class Game:
@@ -53,7 +60,13 @@ class Game:
         if made.fresh is not None:
             self.scored = made.fresh
         self.contested = self.award > 0 and self.n > 1
-        require(self.scored <= LARGEST or not self.contested, f"a score of more than {LARGEST} rewards is too large")
+        most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
+        self.last_score = likely(Fraction(most), self.scored) if self.fresh and self.bernoulli else self.scored
+        self.last_score = 1 if self.fresh and not self.bernoulli else self.last_score
+        require(
+            likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all"
+        )
+        require(self.last_score <= LARGEST or not self.contested, f"scores of up to {self.last_score} are too many")
 
     def spend(self, operations: int) -> None:
         """Reject what would take too long to check, before it is done; a certificate is not to be waited for."""

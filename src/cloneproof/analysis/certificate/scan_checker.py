@@ -28,8 +28,10 @@ ARM_KEYS: Mapping[str, set[str]] = {
     "first-pass": {"rule", "draws", "rounds", "threshold", "fallback"},
     "best-of-draws": {"rule", "draws", "rounds"},
 }
-CONTEST_RULES = ("steady-kl-ucb", "steady-ucb")
-CONTEST_KEYS = {"rule", "horizon", "constant", "rounds", "order"}
+CONTEST_KEYS: Mapping[str, set[str]] = {
+    "steady-kl-ucb": {"rule", "horizon", "constant", "rounds", "order"},
+    "steady-ucb": {"rule", "horizon", "constant", "rounds", "order", "coins"},
+}
 REWARDS = ("bernoulli", "deterministic", "beta")  # in [0, 1], and ordered by their means
 LARGEST_TABLE = 64  # pulls of a test whose chances may be listed
 FRACTION = re.compile(r"(0|[1-9][0-9]{0,400})/([1-9][0-9]{0,400})")
@@ -93,8 +95,9 @@ def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
     if flat:
         require(score is None, "a flat mechanism has no score of agents")
         return draws, pulls
-    require(isinstance(agent, dict) and agent.get("rule") in CONTEST_RULES, "the contest is neither steady (KL-)UCB")
-    _only(agent, CONTEST_KEYS, f"the rule {agent['rule']!r}")
+    require(isinstance(agent, dict) and agent.get("rule") in CONTEST_KEYS, "the contest is neither steady (KL-)UCB")
+    _only(agent, CONTEST_KEYS[agent["rule"]], f"the rule {agent['rule']!r}", optional={"coins"})
+    require(isinstance(agent.get("coins", True), bool), "the contest's coins are neither counted nor not")
     score = score if isinstance(score, dict) else {}
     _only(score, {"kind", "after"}, "the score")
     fresh = score["kind"] == "champions" and draws * pulls <= whole(score["after"]) < whole(agent["rounds"])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
+from cloneproof.analysis.certificate.contest_checker import contest_attack, contest_honesty, is_contest_mechanism
 from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
 from cloneproof.analysis.certificate.facts import CertificateFacts, facts
 from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
@@ -72,6 +73,8 @@ def check(data: dict[str, Any]) -> Verification:
             only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
             if is_scan_argument(data):
                 statement = scan_honesty(data)
+            elif is_contest_mechanism(data["mechanism"]):
+                statement = (contest_attack if exploitable else contest_honesty)(data, tolerance)
             else:
                 statement = (attack if exploitable else honesty)(data, tolerance)
         _check_built(data["mechanism"])

@@ -12,6 +12,7 @@ from cloneproof._files import write_whole
 from cloneproof.analysis.audit.cases import AuditCase, audit_case
 from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.proof.scan import scan_theorem
+from cloneproof.analysis.audit.proof.theorems import is_contest
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.description import market_data, mechanism_data
 from cloneproof.analysis.certificate.document import FORMAT, VERSION
@@ -116,6 +117,8 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
+    if is_contest(case.running) and audit.tried and audit.worst.gain.kind == "proven":
+        return _contest_argument(audit, case)
     if not audit.thresholds:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
@@ -130,6 +133,17 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
     return {"copies": listed, "from_arms": first, "bound": 0.0}
 
 
+def _contest_argument(audit: Audit, case: AuditCase) -> dict[str, Any]:
+    """The vectors that take part, each with its claimed bound; a bound covers those that take none."""
+    most = case.running.scoring.max_arms or 0
+    listed = [
+        {"copies": list(witness.copies), "bound": _loosen(witness.gain.high) if not audit.tolerance else 0.0}
+        for witness in audit.tried
+        if sum(witness.copies) <= most
+    ]
+    return {"copies": listed, "from_arms": most + 1, "bound": 0.0}
+
+
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
     """The possible means of the agent's originals, exactly, and how many coins a test counts."""
     support = case.agent.support
@@ -137,6 +151,11 @@ def _scan_argument(case: AuditCase) -> dict[str, Any]:
         raise CertificateError(
             "expected one mechanism over the whole horizon, got one in epochs, for which there is no certificate; "
             "certify the mechanism of an epoch"
+        )
+    if not case.running.arm.binarise:
+        raise CertificateError(
+            "expected scores that count coins, whose law a certificate lists, got sums of gaussian rewards; the "
+            "verdict of the audit stands without a certificate"
         )
     if support is None:
         raise CertificateError(

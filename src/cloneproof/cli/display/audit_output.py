@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
+from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.cli.display.output import new_table, note, print_table
+from cloneproof.engines.estimate import Estimate
 
 MOST_ROWS = 12
 
@@ -40,6 +42,9 @@ def show_audit(audit: Audit, title: str) -> None:
     for name, witness in audit.apart.items():
         table.add_section()
         table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
+    if audit.informed is not None:
+        table.add_section()
+        table.add_row(*_informed_row(audit.informed))
     print_table(table)
     further = len(rows) - MOST_ROWS
     print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
@@ -49,13 +54,21 @@ def show_audit(audit: Audit, title: str) -> None:
 
 
 def _row(witness: Witness) -> tuple[str, ...]:
+    copies = ",".join(map(str, witness.copies))
+    payoffs = (witness.honest, witness.copied, witness.gain)
+    return (witness.agent, copies, str(witness.horizon), *_numbers(*payoffs, witness.relative_gain))
+
+
+def _informed_row(gain: InformedGain) -> tuple[str, ...]:
+    numbers = _numbers(gain.honest, gain.informed, gain.gain, gain.relative_gain)
+    return (f"informed: {gain.agent}", "by its means", str(gain.horizon), *numbers)
+
+
+def _numbers(honest: Estimate, other: Estimate, gain: Estimate, relative: float) -> tuple[str, ...]:
     return (
-        witness.agent,
-        ",".join(map(str, witness.copies)),
-        str(witness.horizon),
-        f"{witness.honest.value:.6g}",
-        f"{witness.copied.value:.6g}",
-        f"{witness.gain.value:+.6g}",
-        f"{witness.gain.error:.1e}",
-        f"{100 * witness.relative_gain:+.3g}",
+        f"{honest.value:.6g}",
+        f"{other.value:.6g}",
+        f"{gain.value:+.6g}",
+        f"{gain.error:.1e}",
+        f"{100 * relative:+.3g}",
     )

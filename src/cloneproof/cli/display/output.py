@@ -17,6 +17,23 @@ def print_json(data: Any) -> None:  # noqa: ANN401
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
+def printable(text: str) -> str:
+    r"""Text for a terminal: what could move its cursor or change its colours is shown as an escape.
+
+    >>> print(printable("a" + chr(27) + "[2Jb"))
+    a\x1b[2Jb
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+
+
+class PlainTable(Table):
+    """A table whose cells cannot do anything to a terminal."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401
+        """Add a row; text is made printable."""
+        super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
+
+
 def print_table(table: Table) -> None:
     """Print a table to stdout; 100 columns wide when piped, else as wide as the terminal."""
     console = Console(width=None if sys.stdout.isatty() else 100, markup=False, emoji=False, highlight=False)
@@ -25,7 +42,7 @@ def print_table(table: Table) -> None:
 
 def new_table(title: str, *columns: str, right: int = 1) -> Table:
     """A plain table whose columns from number `right` on are aligned to the right."""
-    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = PlainTable(title=printable(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
         side: JustifyMethod = "right" if number >= right else "left"
         least = 22 if number == 0 and right else None  # a mechanism's name in one piece; a very long name folds

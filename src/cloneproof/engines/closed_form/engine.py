@@ -31,6 +31,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.rewards import bernoulli, deterministic, gaussian
 from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.opening import check_rewards
 
 ENGINE = "closed-form"
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
@@ -55,6 +56,7 @@ def closed_form(
     """
     running = mechanism.at_horizon(len(market.agents), market.horizon)
     if running.arm.draws:
+        check_rewards(running, market.family)
         check_slots(running, len(market.agents))
     else:
         check_structure(running)
@@ -97,7 +99,9 @@ def _estimates(
     method: str,
 ) -> list[Estimate]:
     """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
-    priors = [[discretise(prior, prior_points) for prior in agent.priors] for agent in market.agents]
+    different = {id(prior): prior for agent in market.agents for prior in agent.priors}
+    rules = {key: discretise(prior, prior_points) for key, prior in different.items()}
+    priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
         tuple(
             CopiedOriginal(atoms, count)

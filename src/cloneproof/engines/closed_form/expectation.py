@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -163,11 +164,12 @@ def prior_mean(atoms: ExactAtoms) -> Fraction:
 
 def expected_best(priors: list[ExactAtoms]) -> Number:
     """E max over independent originals, as a ball: the top value less the distribution function's integral."""
-    values = sorted({value for atoms in priors for value, _ in atoms})
+    equal = Counter(map(tuple, priors))
+    values = sorted({value for atoms in equal for value, _ in atoms})
     total = ball(values[-1])
     for value, following in pairwise(values):
         below = arb(1)
-        for atoms in priors:
-            below *= ball(sum((weight for atom, weight in atoms if atom <= value), Fraction(0)))
+        for atoms, count in equal.items():
+            below *= ball(sum((weight for atom, weight in atoms if atom <= value), Fraction(0))) ** count
         total -= ball(Fraction(following) - Fraction(value)) * below
     return total

@@ -8,10 +8,12 @@ from itertools import product
 
 import numpy as np
 
+from cloneproof.engines.drawn_arms import drawn_arms
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.arm_samples import SAMPLES_LIMIT, samples
 from cloneproof.engines.tree.beliefs import EPS, MeanBelief, belief_of
 from cloneproof.engines.tree.best_mean import expected_best
+from cloneproof.engines.tree.contest import contest_rewards
 from cloneproof.engines.tree.priorities import compares_floats, flips_coin
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
@@ -22,6 +24,7 @@ from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
@@ -45,6 +48,9 @@ def tree(
     if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
     if mechanism.arm.draws:
+        check_rewards(mechanism, market.family)
+        if not (mechanism.arm.commits and mechanism.arm.binarise):
+            return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
@@ -67,15 +73,14 @@ def tree(
 
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
-    """A flat mechanism that tests slots: the reward of every round, summed up to each horizon."""
+    """A mechanism that tests slots on coins, flat or before a contest: the rewards up to each horizon."""
     rule = mechanism.arm
-    if (mechanism.agent is not None and len(market.agents) > 1) or not (rule.commits and rule.binarise):
-        raise EngineError(
-            f"the tree expects slots that are tested on coins without a contest, got {mechanism.name!r}; "
-            "use engine='monte-carlo'"
-        )
-    total = np.cumsum(slot_rewards(market, rule, copies, max(horizons)), axis=1)
     best, best_error = expected_best([prior for agent in market.agents for prior in agent.priors])
+    if mechanism.agent is not None and len(market.agents) > 1:
+        method = METHOD + "; champions by the law of their tests"
+        rewards = contest_rewards(market, mechanism, copies, horizons)
+        return {h: _evaluation(market, rewards[h], h, (best, best_error), method) for h in horizons}
+    total = np.cumsum(slot_rewards(market, rule, copies, max(horizons)), axis=1)
     evaluations = {}
     for horizon in horizons:
         earned = total[:, horizon - 1]

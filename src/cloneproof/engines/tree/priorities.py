@@ -3,7 +3,8 @@
 The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any other
 function is called once for each different argument. UCB indices are compared in floats and, where two come within
 1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
-ln t algebraic, which it is not for t >= 2, so a decision is always reached.
+ln t algebraic, which it is not for t >= 2, so a decision is always reached. Steady indices do not watch the clock; they
+are floats by a procedure that is the same everywhere, and are compared as such.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from cloneproof.mechanisms.rule import Rule, broken_rule
 from cloneproof.mechanisms.rules.epsilon_greedy import priority as epsilon_greedy
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
+from cloneproof.mechanisms.rules.steady_kl_ucb import index as steady_kl_index
+from cloneproof.mechanisms.rules.steady_ucb import index as steady_index
 from cloneproof.mechanisms.rules.ucb import index
 from cloneproof.mechanisms.rules.uniform import indifferent
 
@@ -41,7 +44,7 @@ def flips_coin(rule: Rule) -> bool:
 
 def compares_floats(rule: Rule) -> bool:
     """Whether the priority is a user's function, which can only be compared in floats."""
-    return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy)
+    return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy, steady_index, steady_kl_index)
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
@@ -55,8 +58,29 @@ def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
         return np.asarray(value == value.max(axis=0))
     if rule.priority in (index, slow_index):
         return _highest_index(rule, clock, pulls, mean)
-    value = _call_priority(rule, clock, pulls, mean)
+    if rule.priority in (steady_index, steady_kl_index):
+        value = _steady(rule, pulls, mean)
+    else:
+        value = _call_priority(rule, clock, pulls, mean)
     return np.asarray(value == value.max(axis=0))
+
+
+def _steady(rule: Rule, pulls: Ints, mean: FloatArray) -> FloatArray:
+    """Indices of a candidate's own rewards alone: the same operations as those of the scalar functions."""
+    (width,) = rule.parameters
+    if rule.priority is steady_index:
+        with np.errstate(divide="ignore"):
+            return np.where(pulls > 0, mean + np.sqrt(width / pulls), -np.inf)
+    means, which = np.unique(mean, return_inverse=True)
+    code = pulls * np.int64(len(means)) + which.reshape(mean.shape)
+    _, where, back = np.unique(code, return_index=True, return_inverse=True)
+    pairs = zip(pulls.flat[where].tolist(), mean.flat[where].tolist(), strict=True)
+    return np.asarray(np.array([_kl_index(n, m, width) for n, m in pairs])[back.reshape(pulls.shape)])
+
+
+@lru_cache(maxsize=1 << 18)
+def _kl_index(pulls: int, mean: float, width: float) -> float:
+    return steady_kl_index(1, 0.0, pulls, mean, 0.5, 0.5, 1, width)
 
 
 def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:

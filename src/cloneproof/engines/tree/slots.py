@@ -32,7 +32,7 @@ def slot_rewards(market: Market, rule: Rule, copies: FullCopies, horizon: int) -
     total = np.zeros((agents, horizon))
     orders = list(permutations(range(agents)))
     for chance, means in _realisations(market):
-        draws = [_draw_law(own, counts) for own, counts in zip(means, registered, strict=True)]
+        draws = [draw_law(own, counts) for own, counts in zip(means, registered, strict=True)]
         for order in orders:
             total += chance / len(orders) * _given_order(draws, order, rule, horizon)
     return total
@@ -65,7 +65,7 @@ def _realisations(market: Market) -> Iterator[tuple[float, list[tuple[float, ...
         yield math.prod(weight for _, weight in drawn), [tuple(own) for own in means]
 
 
-def _draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
+def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
     """The law of the mean of a slot."""
     law: dict[float, float] = {}
     for mean, count in zip(means, counts, strict=True):
@@ -89,7 +89,7 @@ def _given_order(draws: list[dict[float, float]], order: Sequence[int], rule: Ru
                 paid[:, t + pull] += passed
                 paid[agent, t + pull] += alive * mean_draw
         for mean, chance in draws[agent].items():
-            for count, weight in enumerate(_coins(mean, rule.explore)):
+            for count, weight in enumerate(coin_law(mean, rule.explore)):
                 if rule.threshold is not None and count >= rule.threshold:
                     newly += alive * chance * weight * mean
                     continue
@@ -111,7 +111,7 @@ def _given_order(draws: list[dict[float, float]], order: Sequence[int], rule: Ru
     return paid
 
 
-def _coins(mean: float, pulls: int) -> FloatArray:
+def coin_law(mean: float, pulls: int) -> FloatArray:
     """The law of the count of coins, one pull after the other."""
     law = np.zeros(pulls + 1)
     law[0] = 1.0

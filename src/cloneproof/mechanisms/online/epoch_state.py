@@ -37,6 +37,9 @@ class EpochState:
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         return self.next(round_), 1  # an epoch may end at any round
 
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return self.running.place(allocation)
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.version // 2 == self.epoch:
             self.running.add(allocation, ticks, coin)

@@ -9,8 +9,8 @@ from typing import Any, Final
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.online.exploration import WAIT, ExplorationQueue
-from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM, WAITING_STREAM
+from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
+from cloneproof.mechanisms.online.turns import WAIT, ExplorationQueue
 from cloneproof.mechanisms.rule import Rule, broken_rule
 
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
@@ -34,18 +34,18 @@ class Level:
 
     __slots__ = (
         "_draws", "_orders", "_streams", "arrived", "chance", "choice", "decided", "explore", "judged", "keys",
-        "missing", "queue", "rounds", "rule", "total", "waits",
+        "missing", "queue", "rounds", "rule", "total",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, explore: int, stream: int, keys: Sequence[int]) -> None:
         count = len(keys)
         self.rule, self.explore, self.keys = rule, explore, keys
         self.decided, self.judged, self.arrived = [0] * count, [0] * count, [0] * count
-        self.total, self.waits = [0] * count, [0] * count
+        self.total = [0] * count
         self.rounds = self.missing = 0
         self.choice: int | None = None
         self.chance: float | None = 1.0
-        self._streams = [word(stream, purpose) for purpose in range(5)]
+        self._streams = [word(stream, purpose) for purpose in range(4)]
         self._orders = [word(self._streams[EXPLORE_STREAM], key) for key in keys]
         self._draws = [word(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
         self._explore_anew()
@@ -56,12 +56,7 @@ class Level:
     @property
     def exploring(self) -> bool:
         """Whether a candidate is still owed rounds."""
-        return bool(self.queue.heap) or bool(self.queue.parked)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether a commitment is due whose rewards have not all arrived."""
-        return self.choice is None and self.missing > 0 and self.rule.commits and not self.exploring
+        return bool(self.queue.heap)
 
     def pick(self, clock: int) -> int:
         """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
@@ -69,11 +64,9 @@ class Level:
             self.chance = 1.0
             return self.choice
         queue = self.queue
-        if queue.heap or queue.parked:
-            k = queue.front()
-            if k != WAIT:
-                self.chance = 1.0 / queue.ahead
-            return k
+        if queue.heap:
+            self.chance = 1.0 / queue.ahead
+            return queue.front()
         if not self.rule.commits:
             return self._best(clock)
         if self.missing:
@@ -105,13 +98,6 @@ class Level:
     def counts(self, k: int) -> bool:
         """Whether the reward of a decision for candidate k now counts towards its statistics."""
         return not self.rule.commits or self.decided[k] < self.explore
-
-    def wait(self, waiting: Sequence[int]) -> int:
-        """A waiting round: round-robin over the waiting candidates, counted in no comparison."""
-        least = min(self.waits[k] for k in waiting)
-        k = self._one_of([k for k in waiting if self.waits[k] == least], WAITING_STREAM, sum(self.waits))
-        self.waits[k] += 1
-        return k
 
     def _best(self, clock: int) -> int:
         """The candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
@@ -178,12 +164,12 @@ class Level:
 
     def to_dict(self) -> dict[str, Any]:
         """The state, from which `restore` goes on identically; queues are derived from it."""
-        names = ("decided", "judged", "arrived", "total", "waits", "rounds", "missing", "choice")
+        names = ("decided", "judged", "arrived", "total", "rounds", "missing", "choice")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state made by `to_dict` of a level like this one."""
-        for name in ("decided", "judged", "arrived", "total", "waits"):
+        for name in ("decided", "judged", "arrived", "total"):
             if len(state[name]) != len(self.keys):
                 raise ValueError(name)
             setattr(self, name, list(state[name]))

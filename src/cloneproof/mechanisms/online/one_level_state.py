@@ -6,15 +6,18 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.exploration import WAIT
 from cloneproof.mechanisms.online.level import Level, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, sampled
 from cloneproof.mechanisms.online.slot_level import agent_slots
 from cloneproof.mechanisms.online.streams import LEVELS_STREAM, SAMPLE_STREAM
+from cloneproof.mechanisms.online.turns import WAIT, NeutralRounds
 
 
 class OneLevelState:
-    """A flat mechanism: the arms of all agents side by side. Versions of its level count from `first`."""
+    """A flat mechanism: the arms of all agents side by side. Versions of its level count from `first`.
+
+    A commitment waits for the rewards of the exploration, in neutral rounds.
+    """
 
     def __init__(
         self, mechanism: Mechanism, registration: Registration, horizon: int, stream: int, first: int = 0
@@ -40,6 +43,7 @@ class OneLevelState:
         self.keys = [key for key, _, _ in arms]
         self.version = first
         self.level = self._level()
+        self.neutral = NeutralRounds(registration, stream)
 
     @property
     def chance(self) -> float | None:
@@ -57,8 +61,8 @@ class OneLevelState:
         level = self.level
         k = level.pick(round_)
         if k == WAIT:
-            k = level.wait(range(len(self.arms)))
-            return Allocation(*self.arms[k], "waiting", False, False, self.version)
+            agent, arm, level.chance = self.neutral.turn()
+            return Allocation(agent, arm, "waiting", False, False, self.version)
         counts = level.counts(k)
         level.take(k, counts)
         slot = k if level.rule.draws else -1
@@ -71,6 +75,10 @@ class OneLevelState:
         level.repeat(level.choice, most - 1)
         return allocation, most
 
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent
+        return 1 + slot, self.level.decided[allocation.slot]
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
             slot = allocation.slot
@@ -78,9 +86,10 @@ class OneLevelState:
             self.level.add(k, coin if self.level.rule.binarise else ticks)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"version": self.version, "level": self.level.to_dict()}
+        return {"version": self.version, "level": self.level.to_dict(), "neutral": self.neutral.to_data()}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.version = state["version"]
         self.level = self._level()
         self.level.restore(state["level"])
+        self.neutral.restore(state.get("neutral", (0, 0)))

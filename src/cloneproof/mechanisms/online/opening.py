@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +11,7 @@ from cloneproof.errors import MechanismError, SessionError, brief
 from cloneproof.market.copies import MOST_ARMS
 from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.market import HORIZON_LIMIT
+from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.registration import Registration
 
@@ -25,6 +27,7 @@ class SessionTerms(NamedTuple):
     seed: int
     share: float
     rewards: RewardFamily
+    window: int | None = None
 
 
 def checked_terms(
@@ -34,6 +37,7 @@ def checked_terms(
     seed: int,
     share: float,
     rewards: RewardFamily | str | Mapping[str, Any] | None,
+    window: int | None = None,
 ) -> SessionTerms:
     """The terms of a session, after a check of all that was given."""
     if not isinstance(mechanism, Mechanism):
@@ -46,12 +50,47 @@ def checked_terms(
     if portion is None or not 0 < portion <= 1:
         raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
     family = BOUNDED if rewards is None else reward_family(rewards)
-    if any(rule.binarise for rule in mechanism.rules) and not (family.low >= 0 and family.high <= 1):
-        raise MechanismError(
-            f"mechanism {mechanism.name!r} expects rewards in [0, 1], got {family.name} rewards in {family.support}; "
-            "use another mechanism or family"
+    check_rewards(mechanism, family)
+    most = _checked_window(window, family)
+    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family, most)
+
+
+def _checked_window(window: object, family: RewardFamily) -> int | None:
+    if window is None:
+        return None
+    rounds = whole(window)
+    if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
+        raise SessionError(
+            f"expected a window of a whole number of rounds from 1, got {brief(window)}; or leave it out"
         )
-    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family)
+    if math.isinf(family.low):
+        raise SessionError(
+            f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards in "
+            f"{family.support}; leave it out, and enter a default yourself"
+        )
+    return rounds
+
+
+def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
+    """Refuse rewards that the mechanism cannot count: coins stand for rewards in [0, 1] alone.
+
+    A test of a slot needs scores whose likelihood ratios rise with the mean: counts of coins have them, and so have
+    sums of Gaussian rewards of one standard deviation.
+    """
+    if family.low >= 0 and family.high <= 1:
+        return
+    normal = family.quantile is gaussian.quantile
+    coins, slots = any(rule.binarise for rule in mechanism.rules), mechanism.arm.draws > 0
+    if coins or (slots and not normal):
+        expected = "rewards in [0, 1]" if coins else "gaussian rewards or rewards in [0, 1]"
+        advice = (
+            "give it coins=False (and contest='ucb' where there is a contest)"
+            if slots and normal
+            else "use another mechanism or family"
+        )
+        raise MechanismError(
+            f"mechanism {mechanism.name!r} expects {expected}, got {family.name} rewards in {family.support}; {advice}"
+        )
 
 
 def open_registration(registered: Mapping[str, int]) -> Registration:

@@ -20,7 +20,7 @@ class Registration:
 
 
 class Allocation(NamedTuple):
-    """A decision as a state remembers it: whom it served, and on which levels its reward counts."""
+    """A decision as a state remembers it: whom it served, on which levels its reward counts, and who waits for it."""
 
     agent: int
     arm: int
@@ -29,6 +29,7 @@ class Allocation(NamedTuple):
     arm_counts: bool
     version: int
     slot: int = -1  # the candidate of a level of slots
+    awaited: bool = False  # the next phase waits for the reward, whether it counts or not
 
 
 def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: int) -> list[tuple[Any, ...]]:

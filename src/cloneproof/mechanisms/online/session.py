@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from cloneproof._checks import real, whole
-from cloneproof._randomness import substream, uniform
+from cloneproof._randomness import substream
 from cloneproof.errors import CloneproofError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -29,7 +29,7 @@ from cloneproof.mechanisms.online.session_file import (
     sealed,
 )
 from cloneproof.mechanisms.online.state import initial_state
-from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM
+from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM, coins_of
 
 
 class Decision(NamedTuple):
@@ -97,9 +97,9 @@ class Session:
     def __init__(self, terms: SessionTerms) -> None:
         self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
         self.seed, self.share, self.rewards, self.history = terms.seed, terms.share, terms.rewards, True
+        self.window, self._oldest = terms.window, 1  # no decision before the oldest awaits a reward
         stream = substream(0, terms.seed)
-        self._coins = substream(stream, COINS_STREAM)
-        self._binarises = any(rule.binarise for rule in terms.mechanism.rules)
+        self._coins = coins_of(terms.mechanism, substream(stream, COINS_STREAM), terms.registration.agent_keys)
         self.state = initial_state(terms.mechanism, terms.registration, terms.horizon, substream(stream, STATE_STREAM))
         self.round = 0
         self.pending: dict[int, Allocation] = {}
@@ -153,6 +153,8 @@ class Session:
                 )
             most = number
         first = self.round + 1
+        if self.window is not None:
+            most = min(most, self._close_windows(first, self.window))
         allocation, count = self.state.next_run(first, min(most, self.horizon - self.round))
         allocation = self._allocations.setdefault(allocation, allocation)
         self.round += count
@@ -160,12 +162,25 @@ class Session:
             self.pending[first] = allocation
         else:
             self.pending.update(dict.fromkeys(range(first, first + count), allocation))
+        if self._coins is not None and self._coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
+            self._coins.expect(first, count, *self.state.place(allocation))
         if self.history:
             self._agent_of.extend([allocation.agent] * count)
             self._arm_of.extend([allocation.arm] * count)
             self._value_of.extend([math.nan] * count)
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
+
+    def _close_windows(self, round_: int, window: int) -> int:
+        """Let the least reward count where a window is over; how many rounds there are to the end of the next one."""
+        least = self.rewards.low
+        for decision in range(self._oldest, round_):
+            self._oldest = decision
+            if decision in self.pending:
+                if round_ <= decision + window:
+                    break
+                self._enter(decision, least, ticks(least))
+        return self._oldest + window - round_ + 1 if self._oldest in self.pending else window
 
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op.
@@ -223,8 +238,9 @@ class Session:
     def _enter(self, decision: int, value: float, worth: int) -> Allocation:
         """Let a reward count, for which everything has been checked: nothing can fail here."""
         allocation = self.pending.pop(decision)
-        if allocation.agent_counts or allocation.arm_counts:
-            coin = ONE if self._binarises and uniform(self._coins, decision) < value else 0
+        counts = allocation.agent_counts or allocation.arm_counts
+        if counts or allocation.awaited:
+            coin = ONE if counts and self._coins is not None and self._coins.of(decision, allocation) < value else 0
             self.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
@@ -298,6 +314,7 @@ class Session:
                 "seed": self.seed,
                 "share": self.share,
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
+                "window": self.window,
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -306,6 +323,7 @@ class Session:
                 "history": self.history,
                 "value_of": [None if math.isnan(value) else value for value in self._value_of],
                 "machine": self.state.to_dict(),
+                **({"coins": self._coins.to_data()} if self._coins is not None and self._coins.by_pull else {}),
             }
         )
 
@@ -336,8 +354,8 @@ class Session:
             view = body["registration"]
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
-            terms = checked_terms(saved, public, body["horizon"], body["seed"], body["share"], body["rewards"])
-            live = cls(terms)
+            terms = (body["horizon"], body["seed"], body["share"], body["rewards"], body.get("window"))
+            live = cls(checked_terms(saved, public, *terms))
             live.history = body.get("history", True)
             live.round = body["round"]
             live.sums = list(body["sums"])
@@ -346,6 +364,8 @@ class Session:
             live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
             live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
             live.state.restore(body["machine"])
+            if live._coins is not None and live._coins.by_pull:
+                live._coins.restore(body["coins"])
         except CloneproofError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as problem:
@@ -361,6 +381,7 @@ def session(
     share: float = 1.0,
     rewards: RewardFamily | str | Mapping[str, Any] | None = None,
     history: bool = True,
+    window: int | None = None,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -381,6 +402,9 @@ def session(
     history : bool, default True
         Without it the session forgets a decision once it has its reward: its memory does not grow with the rounds, its
         own ledger stays empty, and a repeated reward is an error, so somebody else has to keep the books.
+    window : int, optional
+        A reward that is missing so many rounds after its decision is entered as the least that a reward can be. Without
+        a window a commitment waits, in rounds that all agents share, until its rewards are there.
 
     Returns
     -------
@@ -402,6 +426,6 @@ def session(
     1.0
     """
     registration = open_registration(registered)
-    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards))
+    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards, window))
     live.history = history
     return live

@@ -121,8 +121,10 @@ def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocatio
 
 
 def _fields(allocation: Allocation) -> tuple[Any, ...]:
-    """Without the slot where candidates are arms: such files are older than slots."""
-    return allocation[:-1] if allocation.slot < 0 else allocation
+    """Without what is last and at its default: files are older than that."""
+    if allocation.awaited:
+        return allocation
+    return allocation[:-2] if allocation.slot < 0 else allocation[:-1]
 
 
 def _digest(text: str) -> str:

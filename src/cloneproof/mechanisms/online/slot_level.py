@@ -4,8 +4,10 @@ A slot is a uniform draw with replacement from an agent's registered arms, with 
 in the order of the timetable, `rule.explore` pulls each. Which arm a slot holds, which test comes when and how long it
 takes do not depend on how many arms are registered: that is what the scan theorem rests on.
 
-A test passes or fails after its last pull and not before. Where rewards are late, it is decided as soon as the missing
-ones cannot change it.
+A test passes or fails when the rewards of all its pulls are in, and not before. Where they are late the timetable goes
+on with the next slot, and the first test that is known to have passed makes its slot champion: tests count in the order
+in which they are known, those known at the same time in the order of the timetable. Only when every slot has been
+pulled does the level wait.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cloneproof._randomness import uniform, word
-from cloneproof.mechanisms.online.exploration import WAIT
-from cloneproof.mechanisms.online.level import ONE
-from cloneproof.mechanisms.online.streams import SLOT_STREAM, SLOT_WAITING_STREAM
+from cloneproof.mechanisms.online.level import ticks
+from cloneproof.mechanisms.online.streams import SLOT_STREAM
+from cloneproof.mechanisms.online.turns import WAIT
 from cloneproof.mechanisms.rule import Rule
 
 
@@ -26,15 +28,15 @@ class SlotLevel:
     decided   pulls of each slot that belong to its test
     arrived   rewards of a test that have arrived
     total     their sum, in ticks
-    test      the slot that is tested now; the number of slots when all tests are over
-    waits     waiting rounds so far, which belong to no test
+    test      the slot that is pulled now; the number of tests when all have been pulled
+    passed    slots whose tests are known to have passed, before one of them is champion
     choice    the champion
     chance    the probability of the last pick, given everything before it
     """
 
     __slots__ = (
-        "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "rounds", "rule",
-        "test", "total", "waits",
+        "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "passed", "rounds",
+        "rule", "test", "total",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
@@ -42,7 +44,8 @@ class SlotLevel:
         self.rule, self.explore, self.arms, self.openings = rule, rule.explore, slots, openings
         self.keys = range(count)
         self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
-        self.rounds = self.missing = self.test = self.waits = 0
+        self.rounds = self.missing = self.test = 0
+        self.passed: list[int] = []
         self.choice: int | None = None
         self.chance: float | None = 1.0
 
@@ -56,49 +59,35 @@ class SlotLevel:
         """Whether a test is still to be run."""
         return self.choice is None and self.test < self.tested
 
-    @property
-    def blocked(self) -> bool:
-        """Whether a verdict is due that late rewards may still change."""
-        return self._next() == WAIT
-
-    def _verdict(self, k: int) -> bool | None:
-        """Whether a test whose pulls are over has passed; None where late rewards may still tell."""
+    def _passes(self, k: int) -> bool:
+        """Whether the test of slot k is known to have passed."""
         threshold = self.rule.threshold
-        if threshold is None:
-            return False
-        if self.total[k] >= threshold * ONE:
-            return True
-        late = self.decided[k] - self.arrived[k]
-        return False if self.total[k] + late * ONE < threshold * ONE else None
+        return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
 
     def _next(self) -> int:
-        """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion; nothing is changed."""
+        """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion."""
         if self.choice is not None:
             return self.choice
-        test = self.test
-        while test < self.tested:
-            if self.decided[test] < self.explore:
-                return test
-            verdict = self._verdict(test)
-            if verdict is not False:
-                return WAIT if verdict is None else -2 - test
-            test += 1
-        if self.rule.fallback == "draw":
-            return -2 - self.tested
+        if self.passed:
+            return -2 - min(self.passed)
+        while self.test < self.tested and self.decided[self.test] >= self.explore:
+            self.test += 1
+        if self.test < self.tested:
+            return self.test
         if self.missing:
             return WAIT
-        return -2 - max(range(test), key=lambda k: (self.total[k], -k))
+        if self.rule.fallback == "draw":
+            return -2 - self.tested
+        return -2 - max(range(self.tested), key=lambda k: (self.total[k], -k))
 
     def pick(self, clock: int) -> int:
-        """The slot to play, or WAIT while a verdict waits for rewards."""
+        """The slot to play, or WAIT while all that is left to do is to wait for rewards."""
         k = self._next()
         if k == WAIT:
             return k
         if k < WAIT:
             k = self.choice = -2 - k
             self.test = self.tested
-        elif self.choice is None:
-            self.test = k
         opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
         self.chance = self.openings[k] if opens else 1.0
         return k
@@ -123,10 +112,12 @@ class SlotLevel:
         self.arrived[k] += 1
         self.total[k] += ticks
         self.missing -= 1
+        if self._passes(k):
+            self.passed.append(k)
 
     def to_dict(self) -> dict[str, Any]:
         """The state, from which `restore` goes on identically."""
-        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice", "waits")
+        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -136,7 +127,8 @@ class SlotLevel:
                 raise ValueError(name)
             setattr(self, name, list(state[name]))
         self.rounds, self.missing = state["rounds"], state["missing"]
-        self.test, self.choice, self.waits = state["test"], state["choice"], state["waits"]
+        self.test, self.choice = state["test"], state["choice"]
+        self.passed = [k for k in range(self.tested) if self._passes(k)]
 
 
 def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
@@ -145,9 +137,3 @@ def agent_slots(rule: Rule, stream: int, arm_keys: Sequence[int]) -> list[int]:
     draws = word(stream, SLOT_STREAM)
     count = rule.draws + (rule.fallback == "draw")
     return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]
-
-
-def waiting_arm(stream: int, number: int, arm_keys: Sequence[int]) -> int:
-    """The arm of a waiting round: a uniform draw of its own, which counts in no test."""
-    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
-    return ranked[int(uniform(word(stream, SLOT_WAITING_STREAM), number) * len(ranked))]

@@ -6,17 +6,18 @@ from typing import Any
 
 from cloneproof._randomness import word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.exploration import WAIT
 from cloneproof.mechanisms.online.level import level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration
-from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots, waiting_arm
+from cloneproof.mechanisms.online.slot_level import SlotLevel, agent_slots
 from cloneproof.mechanisms.online.streams import FALLBACK_STREAM, LEVELS_STREAM, ORDER_STREAM
+from cloneproof.mechanisms.online.turns import WAIT, NeutralRounds
 
 
 class SlotState:
     """First draws of all agents, then second draws of all, ..; the first test that passes gets every later round.
 
-    The order of the agents is drawn at the start. Versions of the level are `first` alone.
+    The order of the agents is drawn at the start. Late rewards hold nothing up until every draw has been pulled; rounds
+    are neutral then. Versions of the level are `first` alone.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class SlotState:
             self.slots.append((i, slots[i][rule.draws]))
             openings.append(1 / (registration.arms[i] * len(keys)))
         self.level = SlotLevel(rule, self.slots, openings)
-        self.waits = 0
+        self.neutral = NeutralRounds(registration, stream)
         self._chance: float | None = 1.0
 
     def _places(self) -> list[tuple[int, tuple[int, int]]]:
@@ -52,38 +53,35 @@ class SlotState:
         level = self.level
         k = level.pick(round_)
         if k == WAIT:
-            return self._waiting_round()
+            agent, arm, self._chance = self.neutral.turn()
+            return Allocation(agent, arm, "waiting", False, False, self.version)
         counts = level.counts(k)
         phase = "trial" if level.choice is None else "award"
         level.take(k, counts)
         self._chance = level.chance
         return Allocation(*self.slots[k], phase, False, counts, self.version, k)
 
-    def _waiting_round(self) -> Allocation:
-        """Agents in turn, and a uniform draw of one of their arms: neutral to copies, and counted nowhere."""
-        i = self.order[self.waits % len(self.order)]
-        arm = waiting_arm(self.streams[i], self.waits, self.registration.arm_keys[i])
-        self.waits += 1
-        self._chance = 1 / self.registration.arms[i]
-        return Allocation(i, arm, "waiting", False, False, self.version)
-
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
         if self._chance != 1.0 or allocation.phase == "waiting":
             return allocation, 1
-        if level.choice is None:  # no reward can change what is left of a test
+        if level.choice is None:  # until a reward arrives, what is left of a test
             most = min(most, 1 + level.explore - level.decided[allocation.slot])
             level.missing += most - 1
         level.repeat(allocation.slot, most - 1)
         return allocation, most
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return 1 + allocation.slot // len(self.order), self.level.decided[allocation.slot]
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
             self.level.add(allocation.slot, coin if self.level.rule.binarise else ticks)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"version": self.version, "waits": self.waits, "level": self.level.to_dict()}
+        return {"version": self.version, "neutral": self.neutral.to_data(), "level": self.level.to_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.version, self.waits = state["version"], state["waits"]
+        self.version = state["version"]
+        self.neutral.restore(state.get("neutral", (0, 0)))
         self.level.restore(state["level"])

@@ -1,9 +1,9 @@
 """The state of a running mechanism: one level over all arms, or an agents' level above one level for each agent.
 
 A decision is an `Allocation`; its reward comes back with the allocation, at any later time. A committing level judges a
-candidate on the rewards of the decisions that explored it, never on the first ones to arrive. While an agent's
-commitment waits for rewards, other agents' trials go first; where everything waits, waiting rounds go round-robin over
-the waiting agents and their arms, count in no comparison, and lengthen the trial.
+candidate on the rewards of the decisions that explored it, never on the first ones to arrive. Where it has to wait for
+them, rounds are neutral (`waiting`): all agents share them, whoever is late, and they count in no comparison. A level
+that does not commit decides on what has arrived, and never waits.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ class MechanismState(Protocol):
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         """Decide round `round_` and those after it that cannot be decided otherwise, `most` in all; how many."""
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        """Where the last allocation counts, if arms are drawn from: a draw from 1, or the contest; and pulls there."""
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         """Enter the reward of an allocation, in ticks, and the coin that stands for it where a rule binarises."""

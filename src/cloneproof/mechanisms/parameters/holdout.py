@@ -2,9 +2,11 @@
 
 horizon, agents     T and n; horizon="unknown" runs it in doubling epochs, which need neither
 max_originals       L: the platform sets it and need not know it, since more arms than K >= L have no score
-gap                 the smallest distance of an agent's means; unknown: m = (ln T)^3, and the claim says which gaps that
-                    covers
-agent_gap           the smallest distance of different best means of agents; unknown: the T^(2/3) schedule for W
+values              the means that items can have (the pairs theorem); or rates=(lowest, highest) and relative_gap
+gap                 instead, the smallest distance of an agent's means; neither: m = (ln T)^3, and the claim says which
+                    gaps that covers
+agent_gap           the smallest distance of different best means of agents; unknown: from the values, or the T^(2/3)
+                    schedule for W
 """
 
 from __future__ import annotations
@@ -20,13 +22,20 @@ from cloneproof.bounds import (
     holdout_regret,
     holdout_rounds,
     holdout_trial,
+    pairs_regret,
 )
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.parameters.known_values import (
+    KnownValues,
+    checked_sub_gaussian,
+    declared_values,
+    market_values,
+)
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP, Derived, Given, known_gap
 from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
-from cloneproof.mechanisms.rule import Order, positive, rounds_number
+from cloneproof.mechanisms.rule import Order, rounds_number
 from cloneproof.mechanisms.rules.etc import etc
 
 UNKNOWN = "unknown"
@@ -44,6 +53,7 @@ class PlatformBounds(NamedTuple):
     agent_gap: float | None
     spread: float
     apart: tuple[str, ...] = ()  # agents whose originals have different priors, of whom the theorem does not speak
+    values: KnownValues | None = None  # what the pairs theorem takes; None where a gap is all that is known
 
     @property
     def finding(self) -> str:
@@ -61,19 +71,17 @@ def holdout_parameters(
     max_originals: int | None = None,
     gap: float | None = None,
     agent_gap: float | None = None,
-    spread: float | None = None,
+    values: Sequence[float] | None = None,
+    rates: Sequence[float] | None = None,
+    relative_gap: float | None = None,
+    sub_gaussian: float | None = None,
 ) -> Derived:
-    """m, W and K by the hold-out theorem: what is given here goes before what the market says."""
+    """m, W and K by the pairs theorem, or by its corollary for a gap; what is given goes before the market."""
     unknown = horizon == UNKNOWN
-    known = PlatformBounds(
-        agents=len(market.agents) if agents is None and market is not None else agents,
-        horizon=None if unknown else market.horizon if horizon is None and market is not None else horizon,  # type: ignore[arg-type]
-        max_originals=_originals(market, max_originals),
-        gap=_distance(gap, "gap") if gap is not None else _gap(market, "arm_rounds" not in given),
-        agent_gap=_distance(agent_gap, "agent_gap") if agent_gap is not None else _agent_gap(market),
-        spread=positive(spread, "the spread") if spread is not None else market.family.spread if market else 0.5,
-        apart=_apart(market),
-    )
+    known = platform_bounds(
+        "holdout-h-etc", market, given, agents, None if unknown else horizon,  # type: ignore[arg-type]
+        max_originals, gap, agent_gap, values, rates, relative_gap, sub_gaussian,
+    )  # fmt: skip
     max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
     if unknown:
         return _in_epochs(known, given, max_arms)
@@ -83,7 +91,10 @@ def holdout_parameters(
             "doubling epochs), or market=.., or arm_rounds, score_rounds and max_arms themselves"
         )
     n, rounds = rounds_number(known.agents, "agents"), rounds_number(known.horizon, "horizon")
-    m, w = holdout_rounds(n, known.max_originals, known.gap, known.agent_gap, rounds, known.spread)
+    m, w = arm_and_score_rounds(known, n, rounds)
+    if market is not None and market.delays == "independent":  # docs/textbook/delays.md, part (a)
+        gap = known.gap if known.values is None else known.values.gap
+        m = max(m, holdout_rounds(n, known.max_originals, gap, gap, 2 * rounds, known.spread)[0])
     m = rounds_number(given.get("arm_rounds", m), "arm_rounds")
     w = rounds_number(given.get("score_rounds", w), "score_rounds")
     return Derived(
@@ -91,22 +102,71 @@ def holdout_parameters(
     )
 
 
+def platform_bounds(
+    name: str,
+    market: Market | None,
+    given: Given,
+    agents: int | None,
+    horizon: int | None,
+    max_originals: int | None,
+    gap: float | None,
+    agent_gap: float | None,
+    values: Sequence[float] | None,
+    rates: Sequence[float] | None,
+    relative_gap: float | None,
+    sub_gaussian: float | None,
+) -> PlatformBounds:
+    """What was declared, and for the rest what the market says; a gap that somebody declared goes before values."""
+    spread = None if sub_gaussian is None else checked_sub_gaussian(sub_gaussian, market)
+    declared = declared_values(values, rates, relative_gap, market, spread)
+    if declared is not None and gap is not None:
+        raise MechanismError(f"expected values or rates without a gap, got gap={brief(gap)} too; leave the gap out")
+    by_gap = gap is not None or (market is not None and "gap" in market.declared)
+    if declared is None and market is not None and not by_gap:
+        declared = market_values(market, spread)
+    if agent_gap is None and (declared is None or (market is not None and "agent_gap" in market.declared)):
+        agent_gap = None if market is None else market.agent_gap
+    least = _gap(market, "arm_rounds" not in given) if gap is None and declared is None else None
+    return PlatformBounds(
+        agents=len(market.agents) if agents is None and market is not None else agents,
+        horizon=market.horizon if horizon is None and market is not None else horizon,
+        max_originals=_originals(name, market, max_originals),
+        gap=_distance(gap, "gap") if gap is not None else least if declared is None else declared.gap,
+        agent_gap=None if agent_gap is None else _distance(agent_gap, "agent_gap"),
+        spread=spread if spread is not None else market.family.spread if market else 0.5,
+        apart=_apart(market),
+        values=declared,
+    )
+
+
+def arm_and_score_rounds(known: PlatformBounds, agents: int, horizon: int) -> tuple[int, int]:
+    """M and W: by the pairs theorem where values are known, W by the agents' gap where that was declared."""
+    if known.values is None:
+        return holdout_rounds(agents, known.max_originals, known.gap, known.agent_gap, horizon, known.spread)
+    m = known.values.arm_rounds(known.max_originals, horizon)
+    if known.agent_gap is None:
+        return m, known.values.score_rounds(agents, horizon)
+    return m, holdout_rounds(agents, 1, None, known.agent_gap, horizon, known.spread)[1]
+
+
 def holdout_in_epochs(
     max_originals: int,
     max_arms: int,
     gap: float | None = None,
     agent_gap: float | None = None,
-    spread: float = 0.5,
+    sub_gaussian: float = 0.5,
     horizon: str = UNKNOWN,
     order: Order = "round-robin",
     agent_order: Order = "round-robin",
 ) -> Mechanism:
     """The hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
-    restart = HoldOutEpochs(max_originals, max_arms, gap, agent_gap, spread)
+    restart = HoldOutEpochs(max_originals, max_arms, gap, agent_gap, sub_gaussian)
     return Mechanism(agent=etc(1, "commit", agent_order), arm=etc(1, "commit", order), restart=restart)
 
 
 def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
+    if known.values is not None and known.agent_gap is None:  # epochs know gaps, which values have
+        known = known._replace(agent_gap=known.values.agent_gap)
     for fixed in ("arm_rounds", "score_rounds"):
         if fixed in given:
             raise MechanismError(
@@ -127,14 +187,14 @@ def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
     regret = Claim(f"regret {order}, the sum of the epochs' bounds", SOURCE, UNREVIEWED)
     parameters: dict[str, Any] = {
         "horizon": UNKNOWN, "max_originals": known.max_originals, "max_arms": max_arms,
-        "gap": known.gap, "agent_gap": known.agent_gap, "spread": known.spread,
+        "gap": known.gap, "agent_gap": known.agent_gap, "sub_gaussian": known.spread,
     }  # fmt: skip
     return Derived(parameters, (proof, regret), holdout_in_epochs)
 
 
 def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
     """What the theorem says of these very numbers."""
-    proof, reach = incentive_claim(known, horizon, m, SOURCE)
+    proof, reach = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, SOURCE)
     if reach is None:
         return (proof,)
     if max_arms < known.max_originals:
@@ -143,8 +203,25 @@ def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arm
         return (proof, Claim("linear regret: there is no award at this horizon", SOURCE))
     least = known.gap or reach or math.inf  # one original has nothing to be told from: any gap is covered
     bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
-    whatever = ", whatever the agents' gap" if known.agent_gap is None else ""
+    told_apart = known.agent_gap is not None
+    if known.values is not None and known.values.covered(known.max_originals, m, horizon):
+        told_apart = told_apart or w >= known.values.score_rounds(n, horizon)
+        if w >= known.values.score_rounds(n, horizon):
+            extremes = (0.0, known.values.extent)
+            bound = min(bound, pairs_regret(n, known.max_originals, m, w, extremes, max_arms))
+    whatever = "" if told_apart else ", whatever the agents' gap"
     return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
+
+
+def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, float] | None:
+    """What the pairs theorem says of so many rounds, with the smallest gap; None where it says nothing."""
+    values = known.values
+    if values is None or known.max_originals == 1 or math.isinf(values.gap):
+        return None
+    if not values.covered(known.max_originals, m, horizon):
+        return None
+    words = f"at most {known.max_originals} originals and {values.words}"
+    return Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, known.finding), values.gap
 
 
 def incentive_claim(known: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
@@ -181,12 +258,12 @@ def _covered(known: PlatformBounds, length: int) -> float:
     return covered_gap(known.max_originals, arm_rounds_without_gap(length), length, known.spread)
 
 
-def _originals(market: Market | None, declared: int | None) -> int:
+def _originals(name: str, market: Market | None, declared: int | None) -> int:
     if declared is not None:
         return rounds_number(declared, "max_originals")
     if market is None:
         raise MechanismError(
-            "mechanism 'holdout-h-etc' needs max_originals, the originals that an agent may have: it is the platform's "
+            f"mechanism {name!r} needs max_originals, the originals that an agent may have: it is the platform's "
             "to set, as more arms have no score; give it, or market=.., or arm_rounds, score_rounds and max_arms"
         )
     return market.most_originals
@@ -210,10 +287,6 @@ def _apart(market: Market | None) -> tuple[str, ...]:
     agents = () if market is None else market.agents
     several = (agent for agent in agents if isinstance(agent.prior, Sequence))  # the others have one prior for all
     return tuple(agent.name for agent in several if any(prior != agent.priors[0] for prior in agent.priors))
-
-
-def _agent_gap(market: Market | None) -> float | None:
-    return None if market is None else market.agent_gap
 
 
 def _distance(value: object, name: str) -> float:

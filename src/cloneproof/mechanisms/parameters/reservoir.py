@@ -15,6 +15,7 @@ from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tun
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
+from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.claim import Claim
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
@@ -42,8 +43,9 @@ def reservoir_parameters(
     """Pulls, draws and threshold of about the smallest exact regret; what is given goes before what is tuned."""
     if isinstance(horizon, str):
         return _in_epochs("reservoir", market, given, horizon, originals, rates)
+    raw = _raw_sums("reservoir", market, given)
     if not {"rounds", "draws"} - given.keys():
-        return Derived({})
+        return Derived(raw)
     tuned = tune_reservoir(_tuning_market("reservoir", market, agents, horizon, originals, rates))
     numbers = _unless_given(tuned.numbers, given)
     return Derived(numbers, (CLONE_PROOF, *_regret_claims(tuned, numbers, given)))
@@ -62,7 +64,10 @@ def reservoir_contest_parameters(
     if isinstance(horizon, str):
         return _in_epochs("reservoir-contest", market, given, horizon, originals, rates)
     rounds = horizon if horizon is not None else market.horizon if market is not None else None
-    parameters: dict[str, Any] = {} if rounds is None else {"horizon": rounds}
+    raw = _raw_sums("reservoir-contest", market, given)
+    if raw and market is not None:  # the bonus of rewards in [0, 1], whose deviation is at most a half, to this scale
+        raw |= {"contest": "ucb", "constant": 4 * market.family.spread**2}
+    parameters: dict[str, Any] = raw if rounds is None else raw | {"horizon": rounds}
     if {"rounds", "draws"} - given.keys():
         tuned = tune_contest(_tuning_market("reservoir-contest", market, agents, horizon, originals, rates))
         parameters |= _unless_given(tuned, given)
@@ -100,6 +105,18 @@ def _in_epochs(
     count = originals if originals is not None or market is None else market.most_originals
     parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
     return Derived(parameters, (CLONE_PROOF,), reservoir_in_epochs)
+
+
+def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
+    """For a market of Gaussian rewards: sums in place of coins, with numbers that must be given."""
+    if market is None or market.family.quantile is not gaussian.quantile:
+        return {}
+    if {"rounds", "draws"} - given.keys():
+        raise MechanismError(
+            f"mechanism {name!r} tunes its numbers for rewards in [0, 1], got gaussian rewards; give rounds and draws "
+            "(and a threshold, a sum of rewards), any are clone-proof"
+        )
+    return {"coins": False}
 
 
 def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from cloneproof.mechanisms.rule import Rule, rounds_number
+from cloneproof.mechanisms.rule import Rule, coins_or_sums, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
-def best_of_draws(draws: int = 4, rounds: int = 10) -> Rule:
+def best_of_draws(draws: int = 4, rounds: int = 10, coins: bool = True) -> Rule:
     """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
 
     Rewards in [0, 1] become coins that show 1 with their probability, so that counts are binomial and have monotone
-    likelihood ratios, which the scan theorem asks for (docs/textbook/reservoir.md).
+    likelihood ratios, which the scan theorem asks for (docs/textbook/reservoir.md). Without coins the sum of the
+    rewards counts, for Gaussian rewards of one standard deviation, whose sums have such ratios as they are.
 
     >>> best_of_draws(draws=18, rounds=15).draws
     18
     """
     draws = rounds_number(draws, "the draws of a reservoir")
     rounds = rounds_number(rounds, "the pulls of a test")
-    options = {"draws": draws, "rounds": rounds}
-    return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=True, draws=draws, options=options)
+    options: dict[str, object] = {"draws": draws, "rounds": rounds}
+    if not coins_or_sums(coins):
+        options["coins"] = False
+    return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=coins, draws=draws, options=options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Order, Rule, checked_order, positive, rounds_number
+from cloneproof.mechanisms.rule import Order, Rule, checked_order, coins_or_sums, positive, rounds_number
 
 
 def index(
@@ -24,13 +24,15 @@ def index(
     return mean + math.sqrt(width / pulls)
 
 
-def steady_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
+def steady_ucb(
+    horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin", coins: bool = False
+) -> Rule:
     """`rounds` rounds for every candidate, then the highest mean + sqrt(constant ln T / n), T the whole horizon.
 
     Better rewards never cost a candidate a round: the others play the same sequence among themselves whatever it earns,
     so only how soon it interrupts them changes. With ln t instead of ln T that fails from three candidates on, as the
     clock then runs in the comparison of the others. Constant 1: each mean in [0, 1] is within its bonus but for a
-    chance of T^-2.
+    chance of T^-2. With coins, a reward in [0, 1] counts as 1 with its probability and else as 0.
 
     >>> round(steady_ucb(horizon=100).priority(7, 0, 4, 0.5, 0, 0, 3, math.log(100)), 6)
     1.572983
@@ -39,4 +41,7 @@ def steady_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, orde
     constant = positive(constant, "the constant of steady UCB")
     rounds = rounds_number(rounds, "the rounds of exploration")
     options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": checked_order(order)}
-    return Rule("steady-ucb", index, (constant * ln(horizon),), explore=rounds, order=order, options=options)
+    if coins_or_sums(coins):
+        options["coins"] = True
+    width = constant * ln(horizon)
+    return Rule("steady-ucb", index, (width,), explore=rounds, order=order, binarise=coins, options=options)

@@ -57,6 +57,7 @@ LOOKS: dict[str, Look] = {
     "kl-ucb": Look("#666666", DOTTED),
     "reservoir": Look("#004488"),
     "reservoir-contest": Look("#0077bb", DASHED),
+    "holdout-kl-ucb": Look("#228833", DASHED),
 }
 OTHER = Look("#333333")
 

@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from cloneproof._files import write_whole
+from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.errors import FileError
 from cloneproof.market.toml import market_to_toml
@@ -58,7 +59,8 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
         "steps": attack_steps(audit),
         "columns": ("copies", "honest", "deviating", "gain", "relative"),
         "agents": _rows(_best_of_each_agent(audit)),
-        "apart": _rows((f"{kind} ({witness.agent})", witness) for kind, witness in audit.apart.items()),
+        "apart": _rows((f"{kind} ({witness.agent})", witness) for kind, witness in audit.apart.items())
+        + _informed_rows(audit.informed),
         "scope": formatting.sentence(formatting.printable_lines(audit.scope)),
         "tolerance": f"{100 * audit.tolerance:g}{formatting.NARROW}%" if audit.tolerance else "none: any gain counts",
         "certainty": formatting.kind_words(worst.gain),
@@ -122,6 +124,21 @@ def _rows(witnesses: Iterable[tuple[str, Witness]]) -> list[tuple[str, ...]]:
             formatting.percent(w),
         )
         for name, w in witnesses
+    ]
+
+
+def _informed_rows(found: InformedGain | None) -> list[tuple[str, ...]]:
+    if found is None:
+        return []
+    return [
+        (
+            formatting.printable(f"informed ({found.agent})"),
+            "by its means",
+            formatting.number(found.honest),
+            formatting.number(found.informed),
+            f"{formatting.number(found.gain, sign=True)} {formatting.error_words(found.gain)}",
+            formatting.percent(found),
+        )
     ]
 
 

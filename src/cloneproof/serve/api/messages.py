@@ -112,14 +112,27 @@ class Registered(msgspec.Struct):
     duplicate: bool
 
 
+class DiceView(msgspec.Struct):
+    """The dice of a season: what the platform committed to before it, and what it published after it."""
+
+    season: int
+    commitment: str | None
+    seed: int | None
+    salt: str | None
+
+
 class MarketView(msgspec.Struct):
-    """What everybody may know of a market: its terms (without the seed) and where it stands."""
+    """What everybody may know of a market: its terms (without the seed), where it stands, and the dice of each season.
+
+    There are no dice in the view of a market that was opened when the seed was still a part of the ledger.
+    """
 
     market: str
     season: int
     state: SeasonState
     terms: MarketSpec
     mechanism: str
+    dice: list[DiceView]
 
 
 class ArmView(msgspec.Struct):
@@ -210,9 +223,9 @@ class Markets(msgspec.Struct):
 
 
 class LedgerLine(msgspec.Struct):
-    """A line of the ledger as it is stored, and the hash of the chain after it."""
+    """A line of the ledger as it is stored, and the hash of the chain after it; for an agent no hash, no numbers."""
 
-    hash: str
+    hash: str | None
     entry: msgspec.Raw
 
 
@@ -220,7 +233,7 @@ class LedgerPage(msgspec.Struct):
     """Lines in order; `next` is the `after` of the next page, null at the end."""
 
     lines: list[LedgerLine]
-    next: int | None
+    next: int | str | None
 
 
 class KeyView(msgspec.Struct):

@@ -36,8 +36,13 @@ log = logging.getLogger("cloneproof.serve")
 
 
 def milliseconds() -> int:
-    """The time of the ledger."""
+    """The time of day, which may be set."""
     return time.time_ns() // 1_000_000
+
+
+def steady_milliseconds() -> int:
+    """A time that nobody can set."""
+    return time.monotonic_ns() // 1_000_000
 
 
 class Writer:
@@ -46,10 +51,12 @@ class Writer:
     def __init__(
         self,
         storage: Storage,
-        clock: Callable[[], int] = milliseconds,
+        clock: Callable[[], int] | None = None,
+        wall: Callable[[], int] | None = None,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.storage, self._clock, self._stopwatch = storage, clock, stopwatch
+        self.storage, self._clock, self._stopwatch = storage, clock or steady_milliseconds, stopwatch
+        self._wall = wall or clock or milliseconds
         self.markets = ServedMarkets.recover(storage)
         self.ready = True
         self.groups = self.commands = 0
@@ -107,8 +114,14 @@ class Writer:
             await asyncio.sleep(_TICK)
             self._wake.set()
 
-    def _overdue(self) -> bool:
+    def _set_time(self) -> int:
+        """Have all markets follow the clocks; the time that commands are given."""
         now = self._clock()
+        self.markets.follow(now, self._wall())
+        return now
+
+    def _overdue(self) -> bool:
+        now = self._set_time()
         return any(market.overdue(now) for market in self.markets.by_name.values())
 
     async def _run(self) -> None:
@@ -152,7 +165,7 @@ class Writer:
         """The replies to a group, after its commit."""
         commands = list(merge([part for _, part in group]))
         known = await self._find_known([command for command, _ in commands])
-        markets, storage, now = self.markets, self.storage, self._clock()
+        markets, storage, now = self.markets, self.storage, self._set_time()
         later = markets.expire(now, known)  # these have their windows ended first
         self._expiring = bool(later)
         replies, faulty = list[Any]([None] * len(group)), set[str]()
@@ -231,7 +244,7 @@ class Writer:
                     self._wake.set()
                     return
                 market = await asyncio.get_running_loop().run_in_executor(
-                    self._aside_thread, partial(follow, market, lines)
+                    self._aside_thread, partial(follow, market, lines, markets.by_name[name].dice)
                 )
             except Exception as problem:
                 _log_failure("a market cannot be read back; trying again", problem)
@@ -247,6 +260,7 @@ class Writer:
         self._reread.clear()
 
     def _enter_reread(self, name: str, market: MarketEngine) -> None:
+        market.ahead = self.markets.by_name[name].ahead  # it goes on with the same time
         self.markets.by_name[name] = market
         self.markets.held.discard(name)
 
@@ -270,7 +284,9 @@ class Writer:
         self.ready = False
         while not (self.ready or self._stopping):
             try:
-                self.markets = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
+                recovered = await self.in_writing_thread(lambda: ServedMarkets.recover(self.storage))
+                recovered.keep_time_of(self.markets)
+                self.markets = recovered
                 self._queue.release_all()
                 self.ready = True
             except Exception as problem:

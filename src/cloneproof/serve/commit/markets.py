@@ -10,6 +10,7 @@ import msgspec
 
 from cloneproof.errors import Refused
 from cloneproof.serve.ledger.chain import Appended
+from cloneproof.serve.ledger.dice import make_secret
 from cloneproof.serve.ledger.entries import Entry, keys
 from cloneproof.serve.ledger.terms import MarketSpec
 from cloneproof.serve.market.declaration import declared_market
@@ -35,8 +36,8 @@ class ServedMarkets:
     def recover(cls, storage: Storage) -> ServedMarkets:
         """The markets as storage has them."""
         markets = cls()
-        for number, name, snapshot, lines in storage.markets():
-            markets.by_name[name] = recover(snapshot, lines)
+        for number, name, snapshot, lines, secret in storage.markets():
+            markets.by_name[name] = recover(snapshot, lines, secret)
             markets.numbers[name] = number
             markets.mark_changed(name)
         return markets
@@ -62,11 +63,8 @@ class ServedMarkets:
         """
         known = self.by_name.get(spec.market)
         market = declared or declared_market(spec)
-        whole = market.spec
         if known is not None:
-            if spec.seed is None:
-                whole = msgspec.structs.replace(whole, seed=known.spec.seed)
-            if whole == known.spec:
+            if market.spec == msgspec.structs.replace(known.spec, seed=None) and _seed_fits(spec.seed, known):
                 return known, False
             raise Refused(
                 409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
@@ -75,6 +73,17 @@ class ServedMarkets:
         self.by_name[spec.market] = market
         self.numbers[spec.market] = len(self.numbers) + 1
         return market, True
+
+    def follow(self, steady: int, wall: int | None) -> None:
+        """Set the time of every market."""
+        for market in self.by_name.values():
+            market.follow(steady, wall)
+
+    def keep_time_of(self, others: ServedMarkets) -> None:
+        """Go on with the time of the same markets as they were before they were read back."""
+        for name, market in self.by_name.items():
+            if name in others.by_name:
+                market.ahead = others.by_name[name].ahead
 
     def expire(self, at: int, known: KnownEntries, most: int = 1000) -> set[str]:
         """Enter default rewards where a wait window is over, so many in all; the markets that may have more of them."""
@@ -99,6 +108,8 @@ class ServedMarkets:
             new = None if name in self.held else market.chain.take()
             if new is not None:
                 self.mark_changed(name)
+                if new.first == 1:
+                    new = new._replace(secret=market.dice.secret)
                 appended.append((self.numbers[name], name, new))
         return appended
 
@@ -108,3 +119,10 @@ class ServedMarkets:
         taken = sorted(self._changed - postponed)
         self._changed = postponed
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
+
+
+def _seed_fits(seed: int | None, market: MarketEngine) -> bool:
+    """Whether a seed, if one is named, is the one that a market was declared with."""
+    if seed is None or market.spec.seed is not None:
+        return seed is None or seed == market.spec.seed
+    return make_secret(seed) == market.dice.secret

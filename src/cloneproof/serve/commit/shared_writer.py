@@ -13,9 +13,10 @@ from typing import Any
 from cloneproof.errors import ServeError
 from cloneproof.serve.commit.commands import Command
 from cloneproof.serve.commit.fair_queue import Group
-from cloneproof.serve.commit.group_writer import Writer, milliseconds
+from cloneproof.serve.commit.group_writer import Writer, steady_milliseconds
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.ledger.chain import GENESIS, Chain, Head, chain_hashes
+from cloneproof.serve.ledger.dice import MarketDice
 from cloneproof.serve.ledger.entries import Entry, Opened, keys
 from cloneproof.serve.market.engine import MarketEngine
 from cloneproof.serve.market.ledger_replay import advance
@@ -27,9 +28,17 @@ class SharedWriter(Writer):
 
     storage: SharedStorage
 
-    def __init__(self, storage: Storage, clock: Callable[[], int] = milliseconds) -> None:
-        super().__init__(storage, clock)
+    def __init__(
+        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+    ) -> None:
+        super().__init__(storage, clock, wall)
         self._missed: list[RemoteBlock] = []  # of markets that are read back at the moment
+
+    def _set_time(self) -> int:
+        """By the database's clock, which all processes share, unless another one is given."""
+        now = self.storage.turn_time if self._clock is steady_milliseconds else self._clock()
+        self.markets.follow(now, None)
+        return now
 
     def _overdue(self) -> bool:
         """Always: a process that nobody asks keeps up with the others, so that its next turn is short."""
@@ -84,7 +93,8 @@ def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
         if not isinstance(opening, Opened):
             raise ServeError(f"expected the opening of market {block.market}, got {opening!r}; restore the database")
         name = opening.spec.market
-        markets.by_name[name] = MarketEngine.open(opening.spec, opening.at)
+        dice = MarketDice(name, block.secret)
+        markets.by_name[name] = MarketEngine.open(opening.spec, opening.at, dice)
         markets.numbers[name] = block.market
     market = markets.by_name[name]
     if block.entries[0].n + len(block.entries) - 1 != market.chain.n + len(entries):
@@ -92,7 +102,9 @@ def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
             f"market {name!r}: expected entry {market.chain.n + 1}, got {block.entries[0].n}; read it back"
         )
     market.chain = _CountingChain(market.chain.n)
+    ahead, market.ahead = market.ahead, None  # what was recorded has its times
     advance(market, entries)
+    market.ahead = ahead
     market.chain = Chain(Head(market.chain.n, deque(chain_hashes(before, block.lines), maxlen=1)[0]))
     markets.mark_changed(name)
     if market.chain.hash != block.hash:
@@ -112,6 +124,8 @@ class _CountingChain(Chain):
         self.n += len(entries)
 
 
-def make_writer(storage: Storage, clock: Callable[[], int] = milliseconds) -> Writer:
+def make_writer(
+    storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+) -> Writer:
     """The writer that fits a storage: shared or alone."""
-    return SharedWriter(storage, clock) if isinstance(storage, SharedStorage) else Writer(storage, clock)
+    return (SharedWriter if isinstance(storage, SharedStorage) else Writer)(storage, clock, wall)

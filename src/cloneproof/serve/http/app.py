@@ -116,6 +116,8 @@ class App:
             if caller.role == "agent":
                 service.agent_limit.check(caller.id)
         text = await _body(receive)
+        if caller is not None:  # again: the body may have been long on the way, and the key revoked meanwhile
+            await service.check_still_valid(caller)
         if resolved.decode is not None:
             try:
                 body = resolved.decode(text)

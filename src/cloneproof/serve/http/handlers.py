@@ -47,8 +47,8 @@ from cloneproof.serve.commit.settle import Settle
 from cloneproof.serve.http import views
 from cloneproof.serve.http.keys import Caller, new_key
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.entries import decode, owner
-from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.ledger.agent_lines import agent_key, open_position, own_lines, seal_position, shown_to_agent
+from cloneproof.serve.ledger.terms import MOST_ITEMS, MarketSpec
 from cloneproof.serve.market.declaration import check_room, check_room_for_agent, declared_market
 from cloneproof.serve.market.engine import MarketEngine
 
@@ -65,6 +65,10 @@ async def health(service: Service, caller: Caller | None, params: Params, body: 
 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether calls are taken: storage is there and the markets are read."""
+    try:
+        service.writer.storage.check()
+    except Refused as refusal:
+        return 503, Health(refusal.message)
     return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
 
 
@@ -239,14 +243,37 @@ async def reward_batch(service: Service, caller: Caller, params: Params, body: R
 
 
 async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """Lines of the ledger after a number; an agent gets those that are about it."""
-    after, limit = _number(params, "after", 0, 1 << 40), _number(params, "limit", 100, 1000)
+    """Lines of the ledger after a number; an agent gets those that are about it, without what counts others' lines."""
+    limit = max(1, _number(params, "limit", 100, MOST_ITEMS))
+    if caller.agent is not None:
+        return 200, await _agent_page(service, caller.agent, params, limit)
+    after = _number(params, "after", 0, 1 << 40)
     number = await service.writer.submit(Do(params["market"], lambda markets, now: markets.number(params["market"])))
-    lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, max(1, limit)))
-    shown = [line for line in lines if caller.role != "agent" or owner(decode(line.line)) == caller.agent]
+    lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, limit))
     return 200, LedgerPage(
-        [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in shown], lines[-1].n if lines else None
+        [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
     )
+
+
+async def _agent_page(service: Service, agent: str, params: Params, limit: int) -> LedgerPage:
+    """At most `limit` lines of an agent among the next thousand of the ledger; `next` tells nothing of the others."""
+
+    def place(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
+        market = markets.market(params["market"])
+        return markets.number(params["market"]), agent_key(market.dice.secret, market.spec.seed, agent)
+
+    number, key = await service.writer.submit(Do(params["market"], place))
+    after = open_position(key, params.get("after", "0"))
+
+    def read() -> LedgerPage:
+        lines = service.writer.storage.lines(number, after, MOST_ITEMS)
+        own = own_lines(lines, agent, limit)
+        last = lines[-1].n if len(lines) == MOST_ITEMS and len(own) < limit else own[-1][0] if own else None
+        shown = [LedgerLine(None, shown_to_agent(line, key)) for _, line in own]
+        return LedgerPage(shown, None if last is None else seal_position(key, last))
+
+    page: LedgerPage = await service.writer.read(read)
+    return page
 
 
 async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:

@@ -85,5 +85,15 @@ class KeyRing:
         expected = _NOBODY if record is None else record.hash
         fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
         if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
-            raise Refused(401, "unauthorized", "expected a valid key as 'Authorization: Bearer cp_..'; check the key")
+            raise _unauthorized()
         return Caller(record.id, record.role, record.agent)
+
+    def check_still_valid(self, caller: Caller) -> None:
+        """Refuse a caller whose key was revoked since `caller` was asked."""
+        record = self.records.get(caller.id)
+        if record is None or record.revoked:
+            raise _unauthorized()
+
+
+def _unauthorized() -> Refused:
+    return Refused(401, "unauthorized", "expected a valid key as 'Authorization: Bearer cp_..'; check the key")

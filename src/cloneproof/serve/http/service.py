@@ -49,6 +49,12 @@ class Service:
         await self._read_keys()
         return self.keys.caller(header)
 
+    async def check_still_valid(self, caller: Caller) -> None:
+        """Refuse a caller whose key was revoked since it was looked at."""
+        if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > _KEYS_AGE:
+            await self._read_keys()
+        self.keys.check_still_valid(caller)
+
     async def _read_keys(self) -> None:
         before, self.keys_read = self.keys_read, time.monotonic()
         try:

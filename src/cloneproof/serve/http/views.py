@@ -8,6 +8,7 @@ from cloneproof.mechanisms.online.level import TICK_BITS
 from cloneproof.serve.api.messages import (
     AgentView,
     ArmView,
+    DiceView,
     History,
     HistoryPoint,
     MarketView,
@@ -22,7 +23,14 @@ from cloneproof.serve.market.registry import AgentRecord
 def market(engine: MarketEngine) -> MarketView:
     """What everybody may see: the terms without the seed, which would tell the dice."""
     terms = msgspec.structs.replace(engine.spec, seed=None)
-    return MarketView(engine.spec.market, engine.season, engine.state, terms, str(engine.mechanism))
+    dice = [] if engine.spec.seed is not None else [_dice(engine, season) for season in range(1, engine.season + 1)]
+    return MarketView(engine.spec.market, engine.season, engine.state, terms, str(engine.mechanism), dice)
+
+
+def _dice(engine: MarketEngine, season: int) -> DiceView:
+    known = engine.dice.season(season)
+    seed, salt = known if known is not None and season <= len(engine.ends) else (None, None)
+    return DiceView(season, engine.dice.commitment(season), seed, salt)
 
 
 def agent(record: AgentRecord) -> AgentView:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Final, NamedTuple
 
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.level import TICK_BITS
 from cloneproof.serve.ledger.entries import Entry, encode_lines, keys
 
@@ -36,6 +37,7 @@ class Appended(NamedTuple):
     lines: list[bytes]
     hashes: list[bytes]
     keys: list[tuple[str, int]]
+    secret: bytes | None = None  # of a new market; stored beside its ledger
 
 
 class Chain:
@@ -86,6 +88,18 @@ def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     for line in lines:
         hash_before = sha256(hash_before + line).digest()
         yield hash_before
+
+
+def check_block(first: int, expected: bytes, hash_before: bytes, hash_after: bytes, lines: Sequence[bytes]) -> None:
+    """Refuse a stored block of lines that does not follow on the hash expected before it, or whose own do not fit."""
+    hash_now = hash_before
+    for hash_now in chain_hashes(hash_before, lines):  # noqa: B007 (the last one counts)
+        pass
+    if hash_before != expected or hash_now != hash_after:
+        raise ServeError(
+            f"the hash chain is broken in entries {first} to {first + len(lines) - 1}; "
+            "`cloneproof replay` names the line; restore a copy"
+        )
 
 
 def payment(reward_ticks: int, share_micro: int) -> int:

@@ -23,10 +23,11 @@ class _Entry(msgspec.Struct, tag_field="kind", gc=False):
     at: Annotated[int, Meta(description="milliseconds since 1970")]
 
 
-class Opened(_Entry, tag="opened"):
-    """The platform committed to a mechanism."""
+class Opened(_Entry, tag="opened", omit_defaults=True):
+    """The platform committed to a mechanism, and to the dice of the first season."""
 
     spec: MarketSpec
+    commitment: str | None = None  # none where the seed is in the terms, as it once was
 
 
 class AgentRegistered(_Entry, tag="agent"):
@@ -93,16 +94,19 @@ class Late(_Entry, tag="late"):
     arm: str
 
 
-class Settled(_Entry, tag="settled"):
-    """The season is over and paid."""
+class Settled(_Entry, tag="settled", omit_defaults=True):
+    """The season is over and paid; its dice are published."""
 
     season: int
+    seed: int | None = None
+    salt: str | None = None
 
 
-class SeasonOpened(_Entry, tag="season"):
-    """A new season is open for registration."""
+class SeasonOpened(_Entry, tag="season", omit_defaults=True):
+    """A new season is open for registration; the platform committed to its dice."""
 
     season: int
+    commitment: str | None = None
 
 
 Entry = (

@@ -8,7 +8,7 @@ from registrations, which an agent could manipulate.
 
 from __future__ import annotations
 
-import secrets
+import math
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -45,7 +45,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     market: Name
     mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
     horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
-    parameters: dict[str, int | float | str] = {}
+    parameters: dict[str, bool | int | float | str] = {}
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100
@@ -54,8 +54,13 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     agent_gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     wait_seconds: Annotated[float, Meta(ge=0.001, le=3.2e7, description="how long a reward may take")] = 86_400.0
-    default_reward: Annotated[float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come")] = 0.0
-    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret; drawn if left out")] | None = None
+    wait_rounds: (
+        Annotated[int, Meta(ge=1, le=10**15, description="the same in decisions; no limit if left out")] | None
+    ) = None
+    default_reward: Annotated[
+        float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
+    ] = 0.0
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret, at least 2^48; drawn if left out")] | None = None
 
     @property
     def share_micro(self) -> int:
@@ -69,24 +74,31 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def complete(spec: MarketSpec) -> MarketSpec:
-    """The spec with its seed drawn and every parameter of its mechanism filled in, or one clear refusal."""
+    """The spec with every parameter of its mechanism filled in, or one clear refusal."""
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise Refused(422, "invalid", f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
-        if not spec.family.allows(spec.default_reward):
-            raise Refused(
-                422,
-                "invalid",
-                f"expected a default reward in {spec.family.support}, got {spec.default_reward!r}; choose another",
-            )
+        _check_default(spec.default_reward, spec.family)
         filled_in = build_mechanism(spec).parameters
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise Refused(422, "invalid", str(problem)) from None
-    seed = secrets.randbelow(MOST_SEED) if spec.seed is None else spec.seed
     parameters: dict[str, Any] = {key: value for key, value in filled_in.items() if value is not None}
-    return msgspec.structs.replace(spec, seed=seed, parameters=parameters)
+    return msgspec.structs.replace(spec, parameters=parameters)
+
+
+def _check_default(value: float, family: RewardFamily) -> None:
+    """What is entered for a missing reward is the least that one can be: lateness must not help the late."""
+    least = None if math.isinf(family.low) else family.low
+    if not family.allows(value) or (least is not None and value != least):
+        raise Refused(
+            422,
+            "invalid",
+            f"expected a default reward in {family.support}"
+            + ("" if least is None else f" that is the least of them, {least:g}")
+            + f", got {value!r}; a larger one would pay for keeping rewards back",
+        )
 
 
 def as_recorded(spec: MarketSpec) -> MarketSpec:

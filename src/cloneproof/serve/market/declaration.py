@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from cloneproof.errors import Refused
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
+from cloneproof.serve.ledger.dice import MarketDice, make_secret
 from cloneproof.serve.ledger.terms import MarketSpec, complete
 from cloneproof.serve.market.engine import MarketEngine
 
@@ -34,7 +37,8 @@ def declared_market(spec: MarketSpec) -> MarketEngine:
             f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less",
         )
     try:
-        market = MarketEngine(complete(spec))
+        terms = msgspec.structs.replace(complete(spec), seed=None)
+        market = MarketEngine(terms, dice=MarketDice(spec.market, make_secret(spec.seed)))
     except ArithmeticError as problem:
         raise Refused(
             422, "invalid", f"expected parameters that can be computed with, got {problem}; choose others"

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Final, Literal
 
-from cloneproof._randomness import word
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.ledger.chain import EMPTY, Chain, payment
+from cloneproof.serve.ledger.dice import MarketDice, old_season_seed
 from cloneproof.serve.ledger.entries import (
     AgentRegistered,
     ArmRegistered,
@@ -39,8 +39,9 @@ MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same
 class MarketEngine:
     """The state of one market and the moves that are possible in it."""
 
-    def __init__(self, spec: MarketSpec, chain: Chain | None = None) -> None:
+    def __init__(self, spec: MarketSpec, chain: Chain | None = None, dice: MarketDice | None = None) -> None:
         self.spec, self.mechanism, self.family = spec, build_mechanism(as_recorded(spec)), spec.family
+        self.dice = dice or MarketDice(spec.market)
         self.chain = chain or Chain(EMPTY)
         self.registry = Registry(spec.max_agents, spec.max_arms)
         self.season, self.state, self.at = 1, "open", 0
@@ -52,25 +53,47 @@ class MarketEngine:
         self.late = self.defaulted = 0  # rewards, over all seasons
         self.history = SeasonHistory()
         self._share_micro = spec.share_micro
-        self.windows = WaitWindows(spec.wait_seconds)
+        self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
+        self.ahead: int | None = None  # of the caller's clock; none while recorded entries are done again
 
     state: SeasonState
 
     @classmethod
-    def open(cls, spec: MarketSpec, at: int) -> MarketEngine:
+    def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> MarketEngine:
         """A new market, with its first entry."""
-        market = cls(spec)
+        market = cls(spec, dice=dice)
         market.enter_opening(at)
         return market
 
     def enter_opening(self, at: int) -> None:
         """The first entry."""
         self.at = at
-        self.chain.append(Opened(1, at, self.spec))
+        self.chain.append(Opened(1, at, self.spec, self.dice.commitment(1)))
+
+    def follow(self, steady: int, wall: int | None) -> None:
+        """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
+
+        While a reward is awaited, ledger time goes on with the steady clock, so that no jump ends a window or stops it.
+        While none is, it is that of the wall clock, or stands still until that has caught up. After a restart it goes
+        on with the wall clock, by at most one window. Without a wall clock the steady one is also that of others who
+        write this ledger: time is what it shows, but never before what was recorded.
+        """
+        awaits = self.session is not None and bool(self.session.pending)
+        if wall is None:
+            self.ahead = max(self.at - steady, (self.ahead or 0) if awaits else 0)
+        elif not awaits:
+            self.ahead = max(self.at, wall) - steady
+        elif self.ahead is None:
+            self.ahead = min(max(self.at, wall), self.at + self.windows.longest) - steady
+        else:
+            self.ahead = max(self.ahead, self.at - steady)
+
+    def time(self, at: int) -> int:
+        """The ledger's time at a time of the caller's clock; it never runs backwards."""
+        return max(self.at, at if self.ahead is None else at + self.ahead)
 
     def _now(self, at: int) -> int:
-        """Time never runs backwards in a ledger."""
-        self.at = max(self.at, at)
+        self.at = self.time(at)
         return self.at
 
     @property
@@ -136,10 +159,19 @@ class MarketEngine:
         return entry
 
     @property
+    def knows_dice(self) -> bool:
+        """Whether the dice of the present season are known."""
+        return self.spec.seed is not None or self.dice.season(self.season) is not None
+
+    @property
     def season_seed(self) -> int:
-        """The seed of the season's session: the market's own in the first, hashes of it after that."""
-        assert self.spec.seed is not None
-        return self.spec.seed if self.season == 1 else word(self.spec.seed, self.season) >> 1
+        """The seed of the season's session."""
+        if self.spec.seed is not None:
+            return old_season_seed(self.spec.seed, self.season)
+        dice = self.dice.season(self.season)
+        if dice is None:
+            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
+        return dice.seed
 
     def decide(self, request: str, at: int) -> Decided:
         """The next decision, for a request that has none yet."""
@@ -156,7 +188,7 @@ class MarketEngine:
         With `out_of_time` it may also end early, after at least one, because that says so: then there is no refusal.
         """
         decided: list[Decided] = []
-        now, refusal = max(at, self.at), None
+        now, refusal = self.time(at), None
         try:
             while len(decided) < len(requests):
                 decided += self._decide_run(requests, len(decided), now)
@@ -251,7 +283,7 @@ class MarketEngine:
 
     def overdue(self, at: int) -> bool:
         """Whether a wait window is over."""
-        return self.windows.any_over(at)
+        return self.session is not None and self.windows.any_over(self.session.round, self.time(at))
 
     def expire(self, at: int) -> Iterator[Defaulted]:
         """Enter the default reward for decisions whose window is over, oldest first."""
@@ -262,7 +294,7 @@ class MarketEngine:
         """The next decision whose window is over, if any, gets the default reward."""
         if self.session is None:
             return None
-        overdue = self.windows.first_overdue(self.session.pending, at)
+        overdue = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
         return None if overdue is None else self._enter_default(overdue, at, "window")
 
     def settle_one(self, at: int) -> Defaulted | None:
@@ -290,7 +322,8 @@ class MarketEngine:
             raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
         while self.settle_one(at) is not None:
             pass
-        entry = Settled(self.chain.n + 1, self._now(at), self.season)
+        dice = self.dice.season(self.season) or (None, None)
+        entry = Settled(self.chain.n + 1, self._now(at), self.season, *dice)
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
@@ -306,7 +339,7 @@ class MarketEngine:
             raise Refused(
                 409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"
             )
-        entry = SeasonOpened(self.chain.n + 1, self._now(at), season)
+        entry = SeasonOpened(self.chain.n + 1, self._now(at), season, self.dice.commitment(season))
         self.season, self.state = season, "open"
         self.chain.append(entry)
         return entry

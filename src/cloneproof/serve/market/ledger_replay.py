@@ -7,7 +7,7 @@ last snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby, zip_longest
 from typing import NamedTuple, cast
@@ -16,6 +16,7 @@ import msgspec
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.ledger.chain import GENESIS
+from cloneproof.serve.ledger.dice import MarketDice
 from cloneproof.serve.ledger.entries import (
     AgentRegistered,
     ArmRegistered,
@@ -43,10 +44,11 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
 
 
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: the market as it left it."""
+    """A ledger that fits: the market as it left it, and from which entry on only the chain was checked, if so."""
 
     market: MarketEngine
     entries: int
+    unchecked: int | None = None
 
 
 def repeat_entry(market: MarketEngine, entry: Entry) -> Entry | None:
@@ -103,27 +105,42 @@ def advance(market: MarketEngine, entries: Sequence[Entry]) -> None:
             )
 
 
-def replay(lines: Iterable[tuple[bytes, bytes | None]]) -> ReplayedLedger:
+def replay(
+    lines: Iterable[tuple[bytes, bytes | None]],
+    dice: MarketDice | None = None,
+    check: Callable[[MarketEngine], None] | None = None,
+) -> ReplayedLedger:
     """Replay a whole ledger, given as lines with the hash stored after each (None where none is stored there).
+
+    Where the dice of a season are not known (it runs, and the secret is not at hand), decisions from its start on
+    cannot be done again; only the chain of what follows is checked then. `check` is asked after every entry.
 
     Besides every decision and payment, it checks that each event, each request and each late reward occurs once, and
     that late rewards follow a default. Memory grows with the number of entries for that check alone.
     """
     market: MarketEngine | None = None
     number = 0
+    unchecked: int | None = None
     seen: set[bytes] = set()
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
+        if unchecked is not None:
+            continue
         if market is None:
-            market = _open(entry, number)
+            market = _open(entry, line, number, dice)
+        elif isinstance(entry, Started) and not market.knows_dice:
+            unchecked = number
+            continue
         else:
             _check_answer(market, entry, line, number)
         _check_keys(entry, seen, number)
         market.chain.take()
+        if check is not None:
+            check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, number)
+    return ReplayedLedger(market, number, unchecked)
 
 
 def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, Entry]]:
@@ -142,10 +159,14 @@ def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tup
         yield line, entry
 
 
-def _open(entry: Entry, number: int) -> MarketEngine:
+def _open(entry: Entry, line: bytes, number: int, dice: MarketDice | None) -> MarketEngine:
     if not isinstance(entry, Opened):
         raise Misfit(number, f"entry {number}: expected the opening of the market, got {encode(entry).decode()[:80]}")
-    return MarketEngine.open(entry.spec, entry.at)
+    market = MarketEngine.open(entry.spec, entry.at, dice)
+    again = encode(Opened(1, entry.at, entry.spec, market.dice.commitment(1)))
+    if again != line:
+        raise Misfit(number, f"entry {number}: the ledger has {line.decode()}, the replay gives {again.decode()}")
+    return market
 
 
 def _check_answer(market: MarketEngine, entry: Entry, line: bytes, number: int) -> None:

@@ -1,11 +1,13 @@
 """Wait windows: how long a decision waits for its reward before the default is entered in its place.
 
-Windows end in the order of the decisions. Decisions of the same thousandth of a window share one end, so memory is
-bounded however many decisions are made in it.
+A window is a time, and where the terms say so also a number of decisions made after it. Windows end in the order of the
+decisions. Decisions of the same thousandth of a window's time share one end, so memory is bounded however many
+decisions are made in it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Container
 from typing import Final
@@ -16,11 +18,17 @@ _STEPS: Final = 1000  # in a window
 class WaitWindows:
     """The windows of one season's rounds, oldest first; times are in milliseconds."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, rounds: int | None = None) -> None:
+        self._rounds = math.inf if rounds is None else rounds
         self._length = max(1, round(seconds * 1000))
         self._step = max(1, self._length // _STEPS)
         self.starts: deque[list[int]] = deque()  # [time, last round decided up to then]
         self.oldest = 1  # no round before it awaits a reward
+
+    @property
+    def longest(self) -> int:
+        """How long a decision may await its reward."""
+        return self._length + self._step
 
     def begin(self, last_round: int, now: int) -> None:
         """Let the windows of all rounds up to this one begin, as far as they have not."""
@@ -30,12 +38,16 @@ class WaitWindows:
         else:
             starts.append([now + self._step if self._step > 1 else now, last_round])
 
-    def any_over(self, now: int) -> bool:
+    def any_over(self, last_round: int, now: int) -> bool:
         """Whether a window is over, which says nothing of whether its rounds still await rewards."""
-        return bool(self.starts) and self.starts[0][0] + self._length <= now
+        in_time = not self.starts or now < self.starts[0][0] + self._length
+        return not in_time or last_round - self.oldest >= self._rounds
 
-    def first_overdue(self, pending: Container[int], now: int) -> int | None:
+    def first_overdue(self, pending: Container[int], last_round: int, now: int) -> int | None:
         """The oldest round that awaits a reward after the end of its window."""
+        overdue = self.first_pending(pending, last_round - self._rounds)
+        if overdue is not None:
+            return overdue
         starts = self.starts
         while starts and starts[0][0] + self._length <= now:
             overdue = self.first_pending(pending, starts[0][1])
@@ -44,7 +56,7 @@ class WaitWindows:
             starts.popleft()
         return None
 
-    def first_pending(self, pending: Container[int], last_round: int) -> int | None:
+    def first_pending(self, pending: Container[int], last_round: float) -> int | None:
         """The oldest round up to this one that awaits a reward, over or not."""
         while self.oldest <= last_round:
             if self.oldest in pending:

@@ -13,12 +13,14 @@ ids, 6 of 1,000 new ids are looked for in vain; with 16 bits it would be 140, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b, sha256
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cloneproof.errors import ServeError
 
 IdWords = NDArray[np.uint64]
 IdChunk = tuple[bytes, bytes]  # sorted hashes, and the places of their entries
@@ -27,6 +29,7 @@ ENTRIES_PER_GENERATION: Final = 1 << 17
 CHUNKS: Final = 256  # a generation is stored in this many pieces, by the first byte of the hash
 _FILTER_SIZE: Final = 24 * ENTRIES_PER_GENERATION
 _PROBES: Final = 8
+_SUM: Final = 8  # bytes of a checksum
 _SIDE_BY_SIDE: Final = 64
 
 
@@ -49,16 +52,44 @@ def _probes(values: IdWords) -> Iterator[NDArray[np.int64]]:
         now += step
 
 
+class IdsChanged(ServeError):  # noqa: N818 (it names what happened)
+    """The stored ids are not those that were written; they are made again from the ledger."""
+
+    def __init__(self) -> None:
+        super().__init__("the stored ids were changed or deleted; they are made again from the ledger")
+
+
+def chunk_sum(chunk: IdChunk | None) -> bytes:
+    """A checksum of a stored piece, or of its absence."""
+    return bytes(_SUM) if chunk is None else blake2b(chunk[0] + chunk[1], digest_size=_SUM).digest()
+
+
+def generation_sums(pieces: Mapping[int, IdChunk]) -> bytes:
+    """The checksums of all pieces of a generation."""
+    return b"".join(chunk_sum(pieces.get(number)) for number in range(CHUNKS))
+
+
+def generation_digest(sums: bytes) -> bytes:
+    """One digest of a generation, which is stored apart from it."""
+    return sha256(sums).digest()
+
+
 class Generations:
-    """The filters of all generations, and the search in those that a filter names."""
+    """The filters of all generations, and the search in those that a filter names; what is found there is checked."""
 
     def __init__(self, read: Callable[[int, int], IdChunk | None]) -> None:
         self._read = read
         self._filters: list[IdWords] = []
+        self._sums: list[bytes] = []
         self.count = 0
 
-    def add(self, values: IdWords) -> None:
-        """Take the hashes of the next generation into the filters."""
+    @property
+    def digest(self) -> bytes:
+        """A digest of all generations."""
+        return sha256(b"".join(generation_digest(sums) for sums in self._sums)).digest()
+
+    def add(self, values: IdWords, sums: bytes) -> None:
+        """Take the hashes of the next generation into the filters, with the checksums of its pieces."""
         at = self.count % _SIDE_BY_SIDE
         if at == 0:
             self._filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
@@ -69,6 +100,7 @@ class Generations:
         for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
             part = slice(start, start + ENTRIES_PER_GENERATION)
             words[part] |= marked[part] * bit
+        self._sums.append(sums)
         self.count += 1
 
     def find(self, values: IdWords) -> Iterator[tuple[int, int]]:
@@ -90,7 +122,10 @@ class Generations:
                         yield which, place
 
     def _search(self, generation: int, value: int) -> list[int]:
-        chunk = self._read(generation, value >> 56)
+        piece = value >> 56
+        chunk = self._read(generation, piece)
+        if chunk_sum(chunk) != self._sums[generation][piece * _SUM : (piece + 1) * _SUM]:
+            raise IdsChanged
         if chunk is None:
             return []
         known = np.frombuffer(chunk[0], dtype=np.uint64)

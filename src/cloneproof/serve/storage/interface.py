@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from cloneproof.serve.ledger.chain import Appended
+from cloneproof.errors import ServeError
+from cloneproof.serve.ledger.chain import EMPTY, Appended, Head
 from cloneproof.serve.ledger.entries import Entry
+from cloneproof.serve.ledger.sealed import unseal
 from cloneproof.serve.ledger.terms import Role
 
+log = logging.getLogger("cloneproof.serve")
 Wanted = Mapping[int, Sequence[str]]
 FoundEntries = dict[int, dict[str, Entry]]
 
 
 class StoredMarket(NamedTuple):
-    """A market as it is found at a start: its last snapshot, and the lines after it."""
+    """A market as it is found at a start: its last snapshot, the lines after it, and the secret of its dice."""
 
     number: int
     name: str
     snapshot: bytes | None
     lines: Iterable[bytes]
+    secret: bytes | None = None
 
 
 class Line(NamedTuple):
@@ -33,12 +38,13 @@ class Line(NamedTuple):
 
 
 class RemoteBlock(NamedTuple):
-    """What another process appended to a market's ledger: lines and entries, and the hash after the last."""
+    """What another process appended to a market's ledger: lines and entries, the hash after the last; a new secret."""
 
     market: int
     lines: list[bytes]
     entries: list[Entry]
     hash: bytes
+    secret: bytes | None = None
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
@@ -52,8 +58,30 @@ class KeyRecord(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
+def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_there: bytes | None) -> Head:
+    """Where to go on reading a ledger: after its snapshot, if that is intact, else at the beginning.
+
+    `hash_there` is the hash that the ledger has after the entry that the snapshot is stored for.
+    """
+    if snapshot is None:
+        return EMPTY
+    found = unseal(snapshot)
+    if found is None or found.head.n != entry:
+        log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", market)
+        return EMPTY
+    if found.head.hash != hash_there:
+        raise ServeError(
+            f"market {market!r}: the ledger is not the one that its snapshot of entry {entry} was taken of; "
+            "`cloneproof replay` says where it breaks; restore a copy"
+        )
+    return found.head
+
+
 class Storage(Protocol):
     """Ledgers, found by market number; snapshots; keys."""
+
+    def check(self) -> None:
+        """Refuse, if what was opened is not there any more; quick, and may be asked at any time."""
 
     def markets(self) -> list[StoredMarket]:
         """Every market, with what is needed to go on with it."""
@@ -91,6 +119,10 @@ class SharedStorage(Storage, Protocol):
     @property
     def has_turn(self) -> bool:
         """Whether it is this process's turn."""
+
+    @property
+    def turn_time(self) -> int:
+        """When the turn began, by the clock that all processes share, in milliseconds."""
 
     def begin(self) -> list[RemoteBlock]:
         """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""

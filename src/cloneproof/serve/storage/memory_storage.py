@@ -16,13 +16,17 @@ class MemoryStorage:
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
+        self._secrets: dict[int, bytes | None] = {}
         self._lines: dict[int, list[Line]] = {}
         self._places: dict[tuple[int, str], int] = {}
         self._keys: dict[str, KeyRecord] = {}
 
+    def check(self) -> None:
+        """It is there as long as the process."""
+
     def markets(self) -> list[StoredMarket]:
         return [
-            StoredMarket(number, name, None, [line.line for line in self._lines[number]])
+            StoredMarket(number, name, None, [line.line for line in self._lines[number]], self._secrets[number])
             for number, name in self._names.items()
         ]
 
@@ -38,6 +42,7 @@ class MemoryStorage:
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         for number, name, new in appended:
             self._names[number] = name
+            self._secrets.setdefault(number, new.secret)
             lines = self._lines.setdefault(number, [])
             assert new.first == len(lines) + 1
             assert new.before == (lines[-1].hash if lines else GENESIS)

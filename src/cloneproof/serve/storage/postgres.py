@@ -15,10 +15,18 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from cloneproof.serve.ledger.chain import Appended, chain_hashes
+from cloneproof.serve.ledger.chain import EMPTY, Appended, Head, chain_hashes, check_block
 from cloneproof.serve.ledger.entries import Entry, decode, keys
 from cloneproof.serve.storage.id_generations import ENTRIES_PER_GENERATION
-from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, RemoteBlock, StoredMarket, Wanted
+from cloneproof.serve.storage.interface import (
+    FoundEntries,
+    KeyRecord,
+    Line,
+    RemoteBlock,
+    StoredMarket,
+    Wanted,
+    usable_head,
+)
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
 from cloneproof.serve.storage.postgres_link import Link, address_error, take_turn
 from cloneproof.serve.storage.postgres_schema import migrate
@@ -31,9 +39,11 @@ class PostgresStorage:
     """A service's storage in a database that other processes of the service use at the same time."""
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_GENERATION) -> None:
+        self.turn_time = 0
         self._seq = 0  # entries of all markets that this process has seen
         self._heads: dict[int, int] = {}  # by market: the last entry seen
         self._due = False
+        self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
         self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
         self._ids = SharedIds(self._writer, interval)
         try:
@@ -42,6 +52,9 @@ class PostgresStorage:
         except psycopg.Error as problem:
             raise address_error(address, problem) from None
 
+    def check(self) -> None:
+        """A database that is away shows in the next call."""
+
     def markets(self) -> list[StoredMarket]:
         with self._writer.use() as connection:
             if self._writer.in_transaction:
@@ -49,28 +62,44 @@ class PostgresStorage:
             with connection.transaction():  # in one view: a market that is opened meanwhile is in both, or in neither
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 rows = connection.execute(
-                    "SELECT number, name, coalesce(entry, 0), body FROM cloneproof.markets"
+                    "SELECT number, name, coalesce(entry, 0), body, secret FROM cloneproof.markets"
                     " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
                 ).fetchall()
                 self._seq = _number(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
                 self._ids.read(connection, self._seq)
-        self._heads = {number: entry for number, _, entry, _ in rows}
+        self._heads = {number: entry for number, _, entry, _, _ in rows}
         self._due = False
-        return [StoredMarket(number, name, body, self._tail(number, entry)) for number, name, entry, body in rows]
+        markets = []
+        for number, name, entry, body, secret in rows:
+            with self._writer.use() as connection:
+                hash_there = None if body is None else _hash_after(connection, number, entry)
+            head = usable_head(name, body, entry, hash_there)
+            self._heads[number] = head.n
+            snapshot = None if head is EMPTY else body
+            if snapshot is not body:
+                self._damaged.add(number)
+            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
+        return markets
 
-    def _tail(self, market: int, after: int) -> Iterator[bytes]:
+    def _tail(self, market: int, head: Head) -> Iterator[bytes]:
         """The lines after a snapshot, up to what `_seq` covers: what is younger comes with the next turn."""
+        after, expected = head
         with self._writer.use() as connection:
             first = _first_block(connection, market, after)
         while True:
             with self._writer.use() as connection:
                 rows = connection.execute(
-                    "SELECT first, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s AND seq <= %s"
-                    " ORDER BY first LIMIT %s",
+                    "SELECT first, hash_before, hash_after, lines FROM cloneproof.ledger"
+                    " WHERE market = %s AND first >= %s AND seq <= %s ORDER BY first LIMIT %s",
                     (market, first, self._seq, _PAGE),
                 ).fetchall()
-            for start, text in rows:
-                for number, line in enumerate(text.encode().split(b"\n"), start):
+            for start, before, hash_after, text in rows:
+                lines = text.encode().split(b"\n")
+                if start + len(lines) - 1 <= after:
+                    continue  # the last one before, which the snapshot is of
+                check_block(start, expected, before, hash_after, lines)
+                expected = hash_after
+                for number, line in enumerate(lines, start):
                     if number > after:
                         self._heads[market] = number
                         yield line
@@ -85,6 +114,8 @@ class PostgresStorage:
     def begin(self) -> list[RemoteBlock]:
         with self._writer.use() as connection:
             take_turn(connection)
+            clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+            self.turn_time = int(clock.fetchall()[0][0])
             rows = connection.execute(  # with a view of its own, taken when the lock is had
                 "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
                 " ORDER BY seq LIMIT %s",
@@ -92,13 +123,15 @@ class PostgresStorage:
             ).fetchall()
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
+            new = [market for market, first, *_ in rows if first == 1]
+            secrets = dict(_secrets(connection, new)) if new else {}
         blocks = []
         for market, first, seq, hash_, text in rows:
             lines = text.encode().split(b"\n")
             entries: list[Entry] = [decode(line) for line in lines]
             self._ids.take(market, seq, [(key, n) for n, entry in enumerate(entries, first) for key in keys(entry)])
             self._seq, self._heads[market] = seq, first + len(lines) - 1
-            blocks.append(RemoteBlock(market, lines, entries, hash_))
+            blocks.append(RemoteBlock(market, lines, entries, hash_, secrets.get(market)))
         return blocks
 
     def release(self) -> None:
@@ -132,7 +165,8 @@ class PostgresStorage:
             with connection.pipeline(), connection.cursor() as cursor:
                 for market, name, new in appended:
                     if new.first == 1:
-                        cursor.execute("INSERT INTO cloneproof.markets VALUES (%s, %s)", (market, name))
+                        row = (market, name, new.secret)
+                        cursor.execute("INSERT INTO cloneproof.markets VALUES (%s, %s, %s)", row)
                 rows = [block[:6] for block in blocks]
                 cursor.executemany("INSERT INTO cloneproof.ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
                 cursor.execute("COMMIT")
@@ -152,6 +186,7 @@ class PostgresStorage:
         self.release()  # what is stored in a turn in which nothing is appended would end with it
         rows = [(market, self._heads[market], body) for market, body in snapshots.items()]
         with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
+            cursor.execute("DELETE FROM cloneproof.snapshots WHERE market = ANY(%s)", (list(self._damaged),))
             cursor.executemany(
                 "INSERT INTO cloneproof.snapshots VALUES (%s, %s, %s) ON CONFLICT (market) DO UPDATE"
                 " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
@@ -159,6 +194,7 @@ class PostgresStorage:
             )
             self._ids.store(connection)
         self._ids.mark_stored()
+        self._damaged.clear()
         self._due = False
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
@@ -200,6 +236,20 @@ def _number(connection: psycopg.Connection, statement: str) -> int:
     row = connection.execute(statement.encode()).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _hash_after(connection: psycopg.Connection, market: int, entry: int) -> bytes | None:
+    """The stored hash after an entry that is the last of its block."""
+    row = connection.execute(
+        "SELECT first, hash_after, lines FROM cloneproof.ledger WHERE market = %s AND first <= %s"
+        " ORDER BY first DESC LIMIT 1",
+        (market, entry),
+    ).fetchone()
+    return bytes(row[1]) if row is not None and row[0] + row[2].count("\n") == entry else None
+
+
+def _secrets(connection: psycopg.Connection, markets: list[int]) -> Iterator[tuple[int, bytes | None]]:
+    yield from connection.execute("SELECT number, secret FROM cloneproof.markets WHERE number = ANY(%s)", (markets,))
 
 
 def _first_block(connection: psycopg.Connection, market: int, after: int) -> int:

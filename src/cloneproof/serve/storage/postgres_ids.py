@@ -7,6 +7,8 @@ generation is the same whoever stores it. One that is not stored yet is searched
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,11 +16,19 @@ import psycopg
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.ledger.entries import decode, keys
-from cloneproof.serve.storage.id_generations import IdChunk, split_chunks
+from cloneproof.serve.storage.id_generations import (
+    IdChunk,
+    IdsChanged,
+    generation_digest,
+    generation_sums,
+    split_chunks,
+)
 from cloneproof.serve.storage.ids import Ids
 from cloneproof.serve.storage.postgres_link import Link
 
 _PAGE = 500  # rows that are read at a time
+_NOWHERE = math.inf
+log = logging.getLogger("cloneproof.serve")
 
 
 class SharedIds:
@@ -28,6 +38,7 @@ class SharedIds:
         self._link, self._interval = link, interval
         self._ids = Ids(self._chunk)
         self._closed: dict[int, dict[int, IdChunk]] = {}  # not known to be stored
+        self._damaged_from: float = _NOWHERE  # the first stored generation that is not to be trusted
 
     @property
     def unstored(self) -> int:
@@ -36,7 +47,11 @@ class SharedIds:
 
     def candidates(self, market: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Names that are known, or may be, each with the number of its entry."""
-        return self._ids.candidates(market, names)
+        try:
+            yield from self._ids.candidates(market, names)
+        except IdsChanged:
+            self._ids, self._closed = Ids(self._chunk), {}  # read, and checked, from the beginning
+            raise
 
     def take(self, market: int, seq: int, pairs: Sequence[tuple[str, int]]) -> None:
         """Take in the ids of a block, with the numbers of their entries; `seq` counts the entries up to its end."""
@@ -44,18 +59,27 @@ class SharedIds:
             values, places = self._ids.new()
             pieces = {piece: (known, where) for piece, known, where in split_chunks(values, places)}
             self._closed[self._ids.generations.count] = pieces
-            self._ids.generations.add(values)
+            self._ids.generations.add(values, generation_sums(pieces))
             self._ids.forget_new()
         self._ids.add(market, pairs)
 
     def read(self, connection: psycopg.Connection, seq: int) -> None:
         """All ids up to `seq`: the stored generations, and the blocks after them."""
         self._ids.forget_new()
-        while self._is_stored(connection, self._ids.generations.count):
+        while (digest := self._stored_digest(connection, self._ids.generations.count)) is not None:
             rows = connection.execute(
-                "SELECT hashes FROM cloneproof.seen WHERE generation = %s", (self._ids.generations.count,), binary=True
+                "SELECT piece, hashes, places FROM cloneproof.seen WHERE generation = %s ORDER BY piece",
+                (self._ids.generations.count,),
+                binary=True,
             )
-            self._ids.generations.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+            pieces = {piece: (known, where) for piece, known, where in rows}
+            sums = generation_sums(pieces)
+            if generation_digest(sums) != digest:
+                log.warning("stored ids were changed or deleted; they are made again from the ledger")
+                self._damaged_from = min(self._damaged_from, self._ids.generations.count)
+                break
+            values = np.frombuffer(b"".join(known for known, _ in pieces.values()), dtype=np.uint64)
+            self._ids.generations.add(values, sums)
         at = self._ids.generations.count * self._interval
         while at < seq:
             blocks = connection.execute(
@@ -70,13 +94,16 @@ class SharedIds:
     def store(self, connection: psycopg.Connection) -> None:
         """Store what no process has stored yet; in a transaction of the caller's."""
         for number, pieces in self._closed.items():
-            if self._is_stored(connection, number):
+            if number >= self._damaged_from:
+                connection.execute("DELETE FROM cloneproof.generations WHERE number = %s", (number,))
+            elif self._stored_digest(connection, number) is not None:
                 continue
             row = connection.execute(
-                "INSERT INTO cloneproof.generations VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number",
-                (number, (number + 1) * self._interval),
+                "INSERT INTO cloneproof.generations VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING number",
+                (number, (number + 1) * self._interval, generation_digest(generation_sums(pieces))),
             ).fetchone()
             if row is not None:
+                connection.execute("DELETE FROM cloneproof.seen WHERE generation = %s", (number,))
                 with connection.cursor() as cursor:
                     rows = [(number, piece, *chunk) for piece, chunk in pieces.items()]
                     cursor.executemany("INSERT INTO cloneproof.seen VALUES (%b, %b, %b, %b)", rows)
@@ -84,16 +111,19 @@ class SharedIds:
     def mark_stored(self) -> None:
         """What `store` wrote is committed."""
         self._closed.clear()
+        self._damaged_from = _NOWHERE
 
-    def _is_stored(self, connection: psycopg.Connection, number: int) -> bool:
-        """Whether a generation is stored; refuse one that was cut elsewhere, which would hide the ids in between."""
-        row = connection.execute("SELECT ends FROM cloneproof.generations WHERE number = %s", (number,)).fetchone()
+    def _stored_digest(self, connection: psycopg.Connection, number: int) -> bytes | None:
+        """The digest of a stored generation; refuse one that was cut elsewhere, which would hide the ids in between."""
+        row = connection.execute(
+            "SELECT ends, digest FROM cloneproof.generations WHERE number = %s", (number,)
+        ).fetchone()
         if row is not None and row[0] != (number + 1) * self._interval:
             raise ServeError(
                 f"expected ids in generations of {self._interval} entries, got others from another version; stop all "
                 "services and empty cloneproof.seen and cloneproof.generations, which the next start makes anew"
             )
-        return row is not None
+        return None if row is None else bytes(row[1])
 
     def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         if generation in self._closed:

@@ -14,6 +14,8 @@ from cloneproof.errors import ServeError
 MIGRATION_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01
 
+SECRETS_SINCE: Final = 4  # the version since which markets have secrets, and snapshots are sealed
+
 MIGRATIONS: Final = (
     """
     CREATE TABLE cloneproof.markets (number integer PRIMARY KEY, name text NOT NULL UNIQUE);
@@ -55,6 +57,13 @@ MIGRATIONS: Final = (
     );
     ALTER TABLE cloneproof.seen ALTER COLUMN hashes SET STORAGE EXTERNAL;
     ALTER TABLE cloneproof.seen ALTER COLUMN places SET STORAGE EXTERNAL;
+    """,
+    """
+    ALTER TABLE cloneproof.markets ADD COLUMN secret bytea;  -- of the dice; none where the seed is in the ledger
+    DELETE FROM cloneproof.snapshots;   -- snapshots of version 3
+    DELETE FROM cloneproof.seen;
+    DELETE FROM cloneproof.generations;
+    ALTER TABLE cloneproof.generations ADD COLUMN digest bytea NOT NULL;  -- over what is in cloneproof.seen
     """,
 )
 

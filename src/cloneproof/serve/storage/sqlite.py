@@ -6,24 +6,33 @@ Ids are found through `seen`; snapshots and ids are written at checkpoints.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
 
 from cloneproof.errors import ServeError
-from cloneproof.serve.ledger.chain import Appended, chain_hashes
+from cloneproof.serve.ledger.chain import EMPTY, Appended, Head, chain_hashes, check_block
 from cloneproof.serve.ledger.entries import Entry, decode, keys
 from cloneproof.serve.storage.file_lock import FileLock
-from cloneproof.serve.storage.id_generations import CHUNKS, ENTRIES_PER_GENERATION, IdChunk, split_chunks
+from cloneproof.serve.storage.id_generations import (
+    CHUNKS,
+    ENTRIES_PER_GENERATION,
+    IdChunk,
+    generation_sums,
+    split_chunks,
+)
 from cloneproof.serve.storage.ids import SHIFT, Ids
-from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted
+from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted, usable_head
 from cloneproof.serve.storage.sqlite_schema import Connection, check_file, migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
+log = logging.getLogger("cloneproof.serve")
 
 
 def open_connection(path: str) -> Connection:
@@ -41,15 +50,17 @@ class SqliteStorage:
         _check_path(path)
         self._interval = interval
         with ExitStack() as undo:  # what is refused leaves nothing behind
+            existed = os.path.exists(path)
             self._lock = FileLock(path)
             undo.callback(self._lock.release)
-            if not os.path.exists(path):
+            if not existed:
                 undo.callback(_remove, path)
             try:
                 self._writer = connect(path)
                 undo.callback(self._writer.close)
                 self._prepare()
                 self._reader = connect(path)
+                self._lock.watch(os.path.realpath(path) + "-wal")
             except sqlite3.DatabaseError as problem:
                 raise ServeError(f"{path!r} cannot be used ({problem}); name another file, or restore a copy") from None
             undo.pop_all()
@@ -59,13 +70,35 @@ class SqliteStorage:
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
-        self._ids = Ids(self._chunk)
         self._since = 0  # entries since the last checkpoint
+        self._ids = Ids(self._chunk)
+
+    def _read_ids(self) -> None:
+        """The ids before the last checkpoint; where they are not those that it wrote, all is read from the ledger."""
+        self._ids = Ids(self._chunk)
         last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
         for generation in range(0 if last is None else last // CHUNKS + 1):
             span = (generation * CHUNKS, (generation + 1) * CHUNKS)
-            rows = self._writer.execute("SELECT hashes FROM seen WHERE chunk >= ? AND chunk < ?", span)
-            self._ids.generations.add(np.frombuffer(b"".join(row[0] for row in rows), dtype=np.uint64))
+            rows = self._writer.execute(
+                "SELECT chunk, hashes, places FROM seen WHERE chunk >= ? AND chunk < ? ORDER BY chunk", span
+            )
+            pieces = {chunk % CHUNKS: (known, where) for chunk, known, where in rows}
+            values = np.frombuffer(b"".join(known for known, _ in pieces.values()), dtype=np.uint64)
+            self._ids.generations.add(values, generation_sums(pieces))
+        stored = self._writer.execute("SELECT digest FROM seal").fetchone()
+        snapshots = self._writer.execute("SELECT count(*) FROM snapshots").fetchone()[0]
+        if (snapshots or last is not None) and (stored is None or stored[0] != self._seal()):
+            log.warning("snapshots and stored ids do not fit each other; they are made again from the ledger")
+            self._writer.execute("BEGIN IMMEDIATE")
+            for table in ("snapshots", "seen", "seal"):
+                self._writer.execute(f"DELETE FROM {table}")
+            self._writer.execute("COMMIT")
+            self._ids = Ids(self._chunk)
+
+    def _seal(self) -> bytes:
+        """A digest over all stored ids, and over which entries the snapshots were taken at."""
+        rows = self._writer.execute("SELECT market, entry FROM snapshots ORDER BY market").fetchall()
+        return sha256(self._ids.generations.digest + repr([tuple(row) for row in rows]).encode()).digest()
 
     def _chunk(self, generation: int, piece: int) -> IdChunk | None:
         row = self._writer.execute(
@@ -73,17 +106,40 @@ class SqliteStorage:
         ).fetchone()
         return None if row is None else (row[0], row[1])
 
+    def check(self) -> None:
+        self._lock.check()
+
     def markets(self) -> list[StoredMarket]:
-        self._ids.forget_new()
+        self.check()
+        self._read_ids()
         self._since = 0
         rows = self._writer.execute(
-            "SELECT number, name, entry, body FROM markets LEFT JOIN snapshots ON market = number ORDER BY number"
+            "SELECT number, name, entry, body, secret FROM markets"
+            " LEFT JOIN snapshots ON market = number ORDER BY number"
         ).fetchall()
-        return [StoredMarket(number, name, body, self._tail(number, entry or 0)) for number, name, entry, body in rows]
+        markets = []
+        for number, name, entry, body, secret in rows:
+            head = usable_head(name, body, entry, self._hash_after(number, entry or 0))
+            snapshot = None if head is EMPTY else body
+            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
+        return markets
 
-    def _tail(self, market: int, after: int) -> Iterator[bytes]:
+    def _hash_after(self, market: int, entry: int) -> bytes | None:
+        """The stored hash after an entry that is the last of its block."""
+        place = (market << SHIFT) + entry
+        row = self._writer.execute(
+            "SELECT place + count - 1, hash_after FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (place,)
+        ).fetchone()
+        return None if row is None or row[0] != place else row[1]
+
+    def _tail(self, market: int, head: Head) -> Iterator[bytes]:
         """The lines after the last checkpoint, whose ids are taken into memory on the way."""
-        for first, lines in self._blocks(self._writer, market, after):
+        after, expected = head
+        for first, before, hash_after, lines in self._blocks(self._writer, market, after):
+            if first + len(lines) - 1 <= after:
+                continue  # the last one before, which the snapshot is of
+            check_block(first, expected, before, hash_after, lines)
+            expected = hash_after
             rest = lines[max(0, after + 1 - first) :]
             numbered = enumerate(map(decode, rest), max(first, after + 1))
             self._ids.add(market, [(key, number) for number, entry in numbered for key in keys(entry)])
@@ -91,18 +147,18 @@ class SqliteStorage:
             yield from rest
 
     @staticmethod
-    def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, list[bytes]]]:
-        """The stored blocks of a market from the one with entry `after` + 1 on."""
+    def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, bytes, bytes, list[bytes]]]:
+        """The stored blocks of a market from the one with entry `after` + 1 on: number, hashes, lines."""
         base = market << SHIFT
         start = connection.execute(
             "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
         ).fetchone()[0]
         rows = connection.execute(
-            "SELECT place, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place",
+            "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place",
             (base if start is None else start, base + (1 << SHIFT)),
         )
-        for place, lines in rows:
-            yield place - base, lines.encode().split(b"\n")
+        for place, before, after_it, lines in rows:
+            yield place - base, before, after_it, lines.encode().split(b"\n")
 
     def find(self, wanted: Wanted) -> FoundEntries:
         found: FoundEntries = {}
@@ -124,12 +180,13 @@ class SqliteStorage:
         return entry
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        self.check()
         writer = self._writer
         writer.execute("BEGIN IMMEDIATE")
         try:
             for market, name, new in appended:
                 if new.first == 1:
-                    writer.execute("INSERT INTO markets VALUES (?, ?)", (market, name))
+                    writer.execute("INSERT INTO markets VALUES (?, ?, ?)", (market, name, new.secret))
                 writer.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", self._rows(market, new))
             writer.execute("COMMIT")
         except BaseException:
@@ -154,7 +211,8 @@ class SqliteStorage:
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         writer, (values, places) = self._writer, self._ids.new()
         parts = max(1, len(values) // self._interval)  # filters have room for so many; more come after lost snapshots
-        generations = list(zip(np.array_split(values, parts), np.array_split(places, parts), strict=True))
+        halves = zip(np.array_split(values, parts), np.array_split(places, parts), strict=True) if len(values) else ()
+        generations = [(known, list(split_chunks(known, where))) for known, where in halves]
         writer.execute("BEGIN IMMEDIATE")
         try:
             for market, body in snapshots.items():
@@ -165,15 +223,18 @@ class SqliteStorage:
                 count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
                 last = entry - (market << SHIFT) + count - 1
                 writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
-            for number, generation in enumerate(generations, self._ids.generations.count):
-                rows = ((number * CHUNKS + piece, known, where) for piece, known, where in split_chunks(*generation))
+            for values, pieces in generations:
+                number = self._ids.generations.count
+                rows = [(number * CHUNKS + piece, known, where) for piece, known, where in pieces]
                 writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
+                sums = generation_sums({piece: (known, where) for piece, known, where in pieces})
+                self._ids.generations.add(values, sums)
+            writer.execute("DELETE FROM seal")
+            writer.execute("INSERT INTO seal VALUES (?)", (self._seal(),))
             writer.execute("COMMIT")
         except BaseException:
             writer.execute("ROLLBACK")
             raise
-        for known, _ in generations if len(values) else ():
-            self._ids.generations.add(known)
         self._ids.forget_new()
         self._since = 0
 
@@ -205,6 +266,7 @@ class SqliteStorage:
         ]
 
     def put_key(self, key: KeyRecord) -> None:
+        self.check()
         row = (key.id, key.role, key.agent, key.hash, key.created, int(key.revoked))
         self._writer.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?)", row)
 

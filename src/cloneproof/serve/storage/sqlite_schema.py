@@ -8,6 +8,8 @@ from cloneproof.errors import ServeError
 
 APPLICATION_ID: Final = 0x636C6F6E  # "clon"
 
+SECRETS_SINCE: Final = 3  # the version since which markets have secrets, and snapshots are sealed
+
 MIGRATIONS: Final = (
     """
     CREATE TABLE markets (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -30,6 +32,15 @@ MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     """,
     "DELETE FROM snapshots;",  # snapshots of version 2
+    """
+    -- the secret of the dice; none where the seed is in the ledger
+    ALTER TABLE markets ADD COLUMN secret BLOB;
+    -- over `seen`, and over the entries that snapshots were taken at
+    CREATE TABLE seal (digest BLOB NOT NULL);
+    -- snapshots of version 3
+    DELETE FROM snapshots;
+    DELETE FROM seen;
+    """,
 )
 
 

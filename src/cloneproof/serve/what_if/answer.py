@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -112,11 +113,19 @@ def _deviation(witness: Witness) -> Deviation:
 def main() -> None:
     """One task from stdin; answers to stdout, a line each, of which the last counts."""
     os.nice(10)
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    task = msgspec.json.decode(sys.stdin.buffer.readline(), type=Task)
+    threading.Thread(target=_end_with_the_service, daemon=True).start()
     try:
         _write(answer(task, _write))
     except CloneproofError as problem:
         _write(WhatIfFailed(str(problem)))
+
+
+def _end_with_the_service() -> None:
+    """End when whoever asked has closed stdin, if only by being killed."""
+    while os.read(0, 4096):  # not by way of a buffer, whose lock would be in the way of an orderly end
+        pass
+    os._exit(1)
 
 
 def _write(reply: WhatIfView | WhatIfFailed) -> None:

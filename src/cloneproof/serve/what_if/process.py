@@ -39,8 +39,7 @@ async def _last_line(task: bytes, seconds: float) -> bytes:
     answer = b""
     try:
         async with asyncio.timeout(seconds):
-            process.stdin.write(task)
-            process.stdin.close()
+            process.stdin.write(task + b"\n")  # and is left open: its end tells the process that this one is gone
             async for line in process.stdout:
                 answer = line
             await process.wait()
@@ -53,6 +52,7 @@ async def _last_line(task: bytes, seconds: float) -> bytes:
             f"the audit takes more than {seconds:g} s; ask about one agent, fewer copies or a shorter horizon",
         ) from None
     finally:
+        process.stdin.close()
         if process.returncode is None:
             process.kill()
             await process.wait()

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.dominance.check import dominance
+from cloneproof.analysis.audit.dominance.contest import contest_dominance
 from cloneproof.analysis.audit.dominance.epochs import dominance_in_epochs
 from cloneproof.analysis.audit.judgement import best_of
+from cloneproof.analysis.audit.proof.theorems import is_contest
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.verdict import Audit, Verdict
 
@@ -18,6 +20,9 @@ def dominance_audit(question: Question, clock: Deadline) -> Audit:
     """Every strategy and every realisation of the others, one agent at a time."""
     audits: dict[str, Audit] = {}
     for (case,) in question.searched:  # dominance is asked at one horizon
+        if is_contest(case.running):
+            audits[case.name] = contest_dominance(case, question.tolerance)
+            continue
         check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
         audits[case.name] = check(case, question.max_copies, question.tolerance)
     if len(question.agents) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from flint import arb, ctx
@@ -90,7 +91,12 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
         share = float(game.share)
         payoff = float(value) * share
         return Estimate(payoff, (abs(payoff) + share * game.horizon) * FLOAT_ERROR, "estimated", f"floats, {where}")
-    paid = value * ball(game.share)
+    return proven_estimate(value, game.share, where)
+
+
+def proven_estimate(value: Number, share: Fraction, where: str) -> Estimate:
+    """A ball of rewards as an estimate of what is paid."""
+    paid = value * ball(share)
     middle = float(paid.mid())
     half = float((paid - arb(middle)).abs_upper())
     return Estimate(

@@ -147,7 +147,7 @@ class TwoPhaseGame:
 
     def committed_trial(self, arms: int) -> Number:
         """The expected rounds of the trial after the commitment, as a ball; exactly 0 where there are none."""
-        return _beyond(self.trial, arms * self.arm_rounds)
+        return expected_beyond(self.trial, arms * self.arm_rounds)
 
     def committed_award(self, arms: int) -> int:
         """The rounds of the award after the commitment."""
@@ -194,7 +194,7 @@ def _refusal(expected: str, got: str) -> EngineError:
 
 
 @lru_cache(maxsize=4096)
-def _beyond(rounds: Rounds, cap: int) -> Number:
+def expected_beyond(rounds: Rounds, cap: int) -> Number:
     """E max(H - cap, 0), exactly 0 where H never exceeds the cap."""
     if isinstance(rounds, Fixed):
         return ball(sum((chance * max(0, number - cap) for chance, number in rounds.chances), Fraction(0)))

@@ -126,7 +126,7 @@ def enclosed_witness(
     case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
 ) -> Witness | None:
     """The deviation against these opponents, if balls prove its gain to be above the tolerance."""
-    market, others = _realise(case, opponents)
+    market, others = realise(case, opponents)
     all_copies = {**case.copies(copies), **others}
     honest_copies = {**all_copies, case.name: case.kinds.honest}
     honest = closed_form(market, case.mechanism, honest_copies, "ball").payoff[case.name]
@@ -137,7 +137,7 @@ def enclosed_witness(
     return None
 
 
-def _realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
+def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
     """The market with these opponents, and what they register if that is not honest."""
     market = case.market
     others = [agent for agent in market.agents if agent.name != case.name]

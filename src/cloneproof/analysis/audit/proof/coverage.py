@@ -1,7 +1,7 @@
 """Whether a search was complete: for one agent at one horizon, the argument that covers what was not searched.
 
 In this order: an elementary argument; a computation (every vector of fewer than k arms was found not to pay, and k or
-more arms cannot by their ceiling); a theorem.
+more arms cannot by their ceiling); a theorem; for a rule on slots, the concavity check.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, al
 from cloneproof.analysis.audit.judgement import does_not_pay
 from cloneproof.analysis.audit.proof.gain_ceiling import arms_that_suffice, ceiling
 from cloneproof.analysis.audit.proof.scan import scan_theorem
+from cloneproof.analysis.audit.proof.slot_concavity import slot_concavity
 from cloneproof.analysis.audit.proof.theorems import theorem
 from cloneproof.analysis.audit.search.results import SearchResult
 
@@ -53,7 +54,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
             f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}",
             0.0,
         )
-    proof = scan_theorem(case) or theorem(case)
+    proof = scan_theorem(case) or theorem(case) or slot_concavity(case, honest, tolerance)
     if proof is not None:
         return Coverage(proof, 0.0)
     doubtful = max([0.0, *(witness.gain.high for witness in unclear)])

@@ -2,8 +2,11 @@
 
 It covers rules that touch an agent's arms only through uniform draws with replacement and test them on coins: first
 pass and best of draws, flat or followed by a contest of champions on fresh rewards. Counts of coins are binomial, so
-the conditions are comparisons of odds (`scan_conditions.violated_odds`), whatever the number of pulls. The proof is
-ours and has not been reviewed by others.
+the conditions are comparisons of odds (`scan_conditions.violated_odds`), whatever the number of pulls. Sums of n
+Gaussian rewards of one standard deviation sd are N(n v, n sd^2), whose likelihood ratio for means v < w is the
+exponential of (w - v) / sd^2 times the score and a constant: it rises with the score, which is the same condition for
+scores without atoms (docs/textbook/reservoir.md, section 5). Means are at least 0, as the theorem asks of what is paid.
+The proof is ours and has not been reviewed by others.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from cloneproof.analysis.audit.cases import AuditCase, epoch_cases
 from cloneproof.analysis.audit.proof.scan_conditions import violated_odds
 from cloneproof.analysis.audit.proof.theorems import same_prior
 from cloneproof.errors import MechanismError
+from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
@@ -23,6 +27,14 @@ CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost
 SCAN_SCOPE = (
     "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
     "agent's originals is better, at every horizon"
+)
+
+
+GAUSSIAN_SCAN = (
+    "the scan theorem (docs/textbook/reservoir.md; our proof, unreviewed): arms are touched only through uniform draws "
+    "with replacement, and scores are sums of Gaussian rewards of one standard deviation and means of at least 0, "
+    "whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and champions that do "
+    "not improve along the scan"
 )
 
 
@@ -39,7 +51,11 @@ def scan_theorem(case: AuditCase) -> str | None:
         sentences = [scan_theorem(epoch) for epoch in epoch_cases(case)]
         return None if None in sentences else f"in every epoch: {sentences[-1]}"
     family, agent = case.market.family, case.agent
-    if not is_scan(case.running) or not (family.low >= 0 and family.high <= 1) or not same_prior(agent):
+    if not is_scan(case.running) or not same_prior(agent):
+        return None
+    if family.quantile is gaussian.quantile:
+        return None if any(rule.binarise for rule in case.running.rules) else GAUSSIAN_SCAN
+    if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
         return None
     support = agent.support
     if support is not None and violated_odds(sorted(Fraction(value) for value in support)) is not None:

@@ -16,10 +16,10 @@ and no withholding pay. Numbers are fractions, or balls: then a condition holds 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 from cloneproof.mechanisms.rule import Fallback
@@ -152,19 +152,28 @@ def violated_concavity(payoffs: Mapping[tuple[int, ...], ScanNumber]) -> str | N
     >>> violated_concavity({(2, 0): Fraction(2), (1, 1): Fraction(1)})
     'payoffs are not concave from (2, 0) over (1, 1) to (2, 0)'
     """
-
-    def sorted_key(*slots: int) -> tuple[int, ...]:
-        return tuple(sorted(slots, reverse=True))
-
-    for key in payoffs:
-        for i, first in enumerate(key):
-            for j, second in enumerate(key):
-                if i == j or first == 0 or second == 0:
-                    continue
-                rest = [number for place, number in enumerate(key) if place not in (i, j)]
-                more, less = sorted_key(first + 1, second - 1, *rest), sorted_key(first - 1, second + 1, *rest)
-                if more not in payoffs or less not in payoffs:
-                    return f"the payoff of {more if more not in payoffs else less} is not given"
-                if not 2 * payoffs[key] >= payoffs[more] + payoffs[less]:
-                    return f"payoffs are not concave from {more} over {key} to {less}"
+    for more, key, less in sharing_steps(payoffs):
+        if more not in payoffs or less not in payoffs:
+            return f"the payoff of {more if more not in payoffs else less} is not given"
+        if not 2 * payoffs[key] >= payoffs[more] + payoffs[less]:
+            return f"payoffs are not concave from {more} over {key} to {less}"
     return None
+
+
+def sharing_steps(
+    keys: Iterable[tuple[int, ...]],
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """For each way to share slots, and each two originals: one slot more for the first, as it is, one slot less.
+
+    >>> list(sharing_steps([(2, 0), (1, 1)]))
+    [((2, 0), (1, 1), (2, 0)), ((2, 0), (1, 1), (2, 0))]
+    """
+    for key in keys:
+        for i, j in permutations(range(len(key)), 2):
+            if key[i] and key[j]:
+                moved = [list(key), list(key)]
+                for slots, step in zip(moved, (1, -1), strict=True):
+                    slots[i] += step
+                    slots[j] -= step
+                more, less = (tuple(sorted(slots, reverse=True)) for slots in moved)
+                yield more, key, less

@@ -1,6 +1,6 @@
 """Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
 
-Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Three are
+Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Four are
 theorems of docs/textbook, whose proofs are ours and have not been reviewed by others; a verdict that rests
 on one of them says so. Those about an award also need the agent's means to be exchangeable given everything about the
 others, which holds in a market, where agents are independent. All are about replications (every original at least
@@ -13,13 +13,16 @@ import math
 from collections.abc import Callable
 
 from cloneproof.analysis.audit.cases import AuditCase, epoch_cases
-from cloneproof.bounds import log_mistake
+from cloneproof.bounds import log_mistake, pairs_apply
+from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
 from cloneproof.engines.closed_form.structure import epochs
 from cloneproof.market.agents import Agent
 from cloneproof.market.market import Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rules import steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.uniform import indifferent
 
@@ -27,6 +30,8 @@ INDEPENDENT = (
     "others whose means and strategies do not depend on which of the agent's originals is better (its means are "
     "exchangeable given everything about the others)"
 )
+CONDITION = "e_m(u, v) T v <= m (v - u) / l for every two values u < v of the prior"
+STEADY = (steady_ucb.index, steady_kl_ucb.index)  # monotone: better rewards never cost a round
 ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
 
 
@@ -41,7 +46,7 @@ def theorem(case: AuditCase) -> str | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if case.running.clearing.planned_epochs:
         return _in_every_epoch(case, theorem)
-    return _commitment(case) or _holdout(case) or _capped(case)
+    return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
 
 
 def _in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], str | None]) -> str | None:
@@ -70,6 +75,17 @@ def is_uniform(rule: Rule) -> bool:
 def is_committing(rule: Rule) -> bool:
     """Whether it explores and then commits to the highest average of an arm."""
     return rule.priority is average and rule.commits and not rule.binarise and not rule.draws
+
+
+def is_contest(mechanism: Mechanism) -> bool:
+    """Whether a steady index compares agents by fresh rewards of the arms committed to, from one round on for all."""
+    agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
+    if agent is None or agent.priority not in STEADY or mechanism.sample is not None or mechanism.restart is not None:
+        return False
+    if not is_committing(arm) or not score.fresh or score.max_arms is None:
+        return False
+    start = score.skipped_rounds(1, arm.explore, False)
+    return start == score.max_arms * arm.explore < agent.explore
 
 
 def same_prior(agent: Agent) -> bool:
@@ -109,7 +125,7 @@ def _unlearned(case: AuditCase) -> str | None:
         return None
     if case.running.arm.draws:
         return None  # slots are explored, whose number is not that of the arms
-    if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in _stages(case)):
+    if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in stages(case)):
         return (
             "exploration does not end before the horizon, even with honest registration, and the originals are "
             "exchangeable: every round is worth the prior's mean whatever is registered"
@@ -124,8 +140,8 @@ def _commitment(case: AuditCase) -> str | None:
         return None
     if not same_prior(agent) or agent.support is None:
         return None
-    for rounds, arm_rounds in _stages(case):
-        bound = _error_exponent(case.market, agent, arm_rounds)
+    for rounds, arm_rounds in stages(case):
+        bound = error_exponent(case.market, agent, arm_rounds)
         if bound > math.log(arm_rounds) - math.log(agent.count * rounds) - ROUNDING:
             return None
     return (
@@ -136,14 +152,29 @@ def _commitment(case: AuditCase) -> str | None:
 
 
 def _holdout(case: AuditCase) -> str | None:
-    """The hold-out theorem: (l - 1) exp(-m gap^2) <= m gap / (l T), and a trial and an award that fit."""
+    """The pairs theorem, e_m(u, v) T v <= m (v - u) / l, or its corollary for a gap; a trial and an award that fit."""
     score = case.running.scoring
-    if not (score.fresh and score.same_number) or not _covered_award(case):
+    if not (score.fresh and score.same_number) or not (_award(case) and (_pairs_hold(case) or _gap_holds(case))):
         return None
     return (
         "the hold-out theorem (docs/textbook/hold-out.md; not a computation, and the proof is ours): scores count "
-        "fresh rewards only, and m meets (l - 1) exp(-m gap^2) <= m gap / (l T), which covers every number of copies, "
-        f"against {INDEPENDENT}"
+        f"fresh rewards only, and m meets {CONDITION}, which covers every number of copies, against {INDEPENDENT}"
+    )
+
+
+def _contest(case: AuditCase) -> str | None:
+    """The contest theorem for steady indices, which are monotone: the same condition."""
+    running, rule = case.running, case.running.agent
+    if not is_contest(running) or rule is None or not same_prior(case.agent) or case.agent.support is None:
+        return None
+    if not running.scoring.allows(case.agent.count) or case.horizon < case.agents * rule.explore:
+        return None
+    if not (_pairs_hold(case) or _gap_holds(case)):
+        return None
+    return (
+        "the contest theorem (docs/textbook/hold-out.md, section 8; not a computation, and the proof is ours): agents "
+        "are compared by fresh rewards from the same round on, with an index of their own rewards alone, and m meets "
+        f"{CONDITION}, which covers every number of copies, against {INDEPENDENT}"
     )
 
 
@@ -163,20 +194,39 @@ def _capped(case: AuditCase) -> str | None:
 
 
 def _covered_award(case: AuditCase) -> bool:
-    """What both theorems ask for: ETC on both levels that commits, an award that restarts, originals, and m."""
+    """What the capped theorem asks for."""
+    return _award(case) and _gap_holds(case)
+
+
+def _award(case: AuditCase) -> bool:
+    """ETC on both levels that commits, an award that restarts, and originals that have a score."""
     agent, running, rule = case.agent, case.running, case.running.agent
     if rule is None or running.sample is not None or not running.clearing.at_award:
         return False
     if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
         return False
-    if not running.scoring.allows(agent.count) or case.horizon < case.agents * rule.explore:
-        return False
-    bound = _error_exponent(case.market, agent, running.arm.explore)
+    return running.scoring.allows(agent.count) and case.horizon >= case.agents * rule.explore
+
+
+def _gap_holds(case: AuditCase) -> bool:
+    """(l - 1) exp(-m gap^2) <= m gap / (l T), and more than floats round."""
+    agent, m = case.agent, case.running.arm.explore
+    assert agent.support is not None
     gap = math.log(smallest_gap(agent.support))
-    return bound <= math.log(running.arm.explore) + gap - math.log(agent.count * case.horizon) - ROUNDING
+    return error_exponent(case.market, agent, m) <= math.log(m) + gap - math.log(agent.count * case.horizon) - ROUNDING
 
 
-def _stages(case: AuditCase) -> list[tuple[int, int]]:
+def _pairs_hold(case: AuditCase) -> bool:
+    """The pairs theorem's condition, at a slightly longer horizon for what floats round."""
+    family, agent = case.market.family, case.agent
+    assert agent.support is not None
+    coins = family.quantile is bernoulli.quantile and case.running.arm.explore <= LARGEST_EXACT
+    tail: TailBound = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
+    horizon = case.horizon + 1 + case.horizon // 10**6
+    return pairs_apply(agent.count, agent.support, case.running.arm.explore, horizon, tail, family.spread)
+
+
+def stages(case: AuditCase) -> list[tuple[int, int]]:
     """(rounds at most, exploration rounds per arm) of each stage, at whose start the agent's arms are cleared."""
     running, horizon = case.running, case.horizon
     if running.agent is None:
@@ -190,7 +240,7 @@ def _stages(case: AuditCase) -> list[tuple[int, int]]:
     return [(horizon, m)]
 
 
-def _error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
+def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
     """The logarithm of a bound on the chance that an honest ETC commits to an arm that is not best (Hoeffding)."""
     assert agent.support is not None
     family = market.family

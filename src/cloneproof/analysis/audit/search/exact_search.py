@@ -45,7 +45,8 @@ def _too_many_states(cases: AgentCases) -> bool:
     sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
     if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
         return False
-    power = 2 * market.originals - 1
+    slots = max(case.mechanism.arm.draws for case in cases) * len(market.agents)
+    power = 2 * (slots or market.originals) - 1
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 

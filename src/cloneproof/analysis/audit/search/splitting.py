@@ -6,9 +6,7 @@ realised means: given those, the accounts are two agents with known means (the o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -16,9 +14,11 @@ from cloneproof.analysis.audit.cases import AgentCases
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
+from cloneproof.analysis.audit.search.realised_means import realised_means
 from cloneproof.analysis.audit.search.results import ExactResult, HorizonPayoffs
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.exact_evaluations import ExactEngine, exact_evaluations
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import FullCopies
@@ -26,7 +26,6 @@ from cloneproof.market.market import Market
 from cloneproof.market.priors import Point, Prior
 
 FIRST, SECOND, BOTH = 1, 2, 3
-MOST_REALISATIONS = 256
 SECOND_NAME = " (second account)"
 
 
@@ -66,7 +65,7 @@ def best_split(result: ExactResult, clock: Deadline) -> tuple[Witness | None, li
             notes.append("splitting: the budget was spent before every split was tried")
             break
         try:
-            payoffs = _payoffs(result.cases, split, result.engine)
+            payoffs = split_payoffs(result.cases, split, result.engine)
         except EngineError as refusal:
             notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
             continue
@@ -100,39 +99,21 @@ def split_market(market: Market, agent: str, split: Split, means: tuple[float, .
     return Market(agents, market.horizon, market.share, market.rewards)
 
 
-def _payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
+def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
     """What both accounts earn together at every horizon."""
     realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
     if BOTH in split.owners:
-        realisations = [*_realised_means(cases[0].agent)]
+        alike = list(zip(cases[0].kinds.labels, split.owners, strict=True))
+        realisations = [*realised_means(cases[0].agent, alike)]
     name = cases[0].name
-    total: HorizonPayoffs = {}
+    parts: dict[int, list[tuple[float, Estimate]]] = {case.horizon: [] for case in cases}
     for weight, means in realisations:
         markets = [split_market(case.market, name, split, means) for case in cases]
         worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
         evaluations, _ = exact_evaluations(worlds, _honest_copies(markets[0]), engine)
         for horizon, evaluation in evaluations.items():
-            first, second = (evaluation.payoff[account] for account in account_names(name))
-            part = replace(
-                first,
-                value=weight * (first.value + second.value),
-                error=weight * (first.error + second.error) + 4e-16 * weight * (first.value + second.value),
-                kind="estimated" if first.kind == "proven" else first.kind,
-            )
-            before = total.get(horizon, replace(part, value=0.0, error=0.0))
-            total[horizon] = replace(part, value=before.value + part.value, error=before.error + part.error)
-    return total
-
-
-def _realised_means(agent: Agent) -> Iterator[tuple[float, tuple[float, ...]]]:
-    """Every realisation of the agent's means, with its probability."""
-    atoms = [prior.atoms for prior in agent.priors if prior.atoms is not None]
-    if len(atoms) < agent.count or math.prod(map(len, atoms)) > MOST_REALISATIONS:
-        raise EngineError(
-            f"a split that shares originals expects at most {MOST_REALISATIONS} realisations of discrete priors"
-        )
-    for drawn in product(*atoms):
-        yield math.prod(weight for _, weight in drawn), tuple(value for value, _ in drawn)
+            parts[horizon] += [(weight, evaluation.payoff[account]) for account in account_names(name)]
+    return {horizon: weighted_sum(of_horizon) for horizon, of_horizon in parts.items()}
 
 
 def _sorted(kinds: OriginalKinds, owners: tuple[int, ...]) -> tuple[int, ...]:

@@ -157,8 +157,11 @@ def _order_averages(factors: list[tuple[int, Number, Number]], others: int, arit
         for _ in range(agents):
             size = len(averages)
             grown = arithmetic.zeros(size + 1)
-            stay = arithmetic.array([Fraction(size - place, size) for place in range(size)])
-            move = arithmetic.array([Fraction(place + 1, size) for place in range(size)])
+            if arithmetic.proven:
+                stay = arithmetic.array([Fraction(size - place, size) for place in range(size)])
+                move = arithmetic.array([Fraction(place + 1, size) for place in range(size)])
+            else:  # the same floats, without thousands of fractions
+                stay, move = np.arange(size, 0, -1) / size, np.arange(1, size + 1) / size
             grown[:-1] += averages * later * stay
             grown[1:] += averages * first * move
             averages = grown

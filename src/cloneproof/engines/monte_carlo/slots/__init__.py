@@ -1,4 +1,4 @@
-"""The flat reservoir, compiled: tests of slots and the champion's rounds, one by one or as blocks."""
+"""Reservoirs, compiled: tests of slots and the rounds of champions, one by one or as blocks."""
 
 from cloneproof.engines.monte_carlo.slots.engine import (
     slot_block_outcomes,

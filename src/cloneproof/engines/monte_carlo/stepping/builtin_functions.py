@@ -17,18 +17,36 @@ from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
 from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at, with_callees
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
-from cloneproof.mechanisms.rules import epsilon_greedy, etc, slow_ucb, thompson, ucb, uniform
+from cloneproof.mechanisms.rules import (
+    epsilon_greedy,
+    etc,
+    slow_ucb,
+    steady_kl_ucb,
+    steady_ucb,
+    thompson,
+    ucb,
+    uniform,
+)
 
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
     thompson.posterior_quantile,
+    steady_ucb.index, steady_kl_ucb.index,
 )  # fmt: skip
 USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
-_average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _posterior_quantile = (
-    with_callees(function) for function in PRIORITIES
-)
+(
+    _average,
+    _ucb,
+    _indifferent,
+    _slow_ucb,
+    _epsilon_greedy,
+    _posterior_draw,
+    _posterior_quantile,
+    _steady_ucb,
+    _steady_kl_ucb,
+) = (with_callees(function) for function in PRIORITIES)
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
 
@@ -63,12 +81,35 @@ def priority(function, inputs):
         value = _posterior_draw(clock, log_clock, pulls, mean, coin, draw, candidates)
     elif which == 6:
         value = _posterior_quantile(clock, log_clock, pulls, mean, coin, draw, candidates)
+    elif which == 7:
+        value = _steady_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 8:
+        value = _steady_kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
 
 
 POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
+STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
+STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
+
+
+@compiled
+def surely_above(bar, pulls, mean, width):
+    """Whether steady KL-UCB's index is above `bar` by more than it is rounded: n kl(mean, bar) < ln T, with room.
+
+    One divergence in place of an inversion, which is all that a leader needs who keeps its lead.
+    """
+    if mean > bar + 1e-12:
+        return pulls > 0
+    level = bar + 1e-9
+    if pulls == 0 or level >= 1.0:
+        return False
+    divergence = (1.0 - mean) * np.log((1.0 - mean) / (1.0 - level))
+    if mean > 0.0:
+        divergence += mean * np.log(mean / level)
+    return pulls * divergence < width * (1.0 - 1e-9)
 
 
 @compiled

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloneproof.engines.monte_carlo.arm_table import all_explored, rank_by_word
+from cloneproof.engines.monte_carlo.arm_table import ZERO, all_explored, rank_by_word
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import (
     POSTERIOR_QUANTILE,
+    STEADY_KL_UCB,
+    STEADY_UCB,
     PriorityInputs,
     priority,
+    surely_above,
     surely_below,
 )
 from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
@@ -34,6 +37,7 @@ def open_level(level, rows, explore, stream, randomised):
     draws = word(stream, DRAW_STREAM)
     for k in range(level.begin, level.end):
         rows[k].high, rows[k].low, rows[k].arrived, rows[k].mean = 0, 0, 0, 0.0
+        rows[k].indexed = -1
         if randomised:
             rows[k].draw = word(draws, rows[k].key)
 
@@ -73,6 +77,8 @@ def pick(level, clock, rule, logarithms, rows):
 @compiled
 def best(level, clock, rule, logarithms, rows):
     """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
+    if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
+        return best_steady(level, rule, rows)
     if rule.completed:
         clock -= 1
     log_clock = logarithms[clock] if clock < len(logarithms) else 0.0
@@ -82,9 +88,7 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
-    if (
-        rule.priority.which == POSTERIOR_QUANTILE
-    ):  # a quantile for the best average first, so that most of the others need none
+    if rule.priority.which == POSTERIOR_QUANTILE:  # one quantile first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
@@ -104,6 +108,38 @@ def best(level, clock, rule, logarithms, rows):
             continue
         rows[begin + ties].tie = k
         ties += 1
+    if ties == 1:
+        return rows[begin].tie
+    return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@compiled
+def best_steady(level, rule, rows):
+    """`best` for an index of a candidate's own rewards: it changes only when its own candidate was played."""
+    begin, count = level.begin, level.end - level.begin
+    highest, stale = -np.inf, np.int64(-1)
+    for k in range(begin, level.end):
+        if rows[k].indexed == rows[k].arrived:
+            highest = max(highest, rows[k].index)
+        elif stale >= 0:
+            stale = level.end  # more than one
+        else:
+            stale = np.int64(k)
+    if rule.priority.which == STEADY_KL_UCB and 0 <= stale < level.end:
+        row = rows[stale]
+        if surely_above(highest, row.arrived, row.mean, rule.priority.parameter):
+            return stale
+    for k in range(begin, level.end):
+        row = rows[k]
+        if row.indexed != row.arrived:
+            inputs = PriorityInputs(ZERO, 0.0, row.arrived, row.mean, 0.5, 0.5, count)
+            row.index, row.indexed = priority(rule.priority, inputs), row.arrived
+            highest = max(highest, row.index)
+    ties = ZERO
+    for k in range(begin, level.end):
+        if rows[k].index == highest:
+            rows[begin + ties].tie = k
+            ties += 1
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie

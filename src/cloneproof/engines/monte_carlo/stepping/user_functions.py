@@ -86,7 +86,7 @@ def _callable_by_address(signature: Any, function: Any) -> Any:  # noqa: ANN401
         return None
 
 
-def with_callees(function: Callable[..., float]) -> Any:  # noqa: ANN401
+def with_callees(function: Callable[..., Any]) -> Any:  # noqa: ANN401
     """The function compiled with all that it calls; random words come from the compiled generator."""
     return _compiled(function, {id(_randomness.uniform): uniform, id(_randomness.word): word})
 

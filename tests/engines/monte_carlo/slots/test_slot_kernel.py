@@ -85,6 +85,6 @@ def test_a_thousand_copies_change_weights_and_no_cost():
 def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
     """The stepping kernel knows the priority of first-pass, and would explore every arm."""
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=50)
-    contest = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=50)
-    job = Job(market, contest, full_copies(market.agents, None), 3)
+    composed = cp.Mechanism(agent=cp.rule("etc", rounds=8), arm=cp.rule("first-pass", draws=2, rounds=3, threshold=2))
+    job = Job(market, composed, full_copies(market.agents, None), 3)
     assert kernel_for(job)[0] == "reference"

@@ -1,0 +1,169 @@
+"""Every mechanism in one market: whether it can be gamed, by which copies, and its regret, honest and attacked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any
+
+from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError, EngineError, MechanismError, did_you_mean
+from cloneproof.market.copies import Copies
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
+
+TOLERANCE = 0.005
+REGRET_SECONDS = 1.0
+UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
+
+
+@dataclass(frozen=True)
+class ComparedMechanism:
+    """A line of the comparison.
+
+    name        the mechanism
+    verdict     the audit's; None where it was not audited
+    agent, copies, gain, relative_gain    the best attack found, or the largest gain that was not ruled out
+    regret      if everybody is honest; None where no engine can do it
+    attacked    if that agent registers those copies
+    exact       whether exact engines computed it
+    tried       how many deviations were evaluated
+    remark      why something is missing
+    seconds     how long it took
+    """
+
+    name: str
+    verdict: Verdict | None
+    agent: str
+    copies: tuple[int, ...]
+    gain: Estimate | None
+    relative_gain: float
+    regret: Estimate | None
+    attacked: Estimate | None
+    exact: bool
+    tried: int
+    remark: str
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as data for JSON."""
+        numbers = {"gain": self.gain, "regret": self.regret, "attacked": self.attacked}
+        return {
+            "mechanism": self.name,
+            "verdict": self.verdict,
+            "agent": self.agent,
+            "copies": list(self.copies),
+            "relative_gain": self.relative_gain if self.gain is not None else None,
+            **{key: None if value is None else value.to_dict() for key, value in numbers.items()},
+            "exact": self.exact,
+            "tried": self.tried,
+            "remark": self.remark,
+            "seconds": self.seconds,
+        }
+
+
+def compare(
+    market: Market,
+    names: Sequence[str] | None = None,
+    *,
+    budget_seconds: float = 7.0,
+    tolerance: float = TOLERANCE,
+    seed: int = 0,
+    processes: int = 2,
+    done: Callable[[list[ComparedMechanism]], None] | None = None,
+) -> list[ComparedMechanism]:
+    """The named mechanisms, or all of the catalogue, each with its theorem's parameters; sampled ones get the budget.
+
+    Mechanisms that share compiled code are taken one after the other in one process, so that each is compiled once.
+    """
+    chosen = list(dict.fromkeys(names or CATALOGUE))
+    for name in chosen:
+        if name not in CATALOGUE:
+            raise MechanismError(
+                f"unknown mechanism {name!r}; {did_you_mean(name, CATALOGUE)}known are {', '.join(CATALOGUE)}"
+            )
+    groups = [[name for name in chosen if name in UCB], [name for name in chosen if name not in UCB]]
+    asked = [(group, market, budget_seconds, tolerance, seed) for group in groups if group]
+    rows: dict[str, ComparedMechanism] = {}
+    if processes == 1 or len(asked) == 1:
+        for question in asked:
+            rows |= _in_turn(*question, done)
+        return [rows[name] for name in chosen]
+    with ProcessPoolExecutor(processes) as pool:
+        for job in as_completed([pool.submit(_in_turn, *question) for question in asked]):
+            rows |= job.result()
+            if done is not None:
+                done(list(job.result().values()))
+    return [rows[name] for name in chosen]
+
+
+def compare_one(market: Market, name: str, budget: float, tolerance: float, seed: int) -> ComparedMechanism:
+    """One mechanism: the audit of all agents, and the regret without and with the best attack."""
+    start = time.perf_counter()
+
+    def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
+        nothing: dict[str, Any] = {
+            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "regret": None,
+            "attacked": None, "exact": False, "tried": 0, "remark": "",
+        }  # fmt: skip
+        return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
+
+    try:
+        made = mechanism(name, market=market)
+        exact, regret = _regret(market, made, None, seed)
+    except CloneproofError as refusal:
+        return row(remark=str(refusal))
+    try:
+        audited = audit(market, made, tolerance=tolerance, budget_seconds=None if exact else budget, seed=seed)
+    except EngineError as refusal:
+        return row(regret=regret, exact=exact, remark=str(refusal))
+    worst = audited.worst
+    try:
+        attacked = _regret(worst.market, made, worst.all_copies, seed)[1]
+    except CloneproofError:
+        attacked = None
+    return row(
+        verdict=audited.verdict,
+        agent=worst.agent,
+        copies=worst.copies,
+        gain=worst.gain,
+        relative_gain=worst.relative_gain
+        if audited.verdict != "undecided" or worst.honest.value <= 0
+        else worst.gain.high / worst.honest.value,
+        regret=regret,
+        attacked=attacked,
+        exact=exact,
+        tried=len(audited.tried),
+    )
+
+
+def _in_turn(
+    names: Sequence[str],
+    market: Market,
+    budget: float,
+    tolerance: float,
+    seed: int,
+    done: Callable[[list[ComparedMechanism]], None] | None = None,
+) -> dict[str, ComparedMechanism]:
+    rows = {}
+    for name in names:
+        rows[name] = compare_one(market, name, budget, tolerance, seed)
+        if done is not None:
+            done([rows[name]])
+    return rows
+
+
+def _regret(market: Market, made: Mechanism, copies: Copies | None, seed: int) -> tuple[bool, Estimate]:
+    """Whether the closed form applies, and the regret by it or by a second of runs, with its 99 % interval."""
+    try:
+        return True, evaluate(market, made, copies, engine="closed-form").regret
+    except EngineError:
+        evaluate(market, made, copies, engine="monte-carlo", runs=1, seed=seed)  # compiles, on the first day
+        found = evaluate(market, made, copies, engine="monte-carlo", budget_seconds=REGRET_SECONDS, seed=seed)
+        return False, found.regret

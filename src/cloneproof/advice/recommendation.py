@@ -1,0 +1,254 @@
+"""What a recommendation says: the choice, the alternatives, what they cost and promise, and what may go wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cloneproof._display import Displayed
+from cloneproof._tables import Tabular
+from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.market import Market
+from cloneproof.market.toml import market_to_toml
+from cloneproof.mechanisms.mechanism import Mechanism
+
+Providers = Literal["bayesian", "informed"]
+
+
+@dataclass(frozen=True)
+class WrongDeclaration:
+    """What becomes of a mechanism whose numbers were made for another market than the true one.
+
+    Attributes
+    ----------
+    what : str
+        What was declared wrongly, in words.
+    regret : Estimate or None
+        The regret in the true market, everybody honest; None where no engine can do it.
+    gain : float
+        The most that an agent gains there by copies or by leaving items out, relative to its honest payoff, error
+        included.
+    why : str
+        Where the gain comes from: a theorem or a computation, with its scope.
+    """
+
+    what: str
+    regret: Estimate | None
+    gain: float
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        regret = None if self.regret is None else self.regret.to_dict()
+        gain = self.gain if math.isfinite(self.gain) else None
+        return {"what": self.what, "regret": regret, "gain": gain, "why": self.why}
+
+
+@dataclass(frozen=True)
+class AssessedMechanism:
+    """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With its parameters.
+    regret : Estimate
+        The expected regret, everybody honest.
+    verdict : {"exploitable", "clone-proof", "undecided"}
+        Of the audit in this market.
+    gain : float
+        The largest gain by copies that the audit could not rule out, relative to the honest payoff.
+    exploring : float or None
+        The expected share of the rounds before the award or the contest; None where it explores all along.
+    starts : tuple of float, or None
+        The rounds after which the award or the contest starts: expected, and at the latest.
+    promise : str
+        What is promised under which declared numbers, in a sentence.
+    over_time : tuple of (int, Estimate)
+        The regret up to some rounds, everybody honest.
+    wrong : tuple of WrongDeclaration
+        What happens if a declaration is wrong.
+    """
+
+    mechanism: Mechanism
+    regret: Estimate
+    verdict: Verdict
+    gain: float
+    exploring: float | None
+    starts: tuple[float, float] | None
+    promise: str
+    over_time: tuple[tuple[int, Estimate], ...] = ()
+    wrong: tuple[WrongDeclaration, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name."""
+        return self.mechanism.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The numbers to copy; those without a value are left out."""
+        return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        return {
+            "mechanism": self.name,
+            "parameters": self.parameters,
+            "regret": self.regret.to_dict(),
+            "verdict": self.verdict,
+            "gain": self.gain if math.isfinite(self.gain) else None,
+            "exploring": self.exploring,
+            "starts": None if self.starts is None else {"expected": self.starts[0], "latest": self.starts[1]},
+            "promise": self.promise,
+            "over_time": [{"rounds": rounds, "regret": regret.to_dict()} for rounds, regret in self.over_time],
+            "wrong": [mistake.to_dict() for mistake in self.wrong],
+        }
+
+
+@dataclass(frozen=True)
+class PriceOfHonesty:
+    """What is best if everybody were honest, and what that one costs if everybody does what pays.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The mechanism of the smallest honest regret.
+    honest : Estimate
+        Its regret if everybody is honest.
+    at_best_responses : Estimate
+        Its regret if everybody does what pays.
+    copies : str
+        What everybody registers then.
+    how : str
+        How that was found.
+    over_time : tuple of (int, Estimate)
+        The regret at best responses up to some rounds.
+    """
+
+    mechanism: Mechanism
+    honest: Estimate
+    at_best_responses: Estimate
+    copies: str
+    how: str
+    over_time: tuple[tuple[int, Estimate], ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """The one over the other."""
+        return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        return {
+            "mechanism": self.mechanism.name,
+            "parameters": {key: value for key, value in self.mechanism.parameters.items() if value is not None},
+            "honest": self.honest.to_dict(),
+            "at_best_responses": self.at_best_responses.to_dict(),
+            "ratio": self.ratio if math.isfinite(self.ratio) else None,
+            "copies": self.copies,
+            "how": self.how,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(Displayed, Tabular):
+    """Which mechanism to run in a market, and why: the result of `cp.recommend`.
+
+    As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each mechanism that is clone-proof here.
+
+    Attributes
+    ----------
+    market : Market
+        The market that was asked about.
+    providers : {"bayesian", "informed"}
+        Whether agents know which of their items are better.
+    ranked : tuple of AssessedMechanism
+        What is clone-proof in this market, the smallest regret first; the first one is the choice.
+    others : dict of str to str
+        Mechanisms that were looked at and are not among them, and why.
+    price : PriceOfHonesty or None
+        What is best if everybody were honest, and what that one costs if everybody does what pays.
+    random_regret : float
+        What playing items at random costs: a mechanism that costs half of that has learned little.
+    fits : bool
+        Whether the choice costs at most half of that.
+    advice : str
+        What would have to change, where nothing fits; else nothing.
+    notes : tuple of str
+        What a reader must know.
+    seconds : float
+        How long it took.
+    """
+
+    market: Market
+    providers: Providers
+    ranked: tuple[AssessedMechanism, ...]
+    others: dict[str, str]
+    price: PriceOfHonesty | None
+    random_regret: float
+    fits: bool
+    advice: str
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        if not self.ranked:
+            return f"Recommendation(nothing, {self.advice!r})"
+        numbers = ", ".join(f"{key}={value}" for key, value in self.choice.parameters.items())
+        return (
+            f"Recommendation({self.choice.name!r}, {numbers},\n"
+            f"               regret {self.choice.regret.value:,.6g}, fits={self.fits}, providers={self.providers!r})"
+        )
+
+    @property
+    def choice(self) -> AssessedMechanism:
+        """What to run."""
+        return self.ranked[0]
+
+    @property
+    def alternatives(self) -> tuple[AssessedMechanism, ...]:
+        """The next three."""
+        return self.ranked[1:4]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recommendation as data for JSON.
+
+        Returns
+        -------
+        dict
+            market (as the text of a market file), providers, choice, ranked, others, price, random_regret, fits,
+            advice, notes and seconds.
+        """
+        return {
+            "market": market_to_toml(self.market),
+            "providers": self.providers,
+            "choice": self.choice.name if self.ranked else None,
+            "ranked": [each.to_dict() for each in self.ranked],
+            "others": dict(self.others),
+            "price": None if self.price is None else self.price.to_dict(),
+            "random_regret": self.random_regret,
+            "fits": self.fits,
+            "advice": self.advice,
+            "notes": list(self.notes),
+            "seconds": self.seconds,
+        }
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One row for each mechanism that is clone-proof here, the smallest regret first.
+
+        Returns
+        -------
+        dict of str to list
+            mechanism, regret, error, verdict, exploring and promise.
+        """
+        return {
+            "mechanism": [each.name for each in self.ranked],
+            "regret": [each.regret.value for each in self.ranked],
+            "error": [each.regret.error for each in self.ranked],
+            "verdict": [each.verdict for each in self.ranked],
+            "exploring": [each.exploring for each in self.ranked],
+            "promise": [each.promise for each in self.ranked],
+        }

@@ -1,0 +1,1 @@
+"""What everybody registers if everybody does what pays: iterated best responses."""

@@ -1,0 +1,315 @@
+"""The pairs theorem: rounds from the values that means can have, in place of the smallest distance between them.
+
+At click rates a distance says little: .004 and .006 are as hard to tell apart as .46 and .54. For two values u < v
+let e_m(u, v) bound the chance that the average of m rewards of mean u reaches that of m rewards of mean v:
+
+    exact         P(Bin(m, u) >= Bin(m, v)), for Bernoulli rewards
+    chernoff      (sqrt(uv) + sqrt((1-u)(1-v)))^(2m), for any rewards in [0, 1]: a coin of the same mean has the largest
+                  exponential moments
+    sub-gaussian  exp(-m (v-u)^2 / (4 spread^2)); with a spread of 1/2 Hoeffding's bound
+
+The hold-out mechanism is clone-proof if e_m(u, v) T v <= m (v - u) / L for every two values
+(docs/textbook/hold-out.md). All three fall with m and rise with u, so that only neighbouring values are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Literal
+
+from cloneproof.bounds._domain import checked
+from cloneproof.bounds.searches import smallest
+
+TailBound = Literal["exact", "chernoff", "sub-gaussian"]
+LARGEST_EXACT = 10**6  # rounds up to which a binomial sum is cheap
+SPARE = 1e-6  # of a logarithm: more than the roundings of a binomial sum up to that size
+
+
+@checked
+def log_overtaken_pair(
+    low: float, high: float, rounds: int, tail: TailBound = "chernoff", spread: float = 0.5
+) -> float:
+    """The logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
+
+    Parameters
+    ----------
+    low, high : float
+        The two means, u < v, in [0, 1].
+    rounds : int
+        The rounds m of each of the two arms.
+    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
+        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards, for that tail alone.
+
+    Returns
+    -------
+    float
+        ln e_m(u, v); minus infinity where it cannot happen.
+
+    References
+    ----------
+    The pairs theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> import math
+    >>> [round(math.exp(log_overtaken_pair(0.25, 0.75, 33, tail)), 8) for tail in ("exact", "chernoff", "sub-gaussian")]
+    [1.077e-05, 7.534e-05, 0.00026126]
+    """
+    return _log_tail(low, high, rounds, tail, spread)
+
+
+@checked
+def pairs_apply(
+    originals: int,
+    values: Sequence[float],
+    arm_rounds: int,
+    horizon: int,
+    tail: TailBound = "chernoff",
+    spread: float = 0.5,
+) -> bool:
+    """Whether e_m(u, v) T v <= m (v - u) / L for every two of the values: the pairs theorem's condition.
+
+    If it holds for T it holds for every shorter horizon, and for every larger m.
+
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent.
+    values : sequence of float
+        The means in [0, 1] that an agent's originals can have.
+    arm_rounds : int
+        The rounds m for each arm.
+    horizon : int
+        The number T of rounds.
+    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
+        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards, for that tail alone.
+
+    Returns
+    -------
+    bool
+        Whether the condition holds.
+
+    References
+    ----------
+    The pairs theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> pairs_apply(2, (0.25, 0.75), 33, 10**6, "exact"), pairs_apply(2, (0.25, 0.75), 32, 10**6, "exact")
+    (True, False)
+    """
+    if originals == 1:
+        return True
+    return all(
+        _log_tail(u, v, arm_rounds, tail, spread) <= _log_limit(originals, u, v, arm_rounds, horizon)
+        for u, v in pairwise(sorted(set(values)))
+    )
+
+
+@checked
+def pairs_arm_rounds(
+    originals: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
+) -> int:
+    """The smallest m that meets the pairs theorem's condition; Chernoff's where a binomial sum would be long.
+
+    Parameters
+    ----------
+    originals : int
+        The largest number L of originals of an agent.
+    values : sequence of float
+        The means in [0, 1] that an agent's originals can have.
+    horizon : int
+        The number T of rounds.
+    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
+        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards, for that tail alone.
+
+    Returns
+    -------
+    int
+        m.
+
+    References
+    ----------
+    The pairs theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
+    [48235, 4175, 3178]
+    """
+    if originals == 1 or len(set(values)) == 1:
+        return 1
+    found = 1
+    for u, v in pairwise(sorted(set(values))):
+        pair, kind = (u, v), tail
+        if tail == "exact" and not pairs_apply(originals, pair, LARGEST_EXACT, horizon, "chernoff"):
+            kind = "chernoff"
+        if not pairs_apply(originals, pair, found, horizon, kind, spread):  # else an earlier pair asks for more
+            found = smallest(partial(_meets, originals, pair, horizon, kind, spread))
+    return found
+
+
+@checked
+def pairs_score_rounds(
+    agents: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
+) -> int:
+    """The smallest W with e_W(u, v) <= 1 / (n T) for every two values: scores tell the agents' best arms apart.
+
+    Parameters
+    ----------
+    agents : int
+        The number n of agents.
+    values : sequence of float
+        The means in [0, 1] that the best originals of agents can have.
+    horizon : int
+        The number T of rounds.
+    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
+        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
+    spread : float, default 0.5
+        The sub-Gaussian standard deviation of rewards, for that tail alone.
+
+    Returns
+    -------
+    int
+        W.
+
+    References
+    ----------
+    The pairs theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> pairs_score_rounds(20, (0.004, 0.006), 10**8), pairs_score_rounds(3, (0.25, 0.75), 10**6)
+    (105471, 52)
+    """
+    if agents == 1:
+        return 1
+    return score_rounds_for(agents, pairwise(sorted(set(values))), horizon, tail, spread)
+
+
+def score_rounds_for(
+    agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
+) -> int:
+    """`pairs_score_rounds` for chosen pairs: agents whose values do not meet need not be told apart."""
+    limit, found = -math.log(agents * horizon), 1
+    for u, v in sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / pair[1]):  # about the hardest first
+        kind = tail
+        if tail == "exact" and _log_tail(u, v, LARGEST_EXACT, "chernoff", spread) > limit:
+            kind = "chernoff"
+        if _log_tail(u, v, found, kind, spread) > limit:
+            found = smallest(partial(_below, limit, u, v, kind, spread))
+    return found
+
+
+@checked
+def pairs_regret(
+    agents: int,
+    originals: int,
+    arm_rounds: int,
+    score_rounds: int,
+    values: Sequence[float],
+    max_arms: int | None = None,
+) -> float:
+    """D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), d the distance of the extreme values: the award mechanism's regret.
+
+    Where everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`, at every
+    horizon with an award.
+
+    Parameters
+    ----------
+    agents : int
+        The number n of agents.
+    originals : int
+        The largest number L of originals of an agent.
+    arm_rounds : int
+        The rounds m for each arm.
+    score_rounds : int
+        The fresh rewards W that a score counts.
+    values : sequence of float
+        The means in [0, 1] that originals can have.
+    max_arms : int or None, optional
+        The arms K up to which an agent has a score; as many as originals if left out.
+
+    Returns
+    -------
+    float
+        The bound, in the unit of rewards.
+
+    References
+    ----------
+    The pairs theorem, docs/textbook/hold-out.md.
+
+    Examples
+    --------
+    >>> round(pairs_regret(20, 3, 48_413, 105_471, (0.004, 0.006)))
+    10043
+    """
+    allowed = originals if max_arms is None else max_arms
+    exploring = 2 * (originals - 1) * (1 + 1 / originals) * arm_rounds
+    return (max(values) - min(values)) * ((agents - 1) * (allowed * arm_rounds + score_rounds) + exploring + 1)
+
+
+def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[float, ...]:
+    """The values on which the condition is hardest, for rates of which two that differ do so by a relative gap.
+
+    Of all u < v with lowest <= u, (1 + r) u <= v <= highest these are lowest and (1 + r) lowest: v / (v - u) and e_m
+    fall as v grows, and along v = (1 + r) u the first is constant and e_m falls as u grows (Chernoff's, since
+    sqrt(uv) + sqrt((1-u)(1-v)) falls there; the sub-Gaussian one, since v - u grows). One value where there is no room
+    for two.
+
+    >>> rate_values(0.002, 0.05, 0.5), rate_values(0.01, 0.011, 0.2)
+    ((0.002, 0.003), (0.01,))
+    """
+    nearest = (1 + relative_gap) * lowest
+    return (lowest, nearest) if nearest <= highest else (lowest,)
+
+
+def _meets(
+    originals: int, pair: tuple[float, float], horizon: int, tail: TailBound, spread: float, arm_rounds: int
+) -> bool:
+    return pairs_apply(originals, pair, arm_rounds, horizon, tail, spread)
+
+
+def _below(limit: float, u: float, v: float, tail: TailBound, spread: float, rounds: int) -> bool:
+    return _log_tail(u, v, rounds, tail, spread) <= limit
+
+
+def _log_limit(originals: int, u: float, v: float, arm_rounds: int, horizon: int) -> float:
+    return math.log(arm_rounds) + math.log((v - u) / v) - math.log(originals * horizon)
+
+
+def _log_tail(u: float, v: float, rounds: int, tail: TailBound, spread: float) -> float:
+    if tail == "sub-gaussian":
+        return -rounds * (v - u) ** 2 / (4 * spread**2)
+    if tail == "exact":
+        return _log_binomial(u, v, rounds)
+    return 2 * rounds * _log_affinity(u, v)
+
+
+def _log_affinity(u: float, v: float) -> float:
+    """ln(sqrt(uv) + sqrt((1-u)(1-v))), by 1 - s = ((sqrt v - sqrt u)^2 + (sqrt(1-u) - sqrt(1-v))^2) / 2."""
+    lost = ((v - u) / (math.sqrt(v) + math.sqrt(u))) ** 2 + ((v - u) / (math.sqrt(1 - u) + math.sqrt(1 - v))) ** 2
+    return math.log1p(-lost / 2) if lost < 2 else -math.inf
+
+
+@lru_cache(maxsize=4096)  # searches and claims ask the same questions
+def _log_binomial(u: float, v: float, rounds: int) -> float:
+    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels."""
+    import numpy as np
+    from scipy import special
+
+    number = np.arange(rounds + 1)
+    ways = special.gammaln(rounds + 1) - special.gammaln(number + 1) - special.gammaln(rounds - number + 1)
+    worse, better = (ways + special.xlogy(number, p) + special.xlog1py(rounds - number, -p) for p in (u, v))
+    reached = np.logaddexp.accumulate(worse[::-1])[::-1]  # ln P(Bin(m, u) >= k)
+    found = float(np.logaddexp.reduce(reached + better))
+    return min(0.0, found + SPARE) if found > -math.inf else found

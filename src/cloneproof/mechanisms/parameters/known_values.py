@@ -1,0 +1,222 @@
+"""The values that means can have, as the pairs theorem takes them: declared by a platform, or read off a market.
+
+values              the means that items can have
+rates, relative_gap all means lie between two rates, and two that differ do so by at least that part of the lower one
+sub_gaussian        the sub-Gaussian constant of rewards, where they are not in [0, 1]; checked against the family
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from cloneproof._checks import real
+from cloneproof.bounds import pairs_apply, pairs_arm_rounds
+from cloneproof.bounds.pairs import TailBound, rate_values, score_rounds_for
+from cloneproof.errors import MechanismError, brief
+from cloneproof.market.agents import Agent
+from cloneproof.market.market import Market
+from cloneproof.market.rewards import bernoulli, deterministic
+from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
+
+MOST_SUPPORTS = 40  # of different agents whose values are paired one by one
+MOST_NAMED = 6  # values that a claim lists
+
+
+class KnownValues(NamedTuple):
+    """The supports of agents, pairs of values of different agents, the distance of the extremes; which tail holds."""
+
+    supports: tuple[tuple[float, ...], ...]
+    rivals: tuple[tuple[float, float], ...]
+    extent: float
+    tail: TailBound
+    spread: float
+    words: str
+
+    def arm_rounds(self, originals: int, horizon: int) -> int:
+        """The smallest m of the pairs theorem."""
+        return max(pairs_arm_rounds(originals, each, horizon, self.tail, self.spread) for each in self.supports)
+
+    def score_rounds(self, agents: int, horizon: int) -> int:
+        """The smallest W with which scores tell agents apart."""
+        return 1 if agents == 1 else score_rounds_for(agents, self.rivals, horizon, self.tail, self.spread)
+
+    def covered(self, originals: int, arm_rounds: int, horizon: int) -> bool:
+        """Whether the pairs theorem speaks of so many rounds."""
+        return all(pairs_apply(originals, each, arm_rounds, horizon, self.tail, self.spread) for each in self.supports)
+
+    @property
+    def gap(self) -> float:
+        """The smallest distance of two values of an agent; infinite where there is one value."""
+        return min((v - u for each in self.supports for u, v in pairwise(each)), default=math.inf)
+
+    @property
+    def agent_gap(self) -> float:
+        """The smallest distance of the best values of two agents; infinite where they cannot differ."""
+        return min((v - u for u, v in self.rivals), default=math.inf)
+
+
+def declared_values(
+    values: Sequence[float] | None,
+    rates: Sequence[float] | None,
+    relative_gap: float | None,
+    market: Market | None,
+    spread: float | None,
+) -> KnownValues | None:
+    """What a platform says of its items' means, or None where it says neither values nor rates."""
+    if values is not None and rates is not None:
+        raise MechanismError("expected values or rates, got both; give the values alone, which say more")
+    if rates is None and relative_gap is not None:
+        raise MechanismError(
+            f"expected rates=(lowest, highest) with relative_gap={brief(relative_gap)}, got none; "
+            "give e.g. rates=(0.002, 0.05)"
+        )
+    if rates is not None:
+        lowest, highest, part = _checked_rates(rates, relative_gap)
+        hardest = rate_values(lowest, highest, part)
+        tail = _tail(market, spread)
+        words = f"rates from {lowest:g} to {highest:g} that are equal or at least {100 * part:g} % apart"
+        extent = highest - lowest
+        return _values(hardest, extent, "chernoff" if tail == "exact" else tail, market, spread, words)
+    if values is None:
+        return None
+    found = _checked_values(values)
+    return _values(found, found[-1] - found[0], _tail(market, spread), market, spread, _among(found))
+
+
+def market_values(market: Market, spread: float | None) -> KnownValues | None:
+    """The values of a market's priors; None where a prior is continuous or values cannot be told apart."""
+    supports = {agent.support for agent in market.agents}
+    if None in supports:
+        return None
+    known = tuple(sorted(each for each in supports if each is not None))
+    every = sorted({value for each in known for value in each})
+    rivals = tuple(sorted(set(_rivals(market.agents))))
+    words = _among(tuple(every)) if len(known) == 1 else "the market's values"
+    found = KnownValues(known, rivals, every[-1] - every[0], _tail(market, spread), _spread(market, spread), words)
+    return found if found.gap >= SMALLEST_GAP else None
+
+
+def checked_sub_gaussian(value: object, market: Market | None) -> float:
+    """A sub-Gaussian constant that the rewards have, or one sentence.
+
+    A standard deviation is not enough: a coin of mean p is sub-Gaussian with sqrt((1 - 2p) / (2 ln((1 - p) / p))),
+    which is .45 for p = .15, where the standard deviation is .36, and never with less.
+
+    >>> round(coin_constant(0.15), 3), coin_constant(0.5)
+    (0.449, 0.5)
+    """
+    number = real(value)
+    if number is None or not 0 < number <= 1e6:
+        raise MechanismError(
+            f"expected sub_gaussian above 0, the sub-Gaussian constant of rewards, got {brief(value)}; "
+            "leave it out for rewards in [0, 1]"
+        )
+    least, whose = 0.5, "any rewards in [0, 1]"
+    if market is not None:
+        least, whose = _least_constant(market), f"these {market.family.name} rewards"
+    if number < least * (1 - 1e-9):
+        raise MechanismError(
+            f"expected sub_gaussian of at least {math.ceil(1000 * least) / 1000:g}, the sub-Gaussian constant of "
+            f"{whose}, got {brief(value)}; it is not their standard deviation, and can be left out"
+        )
+    return number
+
+
+def coin_constant(mean: float) -> float:
+    """The smallest sub-Gaussian constant of a coin (Kearns and Saul 1998)."""
+    if mean in (0.0, 1.0):
+        return 0.0
+    if abs(mean - 0.5) < 1e-4:
+        return 0.5  # at least the limit, which is 1/2
+    return math.sqrt((1 - 2 * mean) / (2 * math.log((1 - mean) / mean)))
+
+
+def _least_constant(market: Market) -> float:
+    family = market.family
+    if family.quantile is deterministic.quantile:
+        return 0.0
+    if family.quantile is not bernoulli.quantile:
+        return family.spread
+    supports = [agent.support for agent in market.agents]
+    return max(0.5 if each is None else max(map(coin_constant, each)) for each in supports)
+
+
+def _tail(market: Market | None, spread: float | None) -> TailBound:
+    if spread is not None:
+        return "sub-gaussian"
+    if market is None:
+        return "chernoff"
+    family = market.family
+    if family.quantile is bernoulli.quantile:
+        return "exact"
+    return "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
+
+
+def _spread(market: Market | None, spread: float | None) -> float:
+    return spread if spread is not None else market.family.spread if market is not None else 0.5
+
+
+def _values(
+    found: tuple[float, ...], extent: float, tail: TailBound, market: Market | None, spread: float | None, words: str
+) -> KnownValues:
+    return KnownValues((found,), tuple(pairwise(found)), extent, tail, _spread(market, spread), words)
+
+
+def _rivals(agents: Sequence[Agent]) -> Iterator[tuple[float, float]]:
+    """Neighbouring possible best means of two different agents."""
+    bests = [tuple(v for v in agent.support or () if v >= agent.least_best) for agent in agents]
+    if len(set(bests)) > MOST_SUPPORTS:
+        yield from pairwise(sorted({value for best in bests for value in best}))
+        return
+    for best in set(bests):
+        for other in set(bests):
+            if best is other and bests.count(best) == 1:
+                continue
+            for v in best:
+                below = [u for u in other if u < v]
+                if below:
+                    yield below[-1], v
+
+
+def _checked_values(values: object) -> tuple[float, ...]:
+    numbers = [real(value) for value in values] if isinstance(values, Sequence) and not isinstance(values, str) else []
+    if not numbers or any(number is None or not 0 <= number <= 1 for number in numbers):
+        raise MechanismError(
+            f"expected values from 0 to 1, the means that items can have, got {brief(values)}; "
+            "give e.g. values=(0.004, 0.006)"
+        )
+    found = tuple(sorted({float(number) for number in numbers if number is not None}))
+    if any(v - u < SMALLEST_GAP for u, v in pairwise(found)):
+        raise MechanismError(
+            f"expected values at least {SMALLEST_GAP:g} apart, which no horizon could tell apart else, got "
+            f"{brief(values)}; leave one of two out"
+        )
+    return found
+
+
+def _checked_rates(rates: object, relative_gap: object) -> tuple[float, float, float]:
+    both = [real(rate) for rate in rates] if isinstance(rates, Sequence) and not isinstance(rates, str) else []
+    fit = len(both) == 2 and all(rate is not None and 0 < rate <= 1 for rate in both)
+    if not fit or both[0] > both[1]:  # type: ignore[operator]
+        raise MechanismError(
+            f"expected rates=(lowest, highest) above 0 and at most 1, got {brief(rates)}; "
+            "for half a percent to five percent give rates=(0.005, 0.05)"
+        )
+    part = real(relative_gap)
+    if part is None or part < 1e-4:
+        raise MechanismError(
+            f"expected relative_gap of at least 0.0001 with rates, got {brief(relative_gap)}; "
+            "0.2 says that two items that differ do so by at least 20 %"
+        )
+    return float(both[0]), float(both[1]), part  # type: ignore[arg-type]
+
+
+def _among(values: tuple[float, ...]) -> str:
+    if len(values) == 1:
+        return f"the mean {values[0]:g}"
+    if len(values) > MOST_NAMED:
+        return f"means among {len(values)} values from {values[0]:g} to {values[-1]:g}"
+    return f"means among {', '.join(f'{value:g}' for value in values)}"

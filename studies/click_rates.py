@@ -1,0 +1,139 @@
+"""Mechanisms at real click rates: 20 providers with 3 items each, rates from .2 to 5 percent, 10^5 to 10^9 rounds.
+
+For each mechanism and horizon, with numbers tuned as `cloneproof recommend` does (H-ETC-R has the paper's): the
+regret if everybody is honest; if everybody plays best responses in copies (2, 4 or 8 of one item or of all); and if
+everybody plays best responses in leaving items out. All of it is exact.
+
+    python studies/click_rates.py quick               one horizon, no files
+    python studies/click_rates.py FOLDER              all of it: FOLDER/click_rates.csv, .png; can be resumed
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import cloneproof as cp
+from cloneproof.advice.assessment import SamplingLimits
+from cloneproof.advice.candidates import tuned_mechanism
+from cloneproof.advice.declared_market import declared_market
+from cloneproof.advice.honesty import best_responses
+from cloneproof.analysis.audit.copy_vectors import kinds_of
+from cloneproof.analysis.audit.deadline import Deadline
+from cloneproof.analysis.equilibrium.dynamics import Strategies
+from cloneproof.analysis.equilibrium.iteration import iterate
+from cloneproof.analysis.equilibrium.payoff_table import payoff_table
+from cloneproof.cli.display.output import new_table, print_table, progress_bar
+from cloneproof.market.copies import full_copies
+from regret_figure import Panel, regret_figure
+from resumable_rows import resume_rows
+
+HORIZONS = tuple(10**power for power in range(5, 10))
+MECHANISMS = ("etc", "h-etc-r", "uniform-etc", "holdout-h-etc", "reservoir")
+RATES, RATIO = (0.002, 0.05), 1.2  # five rates, each 2.2 times the one before
+ORIGINALS, AGENTS = 3, 20
+
+
+@dataclass(frozen=True)
+class Row:
+    """A point of the study; `parameters` as words, copies and kept items as those of every agent."""
+
+    mechanism: str
+    horizon: int
+    parameters: str
+    honest: float
+    copies: str
+    copied: float
+    kept: str
+    withheld: float
+    error: float
+
+
+def evaluate_case(name: str, horizon: int) -> Row:
+    """One point."""
+    market = declared_market(AGENTS, ORIGINALS, horizon, rates=RATES, relative_gap=RATIO)
+    made = tuned(name, market)
+    honest = cp.evaluate(market, made, engine="closed-form").regret
+    copied = best_responses(market, made, SamplingLimits(), Deadline())
+    withheld = best_leaving_out(market, made)
+    assert copied is not None
+    return Row(
+        name,
+        horizon,
+        ", ".join(f"{key}={value}" for key, value in made.parameters.items() if isinstance(value, int)),
+        honest.value,
+        profile(copied),
+        copied.evaluation.regret.value,
+        profile(withheld),
+        withheld.evaluation.regret.value,
+        max(honest.error, copied.evaluation.regret.error, withheld.evaluation.regret.error),
+    )
+
+
+def tuned(name: str, market: cp.Market) -> cp.Mechanism:
+    """With the numbers of `recommend`; H-ETC-R with the paper's."""
+    return cp.mechanism(name, market=market) if name == "h-etc-r" else tuned_mechanism(name, market)
+
+
+def best_leaving_out(market: cp.Market, made: cp.Mechanism) -> cp.results.Equilibrium:
+    """Iterated best responses where agents may leave items out and not copy."""
+    kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
+    vectors = {
+        agent.name: [(1,) * kept + (0,) * (agent.count - kept) for kept in range(agent.count, 0, -1)]
+        for agent in market.agents
+    }
+    honest = full_copies(market.agents, None)
+    table = payoff_table(market, made, honest, None, 0)
+    strategies = Strategies(vectors, kinds, 1e-6, damping=1.0)
+    return iterate(market, made, table, strategies, honest, 12, Deadline(), 1, "items left out")
+
+
+def profile(found: cp.results.Equilibrium) -> str:
+    """What everybody registers, and where best responses did not end."""
+    own = sorted({" ".join(map(str, copies)) for copies in found.copies.values()})
+    return " / ".join(own) + ("" if found.status == "equilibrium" else f" ({found.status})")
+
+
+def panels(rows: list[Row]) -> list[list[Panel]]:
+    """Honest, at best responses, and with items left out."""
+    titles = {"honest": "Everybody honest", "copied": "Best responses in copies", "withheld": "Best leavings-out"}
+    drawn = []
+    for what, title in titles.items():
+        curves = {
+            name: [
+                (row.horizon, cp.results.Estimate(getattr(row, what), row.error, "estimated", "closed form"))
+                for row in rows
+                if row.mechanism == name
+            ]
+            for name in MECHANISMS
+        }
+        drawn.append(Panel(title, "regret (rewards)", curves, lowest=1.0))
+    return [drawn]
+
+
+def main(folder: str) -> None:
+    """All points, the table and the figure; or, quickly, one horizon and no files."""
+    if folder == "quick":
+        rows = [evaluate_case(name, HORIZONS[0]) for name in MECHANISMS]
+    else:
+        with progress_bar() as bar:
+            rows = resume_rows(
+                Row,
+                Path(folder) / "click_rates.csv",
+                list(product(MECHANISMS, HORIZONS)),
+                case_of=lambda row: (row.mechanism, row.horizon),
+                make=lambda point: evaluate_case(*point),
+                track=lambda left: bar.track(left, description="click rates"),
+            )
+        regret_figure(panels(rows)).savefig(Path(folder) / "click_rates.png", dpi=110)
+    table = new_table("Regret at click rates", "mechanism", "T", "honest", "copies", "copied", "kept", "withheld")
+    for row in rows:
+        cells = (f"{row.honest:,.0f}", row.copies, f"{row.copied:,.0f}", row.kept, f"{row.withheld:,.0f}")
+        table.add_row(row.mechanism, f"{row.horizon:,}", *cells)
+    print_table(table)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "quick")

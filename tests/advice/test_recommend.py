@@ -1,0 +1,214 @@
+"""What to run: ranked by regret that other engines confirm, promises that hold, and honest words where nothing fits."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import cloneproof as cp
+from cloneproof.advice.assessment import SamplingLimits, over_time
+from cloneproof.advice.candidates import clone_proof_candidates
+from cloneproof.advice.declared_market import declared_market, rates_between
+from cloneproof.advice.informed import market_of_bests
+from cloneproof.advice.terms import terms_toml
+from cloneproof.advice.traffic import expected_best, random_regret
+from cloneproof.advice.wrong_declarations import largest_gain, true_markets
+from cloneproof.report.pages.recommendation_page import recommendation_page
+from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism, complete
+
+CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+CLICKS = {"agents": 20, "originals": 3, "horizon": 10**8, "values": (0.002, 0.004, 0.006)}
+
+
+@pytest.fixture(scope="module")
+def creators():
+    return cp.recommend(cp.load_market(CREATORS), seconds=1)
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    return cp.recommend(**CLICKS, seconds=1)
+
+
+def test_creators_are_ranked_by_regret_and_nobody_gains(creators):
+    market = cp.load_market(CREATORS)
+    regrets = [each.regret.value for each in creators.ranked]
+    assert regrets == sorted(regrets)
+    assert creators.fits
+    assert not creators.advice
+    for each in creators.ranked[:2]:
+        again = cp.audit(market, cp.mechanism(each.name, **each.parameters), tolerance=0.005)
+        assert again.verdict == "clone-proof"
+    sampled = cp.evaluate(market, creators.choice.mechanism, engine="monte-carlo", runs=4000).regret
+    assert sampled.low <= creators.choice.regret.value <= sampled.high
+
+
+def test_the_price_of_honesty_is_what_the_equilibrium_costs(creators):
+    price = creators.price
+    market = cp.load_market(CREATORS)
+    assert price.mechanism.name == "etc"
+    copies = {agent.name: (8,) * agent.count for agent in market.agents}
+    copied = cp.evaluate(market, price.mechanism, copies).regret
+    assert price.at_best_responses.value == pytest.approx(copied.value)
+    assert price.ratio > 2
+
+
+def test_at_click_rates_the_reservoir_fits(clicks):
+    assert clicks.choice.name == "reservoir"
+    assert clicks.choice.regret.value < 250
+    assert clicks.fits
+    assert clicks.choice.exploring < 0.01
+    assert clicks.price.ratio > 5
+
+
+def test_a_wrong_declaration_is_computed_in_the_true_market(clicks):
+    market = declared_market(20, 3, 10**8, values=(0.002, 0.004, 0.006))
+    truths = dict(true_markets(market))
+    for wrong in clicks.choice.wrong[:3]:
+        regret = cp.evaluate(truths[wrong.what], clicks.choice.mechanism).regret
+        assert wrong.regret.value == pytest.approx(regret.value)
+        assert wrong.gain == 0.0
+    halves = truths["items differ half as much"].agents[0].support
+    assert halves == pytest.approx((0.004, 0.005, 0.006))
+    assert truths["twice as many items"].most_originals == 6
+    assert truths["half the traffic"].horizon == 5 * 10**7
+
+
+def test_more_items_than_declared_break_hold_out_and_it_is_shown(creators):
+    hold_out = next(each for each in creators.ranked if each.name == "holdout-h-etc")
+    wrong = {each.what: each for each in hold_out.wrong}
+    assert wrong["twice as many items"].gain > 1  # who registers everything has no score
+    assert "(1, 1, 0, 0)" in wrong["twice as many items"].why
+    assert wrong["half the traffic"].gain == 0.0
+
+
+def test_a_planted_gain_is_found():
+    market = cp.load_market(CREATORS)
+    gain, agent, copies = largest_gain(market, cp.mechanism("etc", arm_rounds=20))
+    honest = cp.evaluate(market, cp.mechanism("etc", arm_rounds=20)).payoff[agent]
+    copied = cp.evaluate(market, cp.mechanism("etc", arm_rounds=20), {agent: copies}).payoff[agent]
+    assert gain == pytest.approx((copied.value - honest.value) / honest.value, rel=1e-6)
+    assert gain > 0.5
+
+
+def test_informed_agents_who_register_their_best_are_a_market_of_one_item_each():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], 100)
+    bests = market_of_bests(market)
+    assert bests.agents[0].priors[0].atoms == ((0.2, 0.25), (0.8, 0.75))
+    assert expected_best(bests) == pytest.approx(expected_best(market)) == pytest.approx(0.75 * 0.8 + 0.25 * 0.6)
+
+
+def test_random_play_costs_the_best_less_the_average():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=100)
+    assert random_regret(market) == pytest.approx(100 * (0.75 - 0.5))
+
+
+def test_nothing_fits_little_traffic_and_it_says_what_would():
+    found = cp.recommend(agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), seconds=1)
+    assert not found.fits
+    assert "Nothing clone-proof fits this traffic" in found.advice
+    assert "rounds on the reservoir would cost less" in found.advice
+
+
+def test_parameters_of_a_promise_are_not_tuned():
+    market = cp.load_market(CREATORS)
+    made = {each.name: each for each in clone_proof_candidates(market)[0]}
+    theorem = cp.mechanism("holdout-h-etc", market=market)
+    assert made["holdout-h-etc"].parameters["arm_rounds"] == theorem.parameters["arm_rounds"]
+    tuned, plain = (cp.evaluate(market, each).regret.value for each in (made["holdout-h-etc"], theorem))
+    assert tuned < plain
+
+
+def test_regret_over_time_ends_at_the_regret(creators, clicks):
+    for found in (creators, clicks):
+        rounds, regret = found.choice.over_time[-1]
+        assert rounds == found.market.horizon
+        assert regret.value == pytest.approx(found.choice.regret.value)
+    curve = over_time(cp.load_market(CREATORS), creators.choice.mechanism, SamplingLimits())
+    assert [at for at, _ in curve] == sorted(at for at, _ in curve)
+
+
+def test_the_terms_are_those_of_the_service(creators, clicks):
+    for found in (creators, clicks):
+        for each in found.ranked:
+            spec = msgspec.convert(tomllib.loads(terms_toml(found.market, each)), MarketSpec)
+            made = build_mechanism(complete(spec))
+            honest = cp.evaluate(found.market, made, engine="closed-form").regret
+            assert honest.value == pytest.approx(each.regret.value)
+
+
+def test_the_page_says_what_the_recommendation_says(creators, clicks):
+    for found in (creators, clicks):
+        page = recommendation_page(found)
+        assert f"Run {found.choice.name}" in page
+        assert found.choice.promise.split(",")[0] in page
+        assert f"mechanism = &#34;{found.choice.name}&#34;" in page
+        assert "http" not in page.replace("http://www.w3.org", "")
+        assert page.count("<svg") == 2
+        json.dumps(found.to_dict(), allow_nan=False)
+        assert len(found.to_columns()["mechanism"]) == len(found.ranked)
+
+
+def test_rates_are_in_equal_ratios_of_at_least_the_gap():
+    rates = rates_between((0.002, 0.006), 0.2)
+    ratios = [high / low for low, high in pairwise(rates)]
+    assert min(ratios) >= 1.2
+    assert max(ratios) - min(ratios) < 1e-9
+    assert rates[0] == 0.002
+    assert rates[-1] == 0.006
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"values": None, "rates": (0, 0.006)}, "expected rates above 0 and at most 1, got"),
+        ({"values": None, "rates": (0.002, 1.5)}, "half a percent is 0.005"),
+        (
+            {"values": None, "rates": (0.002, 0.006), "relative_gap": 0},
+            "expected a relative gap above 0, got 0; 0.25 says",
+        ),
+        ({"horizon": 19}, "expected at least as many rounds as there are agents, 20, got 19; give more rounds"),
+        ({"horizon": None}, "got no horizon; give them"),
+        ({"agents": 0}, "expected agents to be a whole number from 1 on, got 0"),
+        ({"originals": 1.5}, "expected originals to be a whole number from 1 on, got 1.5"),
+        ({"values": (0.006, 0.002)}, "expected rates from the lowest to the highest"),
+        ({"rates": (0.002, 0.006)}, "one of them"),
+        ({"providers": "baysian"}, "did you mean 'bayesian'"),
+        ({"seconds": 0}, "expected seconds above 0, got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(options, message):
+    with pytest.raises(cp.errors.CloneproofError, match=message):
+        cp.recommend(**(CLICKS | options))
+
+
+def test_a_market_and_numbers_are_one_too_many():
+    with pytest.raises(cp.errors.CloneproofError, match="got a market and agents; leave one out"):
+        cp.recommend(cp.load_market(CREATORS), agents=3)
+
+
+def test_the_command_writes_page_and_terms(tmp_path):
+    page, terms = tmp_path / "page.html", tmp_path / "terms.toml"
+    arguments = ["--agents", "5", "--originals", "2", "--rates", ".01,.03", "--rounds", "2e5", "--seconds", "1"]
+    command = [*COMMAND, "recommend", *arguments, "--html", str(page), "--toml", str(terms)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Run " in done.stdout
+    assert "Price of honesty" in done.stdout
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert tomllib.loads(terms.read_text())["horizon"] == 2 * 10**5
+
+
+@pytest.mark.parametrize("rates", ["0:.006", ".002:2", "a:b", ".002:.004:.006"])
+def test_the_command_refuses_rates_that_are_none(rates):
+    command = [*COMMAND, "recommend", "--agents", "5", "--originals", "2", "--rates", rates, "--rounds", "1e6"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: expected rates")
+    assert len(done.stderr.splitlines()) == 1

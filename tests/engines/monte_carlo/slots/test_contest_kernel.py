@@ -1,0 +1,119 @@
+"""A contest of champions, compiled: bit for bit the reference simulator; and the engines agree."""
+
+import random
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.monte_carlo.slots import slot_block_outcomes, slot_step_outcomes
+from cloneproof.engines.reference import simulate_run
+from cloneproof.market.copies import full_copies
+from cloneproof.mechanisms.scores.champions import Champions
+
+
+def contests(number, families):
+    """Random small markets, contests and copies; withholding and horizons inside tests and turns included."""
+    draw = random.Random(62)
+    for _ in range(number):
+        values = sorted(draw.sample([0, 0.2, 0.5, 0.8, 1], 2))
+        names = "abcd"[: draw.randint(1, 4)]
+        agents = [cp.Agent(name, draw.randint(1, 2), cp.Discrete(values, [0.5, 0.5])) for name in names]
+        rounds, draws, family = draw.randint(1, 4), draw.randint(1, 3), draw.choice(families)
+        tests = len(agents) * rounds * draws
+        horizon = draw.choice([draw.randint(1, tests), tests + draw.randint(1, 40)])
+        options = draw.choice([{"choose": "best"}, {"threshold": draw.randint(1, rounds)}])
+        coins = family != "gaussian"
+        contest = draw.choice(["kl-ucb", "ucb"]) if coins else "ucb"
+        mechanism = cp.mechanism(
+            "reservoir-contest", rounds=rounds, draws=draws, horizon=horizon, contest=contest, coins=coins, **options
+        )
+        copies = {agent.name: tuple(draw.choice([0, 1, 3]) for _ in range(agent.originals)) for agent in agents}
+        copies = {name: own for name, own in copies.items() if any(own)}
+        yield cp.Market(agents, horizon=horizon, rewards=family), mechanism, copies
+
+
+STEPPED = list(contests(60, ["bernoulli", "deterministic", "beta", "gaussian"]))
+
+
+def stepped_as_the_reference(market, mechanism, copies, runs=4):
+    job = Job(market, mechanism, full_copies(market.agents, copies), 7)
+    expected = [simulate_run(market, mechanism, copies, 7, run) for run in range(runs)]
+    outcomes = slot_step_outcomes(job, 0, runs)
+    assert np.array_equal(outcomes.payoff, [list(run.payoff.values()) for run in expected])
+    assert np.allclose(outcomes.regret, [run.regret for run in expected])
+
+
+@pytest.mark.parametrize("case", STEPPED)
+def test_stepped_runs_are_those_of_the_reference(case):
+    stepped_as_the_reference(*case)
+
+
+def test_a_contest_with_a_fresh_draw_and_longer_turns_is_stepped_too():
+    """Parts that the catalogue does not combine: the fallback of a draw, a later start, and several counted turns."""
+    arm = cp.rule("first-pass", draws=2, rounds=3, threshold=3, fallback="draw")
+    agents = [cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in "abc"]
+    for horizon in (20, 29, 31, 90):
+        agent = cp.rule("steady-kl-ucb", horizon=horizon, rounds=11)
+        mechanism = cp.Mechanism(agent=agent, arm=arm, score=Champions(8))
+        stepped_as_the_reference(cp.Market(agents, horizon=horizon, rewards="beta"), mechanism, {"a": (3, 1)})
+
+
+def test_close_calls_are_decided_as_in_the_reference():
+    """Long contests of equal champions: indices cross all the time, and many are equal."""
+    for contest in ("kl-ucb", "ucb"):
+        for mean in (0.02, 0.5, 0.98, 1.0):
+            market = cp.Market([cp.Agent(name, 1, cp.Point(mean)) for name in "abcd"], horizon=1500)
+            mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=1, horizon=1500, contest=contest)
+            stepped_as_the_reference(market, mechanism, None, runs=1)
+
+
+EXACT = [case for case in contests(40, ["bernoulli", "deterministic", "beta"]) if 1 < len(case[0].agents) < 4][:12]
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_runs_have_the_expectations_of_the_tree(case):
+    market, mechanism, copies = case
+    job = Job(market, mechanism, full_copies(market.agents, copies), 3)
+    blocks = market.family.name != "beta"
+    assert kernel_for(job)[0] == ("slot blocks" if blocks else "slots")
+    runs = 2000
+    sampled = kernel_for(job)[1](job, 0, runs).payoff
+    exact = cp.evaluate(market, mechanism, copies)
+    assert exact.engine == "tree"
+    for k, agent in enumerate(market.agents):
+        # Hoeffding over runs in [0, T], one in a million for each of fewer than 64 comparisons
+        slack = market.horizon * np.sqrt(np.log(2 * 64 * 10**6) / (2 * runs))
+        assert abs(sampled[:, k].mean() - exact.payoff[agent.name].value) <= slack
+
+
+def test_longer_contests_have_the_expectations_of_the_tree():
+    """With the variance in place of the range: a bound that a wrong champion or a wrong coin does not meet."""
+    agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.5, 0.9], [0.3, 0.4, 0.3])) for name in "ab"]
+    for contest in ("kl-ucb", "ucb"):
+        market = cp.Market(agents, horizon=80)
+        mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, threshold=4, horizon=80, contest=contest)
+        exact = cp.evaluate(market, mechanism, {"a": (3, 1)}, engine="tree").payoff
+        job = Job(market, mechanism, full_copies(market.agents, {"a": (3, 1)}), 5)
+        runs = 15_000
+        for outcomes in (slot_step_outcomes, slot_block_outcomes):
+            sampled = outcomes(job, 0, runs).payoff
+            for k, name in enumerate("ab"):
+                # empirical Bernstein (Maurer and Pontil 2009), one in a million for each of 16 tails
+                log = np.log(2 * 16 * 10**6)
+                slack = np.sqrt(2 * sampled[:, k].var(ddof=1) * log / runs) + 7 * 80 * log / (3 * (runs - 1))
+                assert slack < 1.5
+                assert abs(sampled[:, k].mean() - exact[name].value) <= slack
+
+
+def test_copies_and_withholding_do_not_pay_in_exact_contests():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=60)
+    for contest in ("kl-ucb", "ucb"):
+        mechanism = cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=60, contest=contest)
+        honest, copied, withheld = (
+            cp.evaluate(market, mechanism, {"a": own}).payoff["a"] for own in ((1, 1), (3, 1), (1, 0))
+        )
+        assert copied.high < honest.low
+        assert withheld.high < copied.low

@@ -1,0 +1,97 @@
+"""Coins of mechanisms that draw from arms: named by agent, place and pull, and kept with a session."""
+
+import random
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.mechanisms.rules.etc import average
+
+RESERVOIRS = {
+    "flat": cp.mechanism("reservoir", rounds=4, draws=3, threshold=3),
+    "best": cp.mechanism("reservoir", rounds=4, draws=3, choose="best"),
+    "contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=120),
+    "ucb contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, horizon=120, contest="ucb"),
+    "own": cp.Mechanism(arm=cp.parts.Rule("greedy slots", average, explore=4, binarise=True, draws=3)),
+    "doubling": cp.mechanism("reservoir", rates=(0.2, 0.8), originals=2, agents=2, horizon="unknown"),
+    "contest, doubling": cp.mechanism("reservoir-contest", rates=(0.2, 0.8), originals=2, horizon="unknown"),
+}
+
+
+def coins(live, rounds):
+    """The coins of a session whose rewards are all one half, as they are entered: (agent, place, pull) to coin."""
+    seen = {}
+    entered = live.state.add
+
+    def add(allocation, ticks, coin):
+        if decision.id in place:
+            seen[place[decision.id]] = coin
+        entered(allocation, ticks, coin)
+
+    live.state.add = add
+    place = {}
+    for _ in range(rounds):
+        decision = live.decide()
+        if decision.id in live._coins.places:
+            place[decision.id] = (decision.agent, *live._coins.places[decision.id])
+        live.reward(decision.id, 0.5)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["flat", "best", "contest", "ucb contest"])
+def test_they_do_not_depend_on_who_else_takes_part(name):
+    seen = []
+    for seed in range(6):
+        alone = coins(cp.session(RESERVOIRS[name], {"ana": 2}, horizon=120, seed=seed), 120)
+        among = coins(cp.session(RESERVOIRS[name], {"ana": 5, "bo": 1, "cy": 3}, horizon=120, seed=seed), 120)
+        seen += [(alone[key], among[key]) for key in alone.keys() & among.keys()]
+    assert len(seen) > 10
+    assert len(set(seen)) == 2  # both sides occur, and never different ones
+    assert all(own == other for own, other in seen)
+
+
+@pytest.mark.parametrize("name", RESERVOIRS)
+def test_a_saved_session_goes_on_with_the_same_coins(name):
+    """Rewards are late, so that coins of decisions before the save are drawn after it."""
+    mechanism, draw = RESERVOIRS[name], random.Random(3)
+    saved_at = draw.randint(20, 60)
+    runs = []
+    for saves in (False, True):
+        live, late, draw = cp.session(mechanism, {"ana": 2, "bo": 3}, horizon=120, seed=9), [], random.Random(8)
+        decisions = []
+        for number in range(120):
+            if saves and number == saved_at:
+                live = cp.Session.from_json(live.to_json(), mechanism)
+            decision = live.decide()
+            decisions.append(decision)
+            late.append((decision.id, draw.random()))
+            while len(late) > 3:
+                live.reward(*late.pop(draw.randrange(len(late))))
+        runs.append((decisions, live.to_json()))
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("name", ["flat", "contest"])
+def test_the_order_in_which_late_rewards_arrive_does_not_matter(name):
+    """Rewards of a batch of decisions arrive forwards or backwards."""
+    ends = []
+    for turn in (1, -1):
+        live, draw = cp.session(RESERVOIRS[name], {"ana": 2, "bo": 3}, horizon=120, seed=6), random.Random(2)
+        for _ in range(30):
+            batch = [(live.decide().id, draw.random()) for _ in range(4)]
+            for decision, value in batch[::turn]:
+                live.reward(decision, value)
+        ends.append((live.state.to_dict(), live.payoff))
+    assert ends[0] == ends[1]
+
+
+def test_mechanisms_on_arms_keep_their_coins_and_their_files():
+    """Coins of rules without slots are named by the decision, as they were: ledgers replay identically."""
+    live = cp.session(cp.mechanism("kl-ucb"), {"ana": 4}, horizon=40, seed=1)
+    decisions = []
+    for _ in range(40):
+        decision = live.decide()
+        decisions.append(decision.arm)
+        live.reward(decision.id, 0.5)
+    assert "".join(map(str, decisions)) == "3120333330011111200011033310000000000002"
+    assert '\\"coins\\"' not in live.to_json()

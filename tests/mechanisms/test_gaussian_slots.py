@@ -1,0 +1,120 @@
+"""Gaussian rewards on slots: sums in place of coins, and sentences where they cannot be."""
+
+import math
+import random
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.proof.scan import scan_theorem
+from cloneproof.analysis.certificate import checked_certificate
+from cloneproof.errors import CertificateError, EngineError, MechanismError
+from cloneproof.market.family import RewardFamily
+
+PRIOR = cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.4, 0.3])
+MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in "ab"], horizon=80, rewards={"family": "gaussian", "sd": 0.3})
+BEST = cp.mechanism("reservoir", rounds=3, draws=4, choose="best", coins=False)
+PASS = cp.mechanism("reservoir", rounds=3, draws=4, threshold=1.9, coins=False)
+CONTEST = cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=80, contest="ucb", coins=False)
+
+
+@pytest.mark.parametrize("mechanism", [BEST, PASS, CONTEST])
+@pytest.mark.parametrize("opponents", ["market", "any"])
+def test_the_scan_theorem_covers_sums(mechanism, opponents):
+    audit = cp.audit(MARKET, mechanism, agent="a", opponents=opponents)
+    assert audit.verdict == "clone-proof"
+    assert "sums of Gaussian rewards" in audit.scope
+    with pytest.raises(CertificateError, match="sums of gaussian rewards"):
+        checked_certificate(audit)
+
+
+def test_sampled_payoffs_are_those_of_the_champions_law():
+    """One agent, best of draws, means given: the champion's law by quadrature of normal sums."""
+    low, high, sd, rounds, draws, horizon = 0.2, 0.8, 0.3, 3, 4, 80
+    agent = cp.Agent("a", prior=[cp.Point(low), cp.Point(high)])
+    market = cp.Market([agent], horizon=horizon, rewards={"family": "gaussian", "sd": sd})
+
+    def cdf(x, mean):
+        return (1 + math.erf((x - rounds * mean) / (sd * math.sqrt(2 * rounds)))) / 2
+
+    def density(x, mean):
+        return math.exp(-((x - rounds * mean) ** 2) / (2 * rounds * sd**2)) / (sd * math.sqrt(2 * math.pi * rounds))
+
+    for copies in ((1, 1), (3, 1)):
+        first = copies[0] / sum(copies)
+        step, wins = 1e-3, 0.0
+        for k in range(-4000, 7000):
+            x = k * step
+            below = first * cdf(x, low) + (1 - first) * cdf(x, high)
+            wins += draws * (1 - first) * density(x, high) * below ** (draws - 1) * step
+        tests = rounds * draws * (first * low + (1 - first) * high)
+        exact = tests + (horizon - rounds * draws) * (wins * high + (1 - wins) * low)
+        sampled = cp.evaluate(market, BEST, {"a": copies}, runs=4000, confidence=1 - 1e-6).payoff["a"]
+        assert sampled.low <= exact <= sampled.high
+        assert sampled.error < 3
+
+
+def test_late_sums_are_not_judged_before_they_are_complete():
+    """A reward may be negative: a sum above the threshold is no pass while others are to come."""
+    for later, expected in ((-5.0, False), (0.0, True)):
+        live = cp.session(PASS, {"a": 2}, horizon=80, seed=1, rewards="gaussian")
+        first = [live.decide().id for _ in range(3)]
+        live.reward(first[0], 2.5)
+        live.reward(first[1], 0.0)
+        assert live.decide().phase != "award"
+        live.reward(first[2], later)
+        assert (live.decide().phase == "award") == expected
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    coins = cp.mechanism("reservoir", rounds=3, draws=4, threshold=2)
+    for engine in ("auto", "closed-form", "tree", "monte-carlo"):
+        with pytest.raises(MechanismError, match=r"expects rewards in \[0, 1\], got gaussian .* coins=False"):
+            cp.evaluate(MARKET, coins, engine=engine, runs=2)
+    for engine in ("closed-form", "tree"):
+        with pytest.raises(EngineError, match="monte-carlo"):
+            cp.evaluate(MARKET, BEST, engine=engine)
+    wide = RewardFamily("wide", lambda mean, u: 3 * mean * u, high=3.0)
+    for mechanism in (BEST, CONTEST, coins):
+        with pytest.raises(MechanismError, match="got wide rewards in"):
+            cp.session(mechanism, {"a": 2}, horizon=80, rewards=wide)
+    with pytest.raises(MechanismError, match="use contest='ucb'"):
+        cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=80, coins=False)
+    with pytest.raises(MechanismError, match="True or False"):
+        cp.mechanism("reservoir", rounds=3, draws=4, choose="best", coins=1)
+    with pytest.raises(MechanismError, match="sum of rewards"):
+        cp.mechanism("reservoir", rounds=3, draws=4, threshold=math.inf, coins=False)
+    with pytest.raises(MechanismError, match="give rounds and draws"):
+        cp.mechanism("reservoir", market=MARKET)
+
+
+def test_a_gaussian_market_makes_sums_and_scales_the_bonus():
+    contest = cp.mechanism("reservoir-contest", market=MARKET, rounds=3, draws=4)
+    assert contest.parameters["coins"] is False
+    assert contest.parameters["contest"] == "ucb"
+    assert contest.parameters["constant"] == pytest.approx(4 * 0.3**2)
+    flat = cp.mechanism("reservoir", market=MARKET, rounds=3, draws=4, threshold=1.5)
+    assert flat.arm.threshold == 1.5
+
+
+@pytest.mark.parametrize("mechanism", [BEST, PASS, CONTEST])
+def test_sessions_are_saved_and_keep_their_sums(mechanism):
+    live, draw = cp.session(mechanism, {"a": 2, "b": 3}, horizon=80, seed=2, rewards="gaussian"), random.Random(1)
+    for _ in range(40):
+        live.reward(live.decide().id, draw.gauss(0.5, 0.3))
+    again = cp.Session.from_json(live.to_json())
+    assert again.mechanism.arm == mechanism.arm
+    for _ in range(40):
+        reward = draw.gauss(0.5, 0.3)
+        for each in (live, again):
+            each.reward(each.decide().id, reward)
+    assert live.to_json() == again.to_json()
+
+
+def test_sums_of_other_rewards_are_no_scan():
+    """Sums of beta rewards run, but nothing is known of their likelihood ratios: the theorem is not applied."""
+    for mechanism in (BEST, PASS, CONTEST):
+        beta = cp.Market(MARKET.agents, horizon=80, rewards="beta")
+        assert scan_theorem(audit_case(MARKET, mechanism, "a")) is not None
+        assert scan_theorem(audit_case(beta, mechanism, "a")) is None

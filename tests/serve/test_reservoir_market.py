@@ -1,0 +1,93 @@
+"""Markets that run reservoirs, over HTTP: seasons, late rewards, replay, and what the page says of copies."""
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.serve.api import calls
+from cloneproof.serve.api.client import Client
+from cloneproof.serve.api.what_if_messages import Belief, Task, WhatIf
+from cloneproof.serve.demo import TERMS
+from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism
+from cloneproof.serve.local import LocalService
+from cloneproof.serve.offline.reading import replay_all
+from cloneproof.serve.run import create_key
+from cloneproof.serve.what_if.answer import answer
+
+ARMS = {"ana": {"a1": 0.9, "a2": 0.2}, "bo": {"b1": 0.5}, "cy": {"c1": 0.3, "c2": 0.6}}
+MARKETS = {
+    "reservoir": {"rounds": 8, "draws": 3, "threshold": 7},
+    "reservoir-contest": {"rounds": 8, "draws": 2, "threshold": 7, "horizon": 400},
+}
+SEED = 2**48 + 3  # smaller ones are refused
+HORIZON = 400
+
+
+@pytest.fixture(scope="module", params=MARKETS)
+def played(request, tmp_path_factory):
+    """Two seasons, the second settled with rewards missing; every third reward comes fifty decisions late."""
+    place = str(tmp_path_factory.mktemp("market") / "market.db")
+    key = create_key(place, "platform", None)
+    terms = MarketSpec(
+        market="feed", mechanism=request.param, parameters=MARKETS[request.param], horizon=HORIZON, share=0.5, seed=SEED,
+        rewards="bernoulli",
+    )  # fmt: skip
+    seen = []
+    with LocalService(place) as service, Client(service.address, key) as api:
+        api.send(calls.create_market(terms))
+        for agent, arms in ARMS.items():
+            api.send(calls.register_agent("feed", agent))
+            for arm in arms:
+                api.send(calls.register_arm("feed", agent, arm))
+        for season in (1, 2):
+            api.send(calls.start("feed"))
+            held = []
+            for group in range(HORIZON // 50):
+                names = [f"{season}-{group}-{n}" for n in range(50)]
+                made = api.send(calls.decide_batch("feed", names)).results
+                seen += [(season, one) for one in made]
+                due = held + [one for one in made if one.decision % 3]
+                held = [one for one in made if one.decision % 3 == 0]
+                values = [
+                    (f"{season}-{one.decision}", one.decision, float(one.decision % 10 < 10 * ARMS[one.agent][one.arm]))
+                    for one in due
+                ]
+                taken = api.send(calls.reward_batch("feed", values)).results
+                assert {one.result for one in taken} == {"recorded"}
+            api.send(calls.settle("feed"))
+            api.send(calls.open_season("feed", season + 1))
+    return request.param, place, seen, terms
+
+
+def test_the_phases_and_the_champion(played):
+    name, _, seen, _ = played
+    for season in (1, 2):
+        made = [one for number, one in seen if number == season]
+        assert len(made) == HORIZON
+        assert {one.phase for one in made} <= {"trial", "award", "waiting", "play"}
+        assert made[0].phase == ("trial" if name == "reservoir" else "play")  # a contest goes on to the end
+        last = {(one.agent, one.arm) for one in made[-50:] if one.phase != "waiting"}
+        if name == "reservoir":
+            assert len(last) == 1  # the first draw that passed, or the best count, gets every later round
+        else:
+            assert len({agent for agent, _ in last}) == len(last)  # one champion of an agent
+
+
+def test_every_decision_comes_out_again(played):
+    _, place, _, _ = played
+    (found,) = replay_all(place)
+    assert found.fits
+
+
+def test_the_answer_names_the_theorem_and_what_it_does_not_cover(played):
+    *_, terms = played
+    belief = Belief(low=0.2, high=0.8, chance=0.5, originals=2, agents=3)
+    found = answer(Task(terms, WhatIf(belief), [], 20.0))  # what the page shows
+    assert found.verdict == "clone-proof"
+    for words in ("scan theorem", "unreviewed", "not covered", "knows which of its", "different priors", "second acc"):
+        assert words in found.scope
+
+
+def test_the_demo_runs_numbers_that_are_declared():
+    rates = (0.2, 0.35, 0.45, 0.55, 0.6)
+    tuned = cp.mechanism("reservoir", agents=5, originals=3, horizon=TERMS.horizon, rates=rates)
+    assert build_mechanism(TERMS).arm == tuned.arm

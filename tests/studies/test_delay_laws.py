@@ -1,0 +1,32 @@
+"""The study of delay laws, small: one law of each kind, and a planted fault that its cells notice."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
+import delays
+
+SMALL = tuple(
+    law for law in delays.LAWS if law.name in ("batches of 25", "bad news never", "Ana is late with everything")
+)
+
+
+def test_there_are_twenty_laws_of_five_mechanisms():
+    assert len(delays.LAWS) >= 20
+    assert len(delays.MECHANISMS) == 5
+    assert len({law.name for law in delays.LAWS}) == len(delays.LAWS)
+
+
+def test_no_cell_is_beyond_its_bound():
+    """A false alarm needs six standard errors: below one in a million for all cells together, were means normal."""
+    found = list(delays.cells(4, SMALL))
+    assert len(found) == 15
+    assert [cell for cell in found if cell.beyond] == []
+    assert sum(cell.bound is not None for cell in found) == 6
+
+
+@pytest.mark.parametrize(("gain", "beyond"), [(3.0, True), (2.0, False)])
+def test_a_gain_beyond_its_bound_is_noticed(gain, beyond):
+    assert delays.Cell("x", "independent", "reservoir", gain, 0.2, 1.5).beyond is beyond
