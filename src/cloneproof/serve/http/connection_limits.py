@@ -79,7 +79,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """
 
     __slots__ = (
-        "_body_bytes", "_chunks", "_due", "_messages", "_received", "_refusal", "_refused", "_stage", "_stuck", "_unread",
+        "_body_bytes", "_chunks", "_due", "_messages", "_received", "_refusal", "_refused", "_stage", "_stuck",
+        "_unread",
     )  # fmt: skip
     limits: ConnectionLimits
 
