@@ -55,6 +55,7 @@ def run(
         ws="none",
         lifespan="on",
         access_log=False,
+        proxy_headers=False,  # nothing here depends on the caller's address
         log_config=None,
         server_header=False,
         date_header=False,

@@ -73,8 +73,15 @@ class ConnectionLimits:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection of uvicorn's that is refused, or closed, where it goes beyond the limits."""
+    """A connection of uvicorn's that is refused, or closed, where it goes beyond the limits.
 
+    Slots, since with so many attributes the dictionaries of instances would share no keys, and all of them be slow.
+    """
+
+    __slots__ = (
+        "_body_bytes", "_chunks", "_due", "_messages", "_received", "_refusal", "_refused", "_stage", "_stuck",
+        "_unread",
+    )  # fmt: skip
     limits: ConnectionLimits
 
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 (as uvicorn's)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -84,22 +85,25 @@ class Router:
     """Finds the route of a call by the parts of its path."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._fixed: dict[tuple[str, int], list[tuple[tuple[str | None, ...], Resolved]]] = {}
+        self._fixed: dict[tuple[str, int], list[tuple[itemgetter[Any], tuple[str, ...], Resolved]]] = {}
         for route in routes:
             parts = route.path.split("/")
-            shape = tuple(None if part.startswith("{") else part for part in parts)
+            places = [at for at, part in enumerate(parts) if not part.startswith("{")]  # two at least: "" is the first
+            fixed = itemgetter(*places)
             names = tuple((at, part[1:-1]) for at, part in enumerate(parts) if part.startswith("{"))
             decode: Callable[[bytes], Any] | None = None
             if route.body is not None:
                 decode = msgspec.json.Decoder(route.body).decode
-            self._fixed.setdefault((route.method, len(parts)), []).append((shape, Resolved(route, decode, names)))
+            self._fixed.setdefault((route.method, len(parts)), []).append(
+                (fixed, fixed(parts), Resolved(route, decode, names))
+            )
         self._methods = sorted({route.method for route in routes})
 
     def find(self, method: str, path: str) -> tuple[Resolved, dict[str, str]] | None:
         """The route of a call and the variables of its path."""
         parts = path.split("/")
-        for shape, resolved in self._fixed.get((method, len(parts)), ()):
-            if all(fixed is None or fixed == part for fixed, part in zip(shape, parts, strict=True)):
+        for fixed, wanted, resolved in self._fixed.get((method, len(parts)), ()):
+            if fixed(parts) == wanted:
                 return resolved, {name: parts[at] for at, name in resolved.names}
         return None
 
