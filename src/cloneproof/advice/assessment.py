@@ -95,11 +95,8 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
     running = made.at_horizon(agents, horizon)
     if running.arm.draws and running.agent is None:
         latest = running.arm.draws * running.arm.explore * agents
-        numbers = ReservoirNumbers(
-            running.arm.explore,
-            running.arm.draws,
-            None if running.arm.threshold is None else int(running.arm.threshold),
-        )
+        threshold = None if running.arm.threshold is None else int(running.arm.threshold)
+        numbers = ReservoirNumbers(running.arm.explore, running.arm.draws, threshold)
         if any(agent.support is None for agent in market.agents):
             return min(1.0, latest / horizon), (float(latest), float(latest))
         priors = [[list(prior.atoms or ()) for prior in agent.priors] for agent in market.agents]

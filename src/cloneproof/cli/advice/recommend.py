@@ -39,7 +39,7 @@ def recommend(
 ) -> None:
     """Say which mechanism to run in a market.
 
-    And with which numbers, what it costs and what it promises. Ranks what is clone-proof in the market by regret,
+    With which numbers, at what cost, and what it promises: ranks what is clone-proof in the market by regret,
     with tuned numbers. Beside it: what would be best if everybody were honest, and what that one costs if everybody
     does what pays. Exit code 0: it fits, 1: nothing clone-proof fits the traffic, 2: bad input.
     """

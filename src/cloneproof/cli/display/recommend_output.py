@@ -27,7 +27,7 @@ def show_recommendation(found: Recommendation, source: str | None) -> None:
     if found.ranked:
         print(found.choice.promise)
         print("Parameters: " + ", ".join(f"{key}={value}" for key, value in found.choice.parameters.items()))
-    print(price_sentence(found))
+    print("Price of honesty: " + price_sentence(found))
     table = new_table(f"Clone-proof for {name}", "mechanism", "regret", "of random play", "exploring", "copies gain")
     for each in found.ranked:
         table.add_row(*_cells(each, found.random_regret))
