@@ -54,7 +54,7 @@ def test_every_claim_of_a_record_is_checked(data):
     sums = first["sums"]["sums"]
     doubled = data["deviations"] * 2
     for tampered in (
-        changed(data, "deviations", 0, "sums", "sums", to=[(2.0).hex(), *sums[1:]]),
+        changed(data, "deviations", 0, "sums", "sums", to=[(0.03125).hex(), *sums[1:]]),
         changed(data, "deviations", 0, "sums", "count", to=first["sums"]["count"] + 1),
         changed(data, "deviations", 0, "pairs", to=first["pairs"] + 2),
         changed(data, "deviations", 0, "copies", to=[7]),
@@ -65,10 +65,10 @@ def test_every_claim_of_a_record_is_checked(data):
         changed(data, "deviations", to=doubled),
         changed(data, "deviations", to=data["deviations"][:place] + data["deviations"][place + 1 :]),
         changed(data, "deviations", to=[]),
-        changed(data, "seed", to=1),
-        changed(data, "seed", to="x"),
-        changed(data, "confidence", to=0.5),
-        changed(data, "confidence", to=1.0),
+        changed(data, "deviations", 0, "seed", to=1),
+        changed(data, "deviations", 0, "seed", to="x"),
+        changed(data, "deviations", place, "confidence", to=0.5),
+        changed(data, "deviations", place, "confidence", to=1.0),
         changed(data, "tolerance", to=10.0),
         changed(data, "verdict", to="undecided"),
         changed(data, "verdict", to="clone-proof"),
@@ -135,7 +135,7 @@ def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):
         cp.results.write_replay(odd, tmp_path / "r.json")
 
 
-@pytest.mark.parametrize(("key", "value", "words"), [("version", 2, "version 2"), ("seed", None, "without seed")])
+@pytest.mark.parametrize(("key", "value", "words"), [("version", 1, "version 1"), ("worst", None, "without worst")])
 def test_records_of_other_versions_and_parts_of_records_are_unreadable(data, tmp_path, key, value, words):
     made = {name: own for name, own in data.items() if name != key} | ({key: value} if value else {})
     (tmp_path / "r.json").write_text(json.dumps(made))

@@ -161,7 +161,10 @@ def verdict_sentence(audit: Audit) -> str:
             f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
             f"({percent(worst)})."
         )
-    most = worst.gain.high
+    if audit.about_tried:
+        rest = "Copies that were not tried are not covered." if audit.state == "none tried pays" else ""
+        return f"No attack was found, and honesty was not proven best: {audit.about_tried}. {rest}".strip()
+    most = worst.gain_at_most
     relative = f" ({number(100 * most / worst.honest.value)}{NARROW}%)" if worst.honest.value > 0 else ""
     among = f"a gain of up to {number(most)}{relative} for {name} is not ruled out." if most > 0 else (
         "no copies pay, but not everything could be tried."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MarketError, MechanismError, brief, did_you_mean
 from cloneproof.market.agents import Agent
@@ -31,6 +32,7 @@ class AuditCase:
     mechanism  as declared, for whoever runs it among more agents (two accounts) or as a whole (engines)
     running    the mechanism that runs among these agents at this horizon: the declared one, or its fallback
     kinds      which of the agent's originals can be exchanged at every horizon of the audit
+    box        a black box, for which `mechanism` stands in: a rule of which nothing is known
     """
 
     agent: Agent
@@ -38,11 +40,17 @@ class AuditCase:
     mechanism: Mechanism
     running: Mechanism
     kinds: OriginalKinds
+    box: BlackBox | None = None
 
     @property
     def name(self) -> str:
         """The agent's name."""
         return self.agent.name
+
+    @property
+    def played(self) -> Mechanism | BlackBox:
+        """What plays: the mechanism, or the black box in whose place it stands."""
+        return self.box or self.mechanism
 
     @property
     def horizon(self) -> int:

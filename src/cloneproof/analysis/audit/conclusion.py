@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, simplest_of
+from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, relative_gain_at_most, simplest_of
 from cloneproof.analysis.audit.proof.coverage import Coverage, coverage
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.scope import scope_of
@@ -44,13 +45,15 @@ def conclude(
         verdict, worst = "clone-proof", best_of(tried)
     else:
         verdict, worst = "undecided", max(tried, key=_relative_gain_not_ruled_out)
+    bounds = [relative_gain_at_most(witness) for witness in tried]
     deciding = next(case for case in question.cases[worst.agent] if case.horizon == worst.horizon)
-    return Audit(
+    audit = Audit(
         mechanism=deciding.mechanism,
         market=question.market,
         verdict=verdict,
         worst=worst,
         scope=scope_of(question, verdict, worst, results, covered),
+        tried_at_most=None if None in bounds else max(bound for bound in bounds if bound is not None),
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(tried),
@@ -59,6 +62,7 @@ def conclude(
         samples=tuple(sample for result in results for sample in result.samples.values()),
         seconds=seconds,
     )
+    return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
@@ -72,7 +76,7 @@ def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[
 
 
 def _relative_gain_not_ruled_out(witness: Witness) -> float:
-    return witness.gain.high / max(witness.honest.value, 1e-300)
+    return witness.gain_at_most / max(witness.honest.value, 1e-300)
 
 
 def _shown(paying: list[Witness]) -> Witness:

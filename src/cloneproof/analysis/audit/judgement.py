@@ -33,6 +33,18 @@ def is_open(witness: Witness, tolerance: float) -> bool:
     return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
 
 
+def relative_gain_at_most(witness: Witness) -> float | None:
+    """The relative gain that it surely does not exceed (0 where it pays nothing); None where its error is heuristic."""
+    error = _gain_error(witness)
+    if error is None:
+        return None
+    least = _honest_bound(witness, -1)
+    most = min(witness.gain.value + error, witness.earned_at_most - least)
+    if most <= 0:
+        return 0.0
+    return most / least if least > 0 else math.inf
+
+
 def best_of(witnesses: Iterable[Witness]) -> Witness:
     """The largest gain relative to honesty; of those, the fewest arms."""
     return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))

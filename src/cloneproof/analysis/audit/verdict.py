@@ -16,6 +16,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
+AuditState = Literal["attack", "proof", "none tried pays", "open"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +56,18 @@ class Witness(Displayed):
     def horizon(self) -> int:
         """The rounds of its market."""
         return self.market.horizon
+
+    @property
+    def earned_at_most(self) -> float:
+        """What the agent can earn, whatever it registers: the share of all rounds at its best mean."""
+        supports = [agent.support for agent in self.market.agents if agent.name == self.agent]
+        best = 1.0 if None in supports else max((max(support) for support in supports if support), default=1.0)
+        return self.market.share * self.market.horizon * best
+
+    @property
+    def gain_at_most(self) -> float:
+        """The upper end of the gain, and no more than the agent can earn."""
+        return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
 
     @property
     def relative_gain(self) -> float:
@@ -134,6 +147,9 @@ class Audit(Displayed, Tabular):
         What a reader must know.
     samples : tuple of SampledDeviation
         What was sampled, for a replay record.
+    tried_at_most : float, optional
+        A relative gain that none of the deviations tried exceeds: surely, or all of them together at 99 % where they
+        were sampled. None where no such bound is known.
     seconds : float
         How long it took.
     """
@@ -152,10 +168,41 @@ class Audit(Displayed, Tabular):
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
+    tried_at_most: float | None = None
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
         return f"Audit({head},\n      worst={self.worst!r})"
+
+    @property
+    def state(self) -> AuditState:
+        """What the scope comes to.
+
+        "attack": a deviation surely pays. "proof": no deviation does, by an argument that covers all of them. "none
+        tried pays": none of those tried surely gains more than the tolerance, and nothing covers the others. "open":
+        some of those tried may pay, and time or runs were out.
+        """
+        if self.verdict != "undecided":
+            return "attack" if self.verdict == "exploitable" else "proof"
+        bounded = self.tried_at_most is not None and self.tried_at_most <= self.tolerance
+        return "none tried pays" if bounded else "open"
+
+    @property
+    def about_tried(self) -> str:
+        """A sentence about the deviations tried, where none is known to pay and they are bounded; else nothing.
+
+        Returns
+        -------
+        str
+            Such as "none of the 66 deviations tried gains more than 0.5 % of the honest payoff, at 99 %".
+        """
+        bound = self.tried_at_most
+        if self.verdict != "undecided" or bound is None or not math.isfinite(bound):
+            return ""
+        bound = max(bound, self.tolerance) if self.state == "none tried pays" else bound
+        what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else "gains anything"
+        sampled = any(witness.gain.kind == "confidence" for witness in self.tried)
+        return f"none of the {len(self.tried)} deviations tried {what}{', at 99 %' if sampled else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`.
@@ -163,11 +210,15 @@ class Audit(Displayed, Tabular):
         Returns
         -------
         dict
-            verdict, scope, tolerance, mechanism, worst, tried, by_horizon, thresholds, apart, informed, notes and
-            seconds.
+            verdict, state, tried_at_most, about_tried, scope, tolerance, mechanism, worst, tried, by_horizon,
+            thresholds, apart, informed, notes and seconds.
         """
+        bound = self.tried_at_most
         return {
             "verdict": self.verdict,
+            "state": self.state,
+            "tried_at_most": bound if bound is not None and math.isfinite(bound) else None,
+            "about_tried": self.about_tried,
             "scope": self.scope,
             "tolerance": self.tolerance,
             "mechanism": self.mechanism.to_dict(),

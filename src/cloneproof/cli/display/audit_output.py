@@ -32,9 +32,8 @@ def write_evidence(audit: Audit, path: str) -> bool:
 def show_audit(audit: Audit, title: str) -> None:
     """Print the witness, the best other deviations, and the scope."""
     worst = audit.worst
-    table = new_table(
-        f"{title}: {audit.verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%"
-    )
+    verdict = f"{audit.verdict} ({audit.about_tried})" if audit.about_tried else audit.verdict
+    table = new_table(f"{title}: {verdict}", "agent", "copies", "T", "honest", "with copies", "gain", "± error", "%")
     best = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
     rows = list(dict.fromkeys(_row(witness) for witness in [worst, *best]))
     for row in rows[:MOST_ROWS]:

@@ -57,11 +57,12 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     proof = scan_theorem(case) or theorem(case) or slot_concavity(case, honest, tolerance)
     if proof is not None:
         return Coverage(proof, 0.0)
-    doubtful = max([0.0, *(witness.gain.high for witness in unclear)])
+    doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
     if finite:
         return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
-    most = min(bound, market.share * market.horizon * market.family.high)
-    return Coverage(None, max(doubtful, most - honest.low), f"no argument covers {arms} or more arms")
+    most = min(bound, market.share * market.horizon * (1.0 if case.agent.support is None else max(case.agent.support)))
+    tried = "" if unclear else "none of those tried pays, but "
+    return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:

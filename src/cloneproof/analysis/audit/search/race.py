@@ -1,41 +1,53 @@
-"""Best response by sampling, where no exact engine applies: a race of all deviations on paired samples.
+"""Best response by sampling, where no exact engine applies: search, then confirm.
 
-Every candidate has a confidence sequence of its own, at 1 - ALPHA / (all estimates of the audit together), so that all
-of them hold at once with probability 1 - ALPHA whenever the sampling stops. So the next pairs may go wherever they
-promise most:
+1. *Looks.* A few pairs of each candidate, spread over agents and rungs with large rungs early (`look_order`).
+2. *Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
+   promises most gets twice the pairs, again and again.
+3. *Optimism.* Then the pairs go to whoever leaves room for the largest gain, so that the bound of what the tried
+   deviations gain falls.
+4. *Confirmation*, at any time: whenever a candidate seems to pay, and to be known to within the time that was spent so
+   far, it is sampled afresh, from another seed. What made it look good is no part of these pairs, so no union over all
+   candidates is needed: the j-th candidate to be confirmed has the error level HALF * ALPHA / 2^j.
 
-1. A look at each candidate, the fewest arms first, as long as a look is cheap beside the budget.
-2. Then always the candidate that would be found to pay soonest, by its gain so far, its error and the cost of a pair;
-   where none seems to pay, the one that leaves room for the largest gain.
-3. A candidate leaves as soon as its gain is surely at most the tolerance, or surely below another one's of its agent.
-
-It ends when a gain is surely above the tolerance, nobody is left, or runs or budget are spent.
+The pairs of steps 1 to 3 hold at (1 - HALF) * ALPHA over all candidates together. Each level is shared by two
+estimates, the gain and the honest payoff that a tolerance is relative to. Every interval is a confidence sequence, so
+all statements of an audit hold together at 1 - ALPHA, wherever pairs were spent and whenever it stopped. Honest runs
+are played once for all candidates. It ends when a gain is surely above the tolerance, every candidate surely is not, or
+runs or budget are spent.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from cloneproof._randomness import substream
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import does_not_pay, pays
+from cloneproof.analysis.audit.search.forecast import pairs_until_known, variance
+from cloneproof.analysis.audit.search.honest_runs import HonestRuns
+from cloneproof.analysis.audit.search.look_order import in_turn, rung_rank
 from cloneproof.analysis.audit.search.results import SampledResult
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
-from cloneproof.analysis.gain import Gain, sampled_gain
+from cloneproof.analysis.gain import sampled_gain
 from cloneproof.analysis.paired_runs import PairedSampling
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 
-ALPHA = 0.01
-FIRST = 16  # pairs of a look
+ALPHA, HALF = 0.01, 0.5
+FIRST, FEW = 16, 4  # pairs of a look; of one that is dear
 GROWTH = 2  # of a candidate's pairs from turn to turn
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
 NO_LIMIT = 1 << 30
-LOOKS, LOOK, TURN = 0.5, 0.1, 0.5  # of a budget: for all looks; of what is left of it: for one look, for one turn
+LOOK, DEAR_LOOK = 0.02, 0.1  # of what is left of a budget: for one look, and for one with few pairs
+TURN = 0.5  # of what is left, for one turn
+LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
 class RaceEntry(NamedTuple):
@@ -44,100 +56,223 @@ class RaceEntry(NamedTuple):
     case: AuditCase
     copies: CopyVector
 
-    def sample(
-        self, pairs: int, seed: int, confidence: float = 0.99, resume: RunTotals | None = None, to_the_end: bool = True
-    ) -> Gain:
-        """The gain by so many pairs of runs."""
-        case = self.case
-        sampling = PairedSampling(pairs, None, confidence, seed, stop_when_decided=not to_the_end, resume=resume)
-        return sampled_gain(case.market, case.mechanism, case.name, case.copies(self.copies), sampling)
+    @property
+    def arms(self) -> int:
+        """The arms of everybody together."""
+        return sum(map(sum, self.case.copies(self.copies).values()))
+
+
+class Draws(NamedTuple):
+    """What was drawn of a candidate from one seed, at one level, and what a pair costs."""
+
+    sample: SampledDeviation
+    witness: Witness
+    cost: float
+
+    @property
+    def totals(self) -> RunTotals:
+        """The sums so far."""
+        return self.sample.progress
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return self.totals.runs
+
+    def excess(self, tolerance: float) -> float:
+        """By how much the gain seems to exceed the tolerance."""
+        return self.witness.gain.value - tolerance * max(0.0, self.witness.honest.value)
+
+    def error(self) -> float:
+        """The standard error of the gain, as met."""
+        return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
 
 @dataclass
 class Race:
-    """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms."""
+    """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms times rounds."""
 
     tolerance: float
     seed: int
-    confidence: float
+    alpha: float
+    candidates: Sequence[RaceEntry]
+    most: int
+    clock: Deadline
     budget: float | None
-    witnesses: dict[RaceEntry, Witness] = field(default_factory=dict)
-    samples: dict[RaceEntry, SampledDeviation] = field(default_factory=dict)
-    cost: dict[RaceEntry, float] = field(default_factory=dict)
+    play: ChunkOutcomes[Any] = kernel_outcomes
+    looks: dict[RaceEntry, Draws] = field(default_factory=dict)
+    confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
+    work: float = 0.0  # in the unit of cost
     deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self.deadline = Deadline(self.budget)
+        self.outcomes = HonestRuns[Any](self.play)
+        markets = {id(entry.case.market): entry.case.market for entry in self.candidates}
+        self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
 
-    def done(self, entry: RaceEntry) -> int:
-        """How many pairs it has."""
-        return self.samples[entry].progress.runs if entry in self.samples else 0
+    def draw(
+        self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: bool
+    ) -> Draws:
+        """The candidate with so many pairs in all, or as many as the budget affords."""
+        case, begun = entry.case, time.perf_counter()
+        if before is not None:
+            stratify = len(before.totals.estimands.weights) > 1
+        sampling = PairedSampling(
+            pairs, None, 1 - level / 2, seed, stratify, False, self.deadline.left,
+            resume=None if before is None else before.totals, outcomes=self.outcomes,
+        )  # fmt: skip
+        gain = sampled_gain(case.market, case.played, case.name, case.copies(entry.copies), sampling)
+        done = gain.runs - (0 if before is None else before.pairs)
+        seconds = (time.perf_counter() - begun) / max(1, done)
+        cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
+        self.work += cost * done
+        sample = SampledDeviation(
+            case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
+        )
+        witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
+        return Draws(sample, witness, cost)
 
-    def advance(self, entry: RaceEntry, pairs: int) -> None:
+    # Steps 1 to 3: the search.
+
+    def look(self, entry: RaceEntry) -> bool:
+        """A first look, unless it is too dear for what is left; whether there was one."""
+        strata = self.strata[id(entry.case.market)]
+        pairs, stratify = max(FIRST, strata), True
+        if self.budget is not None:
+            left, cost = self.deadline.left or 0.0, self._guessed_cost(entry)
+            stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
+            pairs = max(FIRST, strata) if stratify else FIRST
+            if pairs * cost > LOOK * left:
+                pairs, stratify = FEW, False
+            if self.looks and pairs * cost > DEAR_LOOK * left:
+                return False
+        self.search(entry, min(pairs, self.most), stratify)
+        return True
+
+    def search(self, entry: RaceEntry, pairs: int, stratify: bool = True) -> None:
         """Bring a candidate to so many pairs."""
-        case, vector = entry
-        start, before = time.perf_counter(), self.done(entry)
-        gain = entry.sample(pairs, self.seed, self.confidence, self.samples[entry].progress if before else None)
-        seconds = (time.perf_counter() - start) / max(1, gain.runs - before)
-        self.cost[entry] = float(sum(vector)) if self.budget is None else max(seconds, 1e-9)
-        self.samples[entry] = SampledDeviation(
-            case.name, vector, case.market, case.mechanism, self.seed, self.confidence, gain.progress
-        )
-        self.witnesses[entry] = Witness(
-            case.name, vector, gain.honest, gain.copied, gain.estimate, case.market, gain.copies
-        )
+        level = (1 - HALF) * self.alpha / len(self.candidates)
+        self.looks[entry] = self.draw(entry, pairs, self.looks.get(entry), self.seed, level, stratify)
+        self.tell(f"{entry.case.name}: {self.looks[entry].pairs} pairs of copies {entry.copies}")
 
-    def first_look_is_cheap(self, entry: RaceEntry) -> bool:
-        """Whether a look at an unknown candidate is affordable, if pairs cost in proportion to the arms."""
-        left = self.deadline.left
-        if left is None or not self.cost or self.budget is None:
-            return True
-        last, cost = next(reversed(self.cost.items()))
-        return left > (1 - LOOKS) * self.budget and FIRST * cost * sum(entry.copies) / sum(last.copies) <= LOOK * left
+    def _guessed_cost(self, entry: RaceEntry) -> float:
+        """Of a pair of an unknown candidate, in proportion to the arms and rounds of the nearest one that is known."""
+        if not self.looks:
+            return 0.0
+        near = min(self.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
+        return self.looks[near].cost * entry.arms / near.arms * entry.case.horizon / near.case.horizon
 
-    def alive(self) -> list[RaceEntry]:
-        """Those that may still be the best, and of whom it is not known whether they pay."""
-        best: dict[AuditCase, float] = {}
-        for entry, witness in self.witnesses.items():
-            best[entry.case] = max(best.get(entry.case, -math.inf), witness.gain.low)
-        return [
-            entry
-            for entry, witness in self.witnesses.items()
-            if not does_not_pay(witness, self.tolerance) and witness.gain.high >= best[entry.case]
-        ]
+    def open(self) -> list[RaceEntry]:
+        """Those of whom it is not known that they do not pay."""
+        return [entry for entry in self.looks if not does_not_pay(self.known(entry).witness, self.tolerance)]
 
-    def time_to_decide(self, entry: RaceEntry) -> tuple[float, float]:
-        """About what it costs until it is known to pay (infinite where it seems not to); then, what is ruled out."""
-        witness = self.witnesses[entry]
-        excess = witness.gain.value - self.tolerance * max(0.0, witness.honest.high)
-        room = -witness.gain.high / max(witness.honest.value, 1e-300)
-        if excess <= 0:
-            return math.inf, room
-        # an error falls like 1/n while pairs are few, like 1/sqrt(n) later: between the two
-        return self.done(entry) * self.cost[entry] * max(0.0, (witness.gain.error / excess) ** 1.5 - 1), room
+    def promise(self, entry: RaceEntry) -> float:
+        """What it would cost to know that it pays, if its gain is a standard error more than it seems."""
+        draws = self.looks[entry]
+        excess = draws.excess(self.tolerance) + draws.error()
+        return draws.cost * pairs_until_known(draws.totals, excess, self.alpha)
 
-    def affordable(self, entry: RaceEntry, most: int) -> int:
+    def room(self, entry: RaceEntry) -> float:
+        """The largest relative gain that is not ruled out."""
+        witness = self.looks[entry].witness
+        return witness.gain_at_most / max(witness.honest.value, 1e-300)
+
+    def affordable(self, entry: RaceEntry) -> int:
         """The pairs of its next turn in all; no more than it has where the budget affords nothing worth a turn."""
-        done = self.done(entry)
-        wanted = min(most, GROWTH * done)
+        draws = self.looks[entry]
+        wanted = min(self.most, GROWTH * max(1, draws.pairs))
         if self.deadline.left is None:
             return wanted
-        within = done + int(self.deadline.left * TURN / self.cost[entry])
-        return min(wanted, within) if within >= done + max(1, done // 4) else done
+        within = draws.pairs + int(self.deadline.left * TURN / draws.cost)
+        return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
+
+    def turn(self, entry: RaceEntry) -> bool:
+        """Twice the pairs, as far as that is affordable; whether there were any."""
+        pairs, before = self.affordable(entry), self.looks[entry].pairs
+        if pairs <= before:
+            return False
+        self.search(entry, pairs)
+        return self.looks[entry].pairs > before
+
+    # Step 4: the confirmation.
+
+    def found(self) -> bool:
+        """Whether somebody surely pays, by the search itself or after a confirmation that is near."""
+        return self.anybody_pays() or self.confirm_if_near()
+
+    def confirm_if_near(self) -> bool:
+        """Sample afresh whoever seems to pay, and to be known to for no more than the work so far; whether one does."""
+        while not self.deadline.spent:
+            costs = {entry: self.cost_of_confirmation(entry) for entry in self.looks}
+            entry = min(costs, key=lambda each: costs[each], default=None)
+            if entry is None or costs[entry] > self.work:
+                return False
+            self.confirm(entry)
+            if self.anybody_pays():
+                return True
+        return False
+
+    def cost_of_confirmation(self, entry: RaceEntry) -> float:
+        """The forecast, from the fresh pairs where there are some."""
+        fresh = self.confirmations.get(entry)
+        draws = fresh or self.looks[entry]
+        excess = draws.excess(self.tolerance) - draws.error() / 2
+        wanted = pairs_until_known(draws.totals, excess, self.alpha * HALF / 4)
+        done = 0 if fresh is None else fresh.pairs
+        if done >= self.most or wanted > 4 * self.most:
+            return math.inf
+        return draws.cost * max(wanted - done, done / 4, 1.0)
+
+    def confirm(self, entry: RaceEntry) -> None:
+        """Half of the fresh pairs that are still forecast, at least a quarter more than there are."""
+        fresh = self.confirmations.get(entry)
+        done = 0 if fresh is None else fresh.pairs
+        cost = (fresh or self.looks[entry]).cost
+        pairs = min(self.most, done + max(FEW, done // 4, math.ceil(self.cost_of_confirmation(entry) / cost / 2)))
+        if fresh is None:
+            rank, seed = len(self.confirmations) + 1, substream(1, self.seed) >> 1
+            level, stratify = HALF * self.alpha * 2.0**-rank, pairs >= self.strata[id(entry.case.market)]
+        else:
+            level, seed, stratify = 2 * (1 - fresh.sample.confidence), fresh.sample.seed, True
+        self.confirmations[entry] = self.draw(entry, pairs, fresh, seed, level, stratify)
+        self.tell(f"{entry.case.name}: {self.confirmations[entry].pairs} fresh pairs of copies {entry.copies}")
+
+    def known(self, entry: RaceEntry) -> Draws:
+        """What there is to say of a candidate: its fresh pairs if they know more, or that it pays."""
+        look, fresh = self.looks[entry], self.confirmations.get(entry)
+        if fresh is None:
+            return look
+        better = pays(fresh.witness, self.tolerance) or fresh.witness.gain.error <= look.witness.gain.error
+        return fresh if better else look
 
     def anybody_pays(self) -> bool:
         """Whether a gain is surely above the tolerance."""
-        return any(pays(witness, self.tolerance) for witness in self.witnesses.values())
+        drawn = [*self.looks.values(), *self.confirmations.values()]
+        return any(pays(draws.witness, self.tolerance) for draws in drawn)
 
-    def results(self, cases: Iterable[AuditCase]) -> dict[AuditCase, SampledResult]:
+    def tell(self, what: str) -> None:
+        """Report progress: the part of the budget that is spent, or the candidates looked at."""
+        if self.budget is not None:
+            self.clock.tell(min(100, int(100 * self.deadline.seconds / self.budget)), 100, what)
+        else:
+            self.clock.tell(len(self.looks), len(self.candidates), what)
+
+    def results(self) -> dict[AuditCase, SampledResult]:
         """What is known, case by case; an honest payoff is that of the candidate that knows it best."""
-        results = {case: SampledResult((case,)) for case in cases}
-        for (case, vector), witness in self.witnesses.items():
-            result = results[case]
-            result.evaluated[vector], result.samples[vector] = [witness], self.samples[RaceEntry(case, vector)]
-            known = result.honest.get(case.horizon)
-            if known is None or witness.honest.error < known.error:
-                result.honest[case.horizon] = witness.honest
+        results = {entry.case: SampledResult((entry.case,)) for entry in self.candidates}
+        for entry in self.looks:
+            result, draws = results[entry.case], self.known(entry)
+            result.evaluated[entry.copies], result.samples[entry.copies] = [draws.witness], draws.sample
+            best = result.honest.get(entry.case.horizon)
+            if best is None or draws.witness.honest.error < best.error:
+                result.honest[entry.case.horizon] = draws.witness.honest
+        why = f"too dear for a budget of {self.budget or 0.0:.3g} s"
+        if self.anybody_pays():
+            why = "the search ended with one that pays"
+        for entry in self.candidates:
+            if entry not in self.looks:
+                results[entry.case].left_out[entry.copies] = why
         return results
 
 
@@ -148,32 +283,64 @@ def race(
     seed: int,
     clock: Deadline,
     budget: float | None,
-    estimates: int | None = None,
+    alpha: float = ALPHA,
+    play: ChunkOutcomes[Any] = kernel_outcomes,
 ) -> list[SampledResult]:
-    """Sampled gains of the candidates, a result for each case; `estimates` is of the whole audit."""
+    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha."""
     if budget is not None and candidates:
-        candidates[0].sample(1, seed, to_the_end=False)  # compiles what there is, before the budget's clock starts
-    # each estimate twice: a gain, and the honest payoff that a tolerance is relative to
-    state = Race(tolerance, seed, 1 - ALPHA / (2 * (estimates or max(1, len(candidates)))), budget)
+        clock.tell(0, 100, "compiling")
+        _compile(candidates[0], seed, play)
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
-    left_out: list[RaceEntry] = []
-    seen: set[AuditCase] = set()
-    for number, entry in enumerate(sorted(candidates, key=lambda entry: sum(entry.copies))):
-        if entry.case in seen and not state.first_look_is_cheap(entry):
-            left_out.append(entry)
-            continue
-        seen.add(entry.case)
-        state.advance(entry, min(FIRST, most))
-        clock.tell(number + 1, len(candidates), f"{entry.case.name}: a look at copies {entry.copies}")
-    while not state.anybody_pays() and not state.deadline.spent:
-        turns = [(entry, state.affordable(entry, most)) for entry in state.alive()]
-        turns = [(entry, pairs) for entry, pairs in turns if pairs > state.done(entry)]
-        if not turns:
-            break
-        entry, pairs = min(turns, key=lambda turn: state.time_to_decide(turn[0]))
-        state.advance(entry, pairs)
-        clock.tell(state.done(entry), most, f"{entry.case.name}: {pairs} pairs of copies {entry.copies}")
-    results = state.results(dict.fromkeys(entry.case for entry in candidates))
-    for entry in left_out:
-        results[entry.case].left_out[entry.copies] = f"too dear for a budget of {budget:.3g} s"
-    return list(results.values())
+    state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play)
+    _search(state, _in_order(candidates))
+    return list(state.results().values())
+
+
+def _search(state: Race, waiting: list[RaceEntry]) -> None:
+    """Looks, halving, optimism, with confirmations in between, until somebody surely pays or nothing is left."""
+    dear: list[RaceEntry] = []
+    for entry in waiting:
+        if state.looks and state.deadline.spent:
+            return
+        if not state.look(entry):
+            dear.append(entry)
+        elif state.found():
+            return
+    if _halve(state) or state.found():
+        return
+    while not state.deadline.spent and _most_open(state, dear):
+        if state.found():
+            return
+
+
+def _halve(state: Race) -> bool:
+    """Twice the pairs for the half that promises most, again and again; whether somebody surely pays."""
+    left = sorted(state.open(), key=state.promise)
+    while len(left) > 1:
+        left = left[: len(left) // 2]
+        for entry in left:
+            if state.turn(entry) and state.found():
+                return True
+        left.sort(key=state.promise)
+    return False
+
+
+def _most_open(state: Race, dear: list[RaceEntry]) -> bool:
+    """A turn of whoever leaves room for the largest gain, or else a look that was too dear; whether there was any."""
+    by_room = sorted(state.open(), key=state.room, reverse=True)
+    return any(state.turn(entry) for entry in by_room) or (bool(dear) and state.look(dear.pop(0)))
+
+
+def _in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
+    by_case: dict[AuditCase, list[RaceEntry]] = {}
+    for entry in candidates:
+        by_case.setdefault(entry.case, []).append(entry)
+    return in_turn(sorted(of_case, key=lambda entry: rung_rank(entry.copies)) for of_case in by_case.values())
+
+
+def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:
+    """Play a pair over few rounds, so that what has to be compiled is compiled before the budget's clock starts."""
+    case = entry.case
+    market = case.market.with_horizon(min(case.horizon, 64))
+    twice = case.copies(tuple(min(2, number) for number in entry.copies))
+    sampled_gain(market, case.played, case.name, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))

@@ -10,7 +10,7 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
 from cloneproof.analysis.audit.proof.theorems import elementary
-from cloneproof.analysis.audit.search.race import RaceEntry, race
+from cloneproof.analysis.audit.search.race import ALPHA, RaceEntry, race
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
@@ -82,11 +82,12 @@ def confirm_heuristics(
 ) -> None:
     """Where the errors are heuristic, sample the most promising deviation of each agent."""
     heuristic = [result for result in results if any(witness.gain.heuristic for witness in result.witnesses)]
+    level = ALPHA / max(1, len(heuristic))
     for result in heuristic:
         best = best_of(result.witnesses)
         if best.gain.value > 0 and not clock.spent:
             case = next(case for case in result.cases if case.horizon == best.horizon)
-            (sampled,) = race([RaceEntry(case, best.copies)], tolerance, runs, seed, clock, clock.left, len(heuristic))
+            (sampled,) = race([RaceEntry(case, best.copies)], tolerance, runs, seed, clock, clock.left, level)
             result.samples |= sampled.samples
             for vector, (witness,) in sampled.evaluated.items():
                 old = result.evaluated[vector]
