@@ -38,6 +38,10 @@ class EngineError(CloneproofError):
         return str(self).partition("; use engine")[0]
 
 
+class OutOfTimeError(EngineError):
+    """A budget that was over in the middle of a run; whoever set it says what is known by then."""
+
+
 class SweepError(CloneproofError):
     """A grid that makes no sense, a store that cannot be used, or workers that cannot; what is stored stays usable."""
 
@@ -74,8 +78,10 @@ def brief(value: object) -> str:
     """
     try:
         text = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        return "a number of thousands of digits"
+    except Exception as error:  # a whole number of thousands of digits, or an object whose repr is broken
+        if isinstance(value, int):
+            return "a number of thousands of digits"
+        return f"an object of type {type(value).__name__} whose repr raises {type(error).__name__}"
     return text if len(text) <= 40 else text[:40] + ".."
 
 

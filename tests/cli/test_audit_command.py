@@ -88,3 +88,25 @@ def test_bad_input_exits_2_with_one_sentence(arguments, words):
     assert words in done.stderr
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_own_policy_from_the_shell(tmp_path):
+    (tmp_path / "turns.py").write_text(
+        "class InTurn:\n"
+        "    def __init__(self, view): self.arms, self.round = view.arms, 0\n"
+        "    def select(self): self.round += 1; return self.arms[self.round % len(self.arms)]\n"
+        "    def update(self, arm, reward): pass\n"
+    )
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
+    cp.save_market(market, tmp_path / "market.toml")
+
+    def here(*arguments):
+        asked = [*COMMAND, "market.toml", *arguments]
+        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+
+    done = here("--policy", "turns:InTurn", "--runs", "256", "--json", "--html", "page.html")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")
+    assert "InTurn" in (tmp_path / "page.html").read_text()
+    unknown, both = here("--policy", "turns:Other"), here("--policy", "turns:InTurn", "-m", "ucb1")
+    assert (unknown.returncode, both.returncode) == (2, 2)
+    assert "can be imported" in unknown.stderr

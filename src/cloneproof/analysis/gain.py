@@ -189,6 +189,8 @@ def gain(
     if resume is not None and not isinstance(resume, RunTotals):
         raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
     check_mechanism_or_box(mechanism)
+    if outcomes is not None and isinstance(mechanism, BlackBox):
+        raise EngineError("expected a mechanism for outcomes of kernels, got a black box; leave outcomes out")
     known = [each.name for each in market.agents]
     if agent not in known:
         raise MarketError(

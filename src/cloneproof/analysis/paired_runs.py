@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
@@ -27,7 +29,6 @@ from cloneproof.engines.monte_carlo.sampler import (
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
-from cloneproof.errors import EngineError
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -49,7 +50,7 @@ class PairedSampling:
     threads: int | None = None
     progress: Callable[[SamplingStatus], None] | None = None
     resume: RunTotals | None = None
-    outcomes: ChunkOutcomes[Job] | None = None
+    outcomes: ChunkOutcomes[Any] | None = None
     chunk: int | None = None
 
     @property
@@ -97,13 +98,13 @@ def draw_pairs(
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
 
     if isinstance(mechanism, BlackBox):
-        if sampling.outcomes is not None:
-            raise EngineError("expected a mechanism for outcomes of kernels, got a black box; leave outcomes out")
         boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-        with black_box_runs(sampling.threads) as outcomes:
+        if sampling.outcomes is not None:
+            return drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor)
+        with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
             return drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor)
     jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or kernel_outcomes, ThreadPoolExecutor)
+    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or kernel_outcomes, DaemonThreads)
 
 
 def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor]) -> RunPlan:

@@ -11,10 +11,11 @@ from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.cli.display.audit_output import show_audit, write_evidence
 from cloneproof.cli.display.output import print_json, progress_bar
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, policy_box
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
+BUDGET = 60.0  # seconds
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
 
 
@@ -22,6 +23,10 @@ def audit(
     market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:NAME", help="Instead of a mechanism: your own policy, a class or a BlackBox."),
     ] = None,
     settings: Settings = None,
     agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
@@ -37,7 +42,10 @@ def audit(
     ] = False,
     copy_cost: Annotated[bool, typer.Option("--copy-cost", help="The fee per copy that would stop it.")] = False,
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none; 0.005 is half a %.")] = 0.0,
-    budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop searching after this time.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop searching after this time.", show_default="60, without --runs"),
+    ] = None,
     runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
@@ -68,6 +76,7 @@ def audit(
     for path in (html, certificate):
         if path is not None:
             check_place(path)  # before the work, not after it
+    budget = BUDGET if budget is None and runs is None else budget
     if from_ledger is not None:
         if any((market_file, mechanism, settings, horizons)):
             raise CloneproofError(
@@ -87,14 +96,20 @@ def audit(
             "expected --market, --season, --copy-odds and --atoms only with --from-ledger, got one without it; "
             "leave it out, or name the ledger"
         )
-    if market_file is None or mechanism is None:
-        raise CloneproofError("expected MARKET.toml and --mechanism NAME, or --from-ledger DB; give one of the two")
+    if market_file is None or (mechanism is None) == (policy is None):
+        raise CloneproofError(
+            "expected MARKET.toml and one of --mechanism NAME and --policy MODULE:NAME, or --from-ledger DB; give these"
+        )
+    if policy is not None and settings:
+        raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     market = load_market(market_file)
+    name = str(policy if mechanism is None else mechanism)
+    audited = policy_box(name) if mechanism is None else lambda at_horizon: chosen_mechanism(name, settings, at_horizon)
     with progress_bar() as bar:
-        task = bar.add_task(f"auditing {mechanism}", total=None)
+        task = bar.add_task(f"auditing {name}", total=None)
         result = run_audit(
             market,
-            lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon),
+            audited,
             agent=agent,
             max_copies=max_copies,
             opponents=opponents,  # type: ignore[arg-type]
@@ -112,7 +127,9 @@ def audit(
     if as_json:
         print_json(result.to_dict())
     else:
-        show_audit(result, f"{mechanism} on {market_file}")
+        show_audit(result, f"{name} on {market_file}")
+        if budget is not None:
+            print(f"The search took {result.seconds:.1f} s and had {budget:g} s (--budget).")
     if certificate is not None:
         write_evidence(result, certificate)
     if html is not None:

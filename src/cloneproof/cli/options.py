@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.errors import MarketError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import mechanism as by_name
@@ -45,6 +49,22 @@ def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
             raise MarketError(f"expected copies of {name!r} once, got them twice; keep one --copies {name}=..")
         copies[name] = parsed
     return copies
+
+
+def policy_box(text: str) -> BlackBox:
+    """The black box of `module:name`: a class or function that makes a policy from a view, or a `BlackBox` itself."""
+    module_name, colon, name = text.partition(":")
+    if not colon or not module_name or not name:
+        raise MechanismError(f"expected a policy as MODULE:NAME such as mymodule:MyPolicy, got {text!r}; name both")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `python -m` does
+    try:
+        made = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as problem:
+        raise MechanismError(
+            f"expected a policy that can be imported, got {text!r} ({problem}); run it where the module is"
+        ) from None
+    return made if isinstance(made, BlackBox) else BlackBox(made)
 
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:

@@ -49,7 +49,7 @@ def etc_payoff(values, copies, m, horizon):
 @pytest.fixture
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
-    monkeypatch.setattr(api, "honest_evaluations", lambda cases: None)
+    monkeypatch.setattr(api, "honest_evaluations", lambda cases, seconds=None: None)
     monkeypatch.setattr(sampling, "elementary", lambda case: None)
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from cloneproof._checks import whole
-from cloneproof.analysis.audit.cases import MechanismOrFactory
+from cloneproof.analysis.audit.cases import Auditable
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.deadline import Deadline, ProgressCallback
 from cloneproof.analysis.audit.delays import under_delays
@@ -29,7 +29,7 @@ from cloneproof.analysis.audit.search.informed import best_informed
 from cloneproof.analysis.audit.search.other_deviations import other_deviations
 from cloneproof.analysis.audit.search.refinement import refine
 from cloneproof.analysis.audit.search.results import SearchResult
-from cloneproof.analysis.audit.search.sampling import confirm_heuristics, sampled_results
+from cloneproof.analysis.audit.search.sampling import confirm_heuristics, plays, sampled_results
 from cloneproof.analysis.audit.search.scan_search import scan_results, scan_withholding, with_scan_scope
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.engines.monte_carlo.sampler import check_sampling
@@ -38,12 +38,13 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.online.opening import checked_seed
 
 OpponentsName = Literal["market", "any"]
+HONEST_PART = 0.25  # of a budget, for the tree to evaluate honesty; what takes it longer is sampled
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
 
 
 def audit(
     market: Market,
-    mechanism: MechanismOrFactory,
+    mechanism: Auditable,
     *,
     agent: str | None = None,
     max_copies: int = 4,
@@ -66,8 +67,10 @@ def audit(
     ----------
     market : Market
         The platform's problem, with what agents know of their items.
-    mechanism : Mechanism or callable
-        The mechanism, or a function of the market that makes one: over several horizons it is called for each.
+    mechanism : Mechanism, callable or BlackBox
+        The mechanism, or a function of the market that makes one: over several horizons it is called for each. Or
+        somebody's own policy, `cp.BlackBox(MyPolicy)` or one of `cp.adapters`, of which nothing is known: it is
+        sampled, on as many processes as there are cores.
     agent : str, optional
         Whose deviations are tried; everybody's, one agent at a time, if left out.
     max_copies : int, default 4
@@ -136,7 +139,12 @@ def audit(
     runs = whole(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
-    by_theorem = scan_results(question)
+    by_theorem = None if question.box is not None else scan_results(question)
+    if question.box is not None and (opponents == "any" or withhold or split or informed):
+        raise EngineError(
+            "expected a mechanism made of rules for opponents='any', withhold, split and informed, got a black box; "
+            "leave them out"
+        )
     if opponents == "any" and (by_theorem is None or split or copy_cost or informed):
         if horizons is not None or withhold or split or copy_cost or informed:
             raise EngineError(
@@ -145,23 +153,28 @@ def audit(
             )
         return under_delays(dominance_audit(question, clock), question)
     cap, slack, agents = question.max_copies, question.tolerance, question.searched
-    honest = None if by_theorem is not None else honest_evaluations(agents[0])
+    sampled = by_theorem is not None or question.box is not None
+    within = None if clock.left is None else HONEST_PART * clock.left
+    honest = None if sampled else honest_evaluations(agents[0], within)
     results: Sequence[SearchResult]
     if by_theorem is not None:
         results = by_theorem
     elif honest is None:
-        results = sampled_results(agents, cap, slack, runs, seed, clock)
+        with plays(question.box, clock) as play:
+            results = sampled_results(agents, cap, slack, runs, seed, clock, play)
     else:
         shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
         exact = [
             exact_result(cases, *honest, cap, slack, clock.share(parts))
             for cases, parts in zip(agents, shares, strict=True)
         ]
-        if draft is not None:
+        if not any(result.evaluated for result in exact):
+            exact = []  # honesty was within reach of an exact engine, and no deviation
+        if draft is not None and exact:
             draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
-        results = exact
+        results = exact or sampled_results(agents, cap, slack, runs, seed, clock)
     tried_here = withhold and by_theorem is None
     apart, notes = other_deviations(results, cap, slack, tried_here, split, copy_cost, clock)
     if withhold and by_theorem is not None:
@@ -171,4 +184,4 @@ def audit(
     audited = replace(conclude(question, results, apart, notes + sentences, clock.seconds), informed=knowing)
     if by_theorem is not None:
         audited = with_scan_scope(audited, question, results)
-    return under_delays(audited, question)
+    return audited if question.box is not None else under_delays(audited, question)

@@ -14,14 +14,16 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, ki
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import MarketError, MechanismError, brief, did_you_mean
+from cloneproof.errors import EngineError, MarketError, MechanismError, brief, did_you_mean
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.epochs import running_epochs
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
+Auditable = MechanismOrFactory | BlackBox
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, ris
 
 
 def audit_cases(
-    market: Market, mechanism: MechanismOrFactory, names: Sequence[str], horizons: Iterable[int]
+    market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
 ) -> dict[str, AgentCases]:
     """The cases of each agent.
 
@@ -86,7 +88,8 @@ def audit_cases(
     ([('ana', 10), ('ana', 100)], {'ana': (2, 1), 'bo': (1,)})
     """
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
-    declared = [mechanism if isinstance(mechanism, Mechanism) else _derived(mechanism, each) for each in markets]
+    box = mechanism if isinstance(mechanism, BlackBox) else None
+    declared = [_declared(mechanism, each) for each in markets]
     pairs = zip(declared, markets, strict=True)
     running = [chosen.at_horizon(len(each.agents), each.horizon) for chosen, each in pairs]
     in_order = any(each.arm.order == "index" for each in running)
@@ -95,8 +98,26 @@ def audit_cases(
     for name in names:
         kinds = kinds_of(agents[name], in_order)
         at_each = zip(markets, declared, running, strict=True)
-        cases[name] = tuple(AuditCase(agents[name], *resolved, kinds) for resolved in at_each)
+        cases[name] = tuple(AuditCase(agents[name], *resolved, kinds, box) for resolved in at_each)
     return cases
+
+
+def stand_in(box: BlackBox) -> Mechanism:
+    """A mechanism in the place of a black box: one rule of which nothing is known, its regard to order included.
+
+    No engine runs it and no argument applies to it; it carries the name.
+    """
+    return Mechanism(arm=Rule(box.name, _unknown, order="index", randomised=True), name=box.name)
+
+
+def _unknown(*numbers: float) -> float:
+    raise EngineError("expected an engine that plays the black box itself, got one that asks for its rule")
+
+
+def _declared(mechanism: Auditable, market: Market) -> Mechanism:
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    return stand_in(mechanism) if isinstance(mechanism, BlackBox) else _derived(mechanism, market)
 
 
 def _derived(mechanism: Callable[[Market], Mechanism], market: Market) -> Mechanism:

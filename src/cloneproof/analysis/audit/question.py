@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from cloneproof._checks import real, whole
-from cloneproof.analysis.audit.cases import AgentCases, MechanismOrFactory, audit_cases, representatives
+from cloneproof.analysis.audit.cases import AgentCases, Auditable, audit_cases, representatives
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief, did_you_mean
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -32,6 +33,11 @@ class Question:
     tolerance: float
 
     @property
+    def box(self) -> BlackBox | None:
+        """The black box, where it is one that is audited."""
+        return next(iter(self.cases.values()))[0].box
+
+    @property
     def agents(self) -> list[str]:
         """The names of the agents under suspicion."""
         return list(self.cases)
@@ -49,7 +55,7 @@ class Question:
 
 def checked_question(
     market: Market,
-    mechanism: MechanismOrFactory,
+    mechanism: Auditable,
     agent: str | None,
     max_copies: int,
     tolerance: float,
@@ -57,9 +63,10 @@ def checked_question(
 ) -> Question:
     """The question, or one clear sentence about what is wrong with it."""
     checked_market(market)
-    if not isinstance(mechanism, Mechanism) and not callable(mechanism):
+    if not isinstance(mechanism, Mechanism | BlackBox) and not callable(mechanism):
         raise MechanismError(
-            f"expected a mechanism or a function of the market, got {brief(mechanism)}; make one with cp.mechanism"
+            f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
+            "make one with cp.mechanism"
         )
     names = [each.name for each in market.agents]
     if agent is not None and agent not in names:

@@ -17,14 +17,19 @@ Tick = Callable[[], object]
 
 
 def black_box_outcomes(
-    job: BlackBoxJob, first: int, count: int, processes: int | Workers | None = None, tick: Tick | None = None
+    job: BlackBoxJob,
+    first: int,
+    count: int,
+    processes: int | Workers | None = None,
+    tick: Tick | None = None,
+    until: float | None = None,
 ) -> Outcomes:
     """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`.
 
     Without `processes` they are played here. A number of processes starts that many workers for this chunk; many
     chunks share them with `Workers`. What comes out is the same in each case. A job that cannot be sent to another
     process (a lambda for a factory, a class typed into a notebook) is played here, with a warning. `tick` is called
-    once a run.
+    once a run. From the time `until` (of the monotonic clock) on, it raises `OutOfTimeError`.
 
     One chunk at a time: two threads would share the global dice and, in `Workers`, the lines. Outside of the main
     thread, and on Windows, only worker processes can stop a call that never returns (see `limit.py`).
@@ -34,19 +39,19 @@ def black_box_outcomes(
     _check(first, count)
     tick = tick or (lambda: None)
     if processes is None:
-        return _here(job, first, count, tick)
+        return _here(job, first, count, tick, until)
     try:
         if isinstance(processes, Workers):
-            return processes.outcomes(job, first, count, tick)
+            return processes.outcomes(job, first, count, tick, until)
         with Workers(processes) as workers:
-            return workers.outcomes(job, first, count, tick)
+            return workers.outcomes(job, first, count, tick, until)
     except UnsendableError as refusal:
         warnings.warn(str(refusal), stacklevel=2)
-        return _here(job, first, count, tick)
+        return _here(job, first, count, tick, until)
 
 
-def _here(job: BlackBoxJob, first: int, count: int, tick: Tick) -> Outcomes:
-    player, done = Player(job), list[Run]()
+def _here(job: BlackBoxJob, first: int, count: int, tick: Tick, until: float | None) -> Outcomes:
+    player, done = Player(job, until=until), list[Run]()
     try:
         for run in range(first, first + count):
             done.append(player.run(run))

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator, MutableSequence
 from contextlib import contextmanager
 from itertools import repeat
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from cloneproof.engines.black_box.contract import BlackBox, View
 from cloneproof.engines.black_box.failure import Place, contract_error, exception_text, short_repr, timeout_error
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
-from cloneproof.errors import EngineError
+from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.online.level import ONE
@@ -63,8 +64,11 @@ class _World(NamedTuple):
 class Player:
     """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
 
-    def __init__(self, job: BlackBoxJob, call_state: MutableSequence[float] | None = None) -> None:
+    def __init__(
+        self, job: BlackBoxJob, call_state: MutableSequence[float] | None = None, until: float | None = None
+    ) -> None:
         self.job, self.box = job, box_of(job)
+        self.until = math.inf if until is None else until
         self.limit = CallLimit(self.box.call_limit, call_state)
         self.previous: object = None
 
@@ -102,6 +106,8 @@ class Player:
         sums = [0] * len(self.job.market.agents)
         for round_ in range(1, world.view.horizon + 1):
             call_state[ROUND], call_state[CALL] = round_, SELECT
+            if monotonic() > self.until:
+                raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
             label = self._check_label(ask(select), len(arms))
             arm = arms[label]
             reward = sample(arm.mean, uniform(arm.tape, arm.pulls))

@@ -26,7 +26,7 @@ from cloneproof.engines.black_box.play import box_of, outcomes_of_runs
 from cloneproof.engines.black_box.worker import JobUnreadable, RunDone, RunFailed, work
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
-from cloneproof.errors import EngineError
+from cloneproof.errors import EngineError, OutOfTimeError
 
 GRACE = 1.0  # seconds; a worker stops a slow call by itself where it can, and then says more about it
 LARGEST_BATCH = 32
@@ -84,11 +84,18 @@ class Workers:
             worker.connection.close()
         self.alive, self.job = [], None
 
-    def outcomes(self, job: BlackBoxJob, first: int, count: int, tick: Callable[[], object] = lambda: None) -> Outcomes:
+    def outcomes(
+        self,
+        job: BlackBoxJob,
+        first: int,
+        count: int,
+        tick: Callable[[], object] = lambda: None,
+        until: float | None = None,
+    ) -> Outcomes:
         """The chunk; see `black_box_outcomes`."""
         try:
             self._send_job(job)
-            done, error = _Chunk(self.alive, box_of(job), first, count, tick).play()
+            done, error = _Chunk(self.alive, box_of(job), first, count, tick).play(until)
         except BaseException:
             self.close()  # what is under way is not wanted any more
             raise
@@ -139,15 +146,18 @@ class _Chunk:
         self.done: dict[int, Run] = {}
         self.error: BlackBoxError | None = None
 
-    def play(self) -> tuple[dict[int, Run], BlackBoxError | None]:
+    def play(self, until: float | None = None) -> tuple[dict[int, Run], BlackBoxError | None]:
         """The runs that are done, among them all before the first failure, and that failure."""
         for worker in list(self.workers):
             self._hand_out(worker)
         while any(run < self.end for worker in self.workers for run in worker.unfinished):
             pause = min(GRACE, self.box.call_limit) / 4
+            pause = pause if until is None else max(0.0, min(pause, until - monotonic()))
             for ready in wait([worker.connection for worker in self.workers], timeout=pause):
                 self._receive(next(worker for worker in self.workers if worker.connection is ready))
             self._kill_overdue()
+            if until is not None and monotonic() > until:
+                raise OutOfTimeError(f"black box {self.box.name!r} had no time for run {self.next}; give it more")
         return self.done, self.error
 
     def _hand_out(self, worker: _Worker) -> None:

@@ -13,13 +13,15 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from cloneproof._arrays import FloatArray
+from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.errors import OutOfTimeError
 
 ObserveRuns = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
 StopReason = Literal["enough", "runs", "budget", "interrupted"]
@@ -28,6 +30,7 @@ T = TypeVar("T")
 
 CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), short beside anybody's patience
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
+FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
 FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
 
 
@@ -54,7 +57,7 @@ class RunPlan:
     threads: int | None = None
     chunk: int | None = None
     report: Callable[[SamplingStatus], None] | None = None
-    executor: Callable[[int], Executor] = ThreadPoolExecutor
+    executor: Callable[[int], Executor] = DaemonThreads
 
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
@@ -78,6 +81,8 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
                     break
     except KeyboardInterrupt:
         return totals, "interrupted"
+    except OutOfTimeError:
+        return totals, "budget"
     return totals, "runs" if plan.limit is not None and totals.count >= plan.limit else "budget"
 
 
@@ -145,11 +150,12 @@ def _chunks(
             asked += count
         if not waiting:
             return
-        patient = first or math.isinf(deadline)  # a budget too short for anything still gets one pass
+        patience = deadline + (FIRST_PATIENCE if first else 0.0)
         try:
-            rows, seconds = waiting.popleft().result(None if patient else deadline - time.monotonic())
+            wait = None if math.isinf(deadline) else max(0.0, patience - time.monotonic())
+            rows, seconds = waiting.popleft().result(wait)
         except TimeoutError:
-            if not patient and time.monotonic() >= deadline:
+            if time.monotonic() >= patience:
                 return
             raise  # by the chunk itself
         first = False

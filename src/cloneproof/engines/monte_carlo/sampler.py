@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import real, whole
 from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.driver import RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
@@ -78,7 +79,7 @@ def sample(
     progress: Callable[[SamplingStatus], None] | None = None,
     *,
     outcomes: ChunkOutcomes[J],
-    executor: Callable[[int], Executor] = ThreadPoolExecutor,
+    executor: Callable[[int], Executor] = DaemonThreads,
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
     chunk: int | None = None,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from cloneproof.engines.tree.shape import Shape
 from cloneproof.errors import EngineError
@@ -16,6 +19,19 @@ ROUND_WORK = 2_000  # a round costs as much as so many successors, however few i
 ARM_WORK = 100  # and so many more for each of its arms
 FIRST_LOOK = 64  # rounds after which the growth says something
 MANY = 50_000  # states from which on the growth is looked at often
+
+
+_UNTIL: ContextVar[float] = ContextVar("tree_until", default=math.inf)  # of the monotonic clock
+
+
+@contextmanager
+def tree_time(seconds: float | None) -> Iterator[None]:
+    """Within this context every tree refuses to go on when these seconds are over; None: no limit."""
+    token = _UNTIL.set(math.inf if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _UNTIL.reset(token)
 
 
 class WorkLimit:
@@ -42,6 +58,8 @@ class WorkLimit:
         `round_` and `horizon` count from the last restart. The states are taken to go on growing like a power of the
         rounds, the one seen since half as many rounds, up to the end of the phase that the mechanism is in.
         """
+        if time.monotonic() > _UNTIL.get():
+            raise EngineError(f"the tree had no time to go on after round {round_} of {horizon}; use a larger budget")
         if not states:
             return
         self.sizes.append(states)

@@ -14,6 +14,7 @@ from cloneproof.analysis.audit.proof.theorems import elementary
 from cloneproof.analysis.audit.search.results import ExactResult, HorizonPayoffs
 from cloneproof.analysis.exact_evaluations import ExactEngine, exact_evaluations
 from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.tree import tree_time
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import deterministic
 
@@ -22,11 +23,14 @@ PART = 0.05  # or that part of a budget, if it is more
 MOST_DIGITS = 10.0  # of a number of states that the tree need not be asked about
 
 
-def honest_evaluations(cases: AgentCases) -> tuple[dict[int, Evaluation], ExactEngine] | None:
-    """Everybody honest at every horizon, and the engine that could do it; None where no exact engine can."""
+def honest_evaluations(
+    cases: AgentCases, seconds: float | None = None
+) -> tuple[dict[int, Evaluation], ExactEngine] | None:
+    """Everybody honest at every horizon, and the engine that could do it; None where no exact engine can in time."""
     engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
     try:
-        evaluations = _evaluations(cases, cases[0].kinds.honest, engine)
+        with tree_time(seconds):
+            evaluations = _evaluations(cases, cases[0].kinds.honest, engine)
     except EngineError:
         return None
     engines = {evaluation.engine for evaluation in evaluations.values()}
@@ -38,7 +42,8 @@ def honest_evaluations(cases: AgentCases) -> tuple[dict[int, Evaluation], ExactE
 def _too_many_states(cases: AgentCases) -> bool:
     """Whether a look at the size is enough to know that the tree would refuse, which can take it seconds.
 
-    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
+    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits; a
+    deviation has one arm more than honesty at least.
     """
     market = cases[-1].market  # at the longest horizon
     sure = market.family.quantile is deterministic.quantile
@@ -46,7 +51,8 @@ def _too_many_states(cases: AgentCases) -> bool:
     if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
         return False
     slots = max(case.mechanism.arm.draws for case in cases) * len(market.agents)
-    power = 2 * (slots or market.originals) - 1
+    copied = all(case.mechanism.sample is None for case in cases)
+    power = 2 * (slots or market.originals + copied) - 1
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
@@ -118,7 +124,8 @@ def _evaluate_vector(result: ExactResult, vector: CopyVector, clock: Deadline) -
             result.left_out[vector] = why  # the tree only grows with the arms
             return False
     try:
-        copied = payoffs(result.cases, result.engine, vector)
+        with tree_time(clock.left):
+            copied = payoffs(result.cases, result.engine, vector)
     except EngineError as refusal:
         result.left_out[vector] = refusal.reason
         return False

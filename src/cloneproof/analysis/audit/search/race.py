@@ -143,7 +143,7 @@ class Race:
             left, cost = self.deadline.left or 0.0, self._guessed_cost(entry)
             stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
             pairs = max(FIRST, strata) if stratify else FIRST
-            if pairs * cost > LOOK * left:
+            if not self.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
                 pairs, stratify = FEW, False
             if self.looks and pairs * cost > DEAR_LOOK * left:
                 return False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from cloneproof.analysis.audit.cases import AgentCases, AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, ladders
@@ -12,7 +14,11 @@ from cloneproof.analysis.audit.judgement import best_of
 from cloneproof.analysis.audit.proof.theorems import elementary
 from cloneproof.analysis.audit.search.race import ALPHA, RaceEntry, race
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
+from cloneproof.analysis.black_box_runs import black_box_runs
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.driver import available_threads
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.errors import EngineError
 
 MOST_SAMPLED_HORIZONS = 50
@@ -20,8 +26,24 @@ MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8
 FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
+@contextmanager
+def plays(box: BlackBox | None, clock: Deadline) -> Iterator[ChunkOutcomes[Any]]:
+    """Who plays the runs: the kernels; or, of a black box, a process for each core."""
+    if box is None:
+        yield kernel_outcomes
+    else:
+        with black_box_runs(available_threads(), clock.left) as play:
+            yield play
+
+
 def sampled_results(
-    agents: Sequence[AgentCases], max_copies: int, tolerance: float, runs: int | None, seed: int, clock: Deadline
+    agents: Sequence[AgentCases],
+    max_copies: int,
+    tolerance: float,
+    runs: int | None,
+    seed: int,
+    clock: Deadline,
+    play: ChunkOutcomes[Any] = kernel_outcomes,
 ) -> list[SearchResult]:
     """One race of all agents and horizons, but for those whom an elementary argument covers."""
     if len(agents[0]) > MOST_SAMPLED_HORIZONS:
@@ -42,7 +64,7 @@ def sampled_results(
             candidates += [RaceEntry(case, vector) for vector in vectors]
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
-    sampled = race(candidates, tolerance, runs, seed, clock, budget)
+    sampled = race(candidates, tolerance, runs, seed, clock, budget, play=play)
     for result in sampled:
         (case,) = result.cases
         if case in arguments:

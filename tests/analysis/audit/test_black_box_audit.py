@@ -1,0 +1,83 @@
+"""Somebody's own policy in the audit: the same search, and nothing assumed of it."""
+
+import time
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import brief
+
+PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
+
+
+class InTurn:
+    """Serves all arms in turn, so that an agent's part of the rounds is its part of the arms."""
+
+    def __init__(self, view):
+        self.arms, self.round = view.arms, 0
+
+    def select(self):
+        self.round += 1
+        return self.arms[self.round % len(self.arms)]
+
+    def update(self, arm, reward):
+        pass
+
+
+class Agents(InTurn):
+    """Serves agents in turn, whatever they register: copies change nothing."""
+
+    def select(self):
+        self.round += 1
+        return 0 if self.round % 2 else len(self.arms) - 1
+
+
+class Slow(InTurn):
+    def select(self):
+        time.sleep(0.01)
+        return super().select()
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch):
+    monkeypatch.setattr("cloneproof.analysis.audit.search.sampling.available_threads", lambda: 1)
+
+
+def test_an_attack_on_an_own_policy_is_found():
+    found = cp.audit(cp.Market(PAIR, horizon=40), cp.BlackBox(InTurn), runs=256)
+    assert (found.verdict, found.mechanism.name) == ("exploitable", "InTurn")
+    assert found.worst.gain.low > 0
+    with pytest.raises(cp.errors.CertificateError, match="a file can hold"):
+        cp.results.write_replay(found, "nowhere.json")
+
+
+def test_where_copies_change_nothing_no_attack_is_found():
+    found = cp.audit(cp.Market(PAIR, horizon=8), cp.BlackBox(Agents), runs=512, tolerance=5.0)
+    assert (found.verdict, found.state) == ("undecided", "none tried pays")
+    assert {one.agent for one in found.tried} == {"ana", "bo"}  # nobody stands for another: order may matter
+
+
+def test_a_budget_ends_between_two_calls():
+    """One run of 600 rounds takes six seconds; what is known after a tenth of a second is nothing, and that is said."""
+    start = time.monotonic()
+    found = cp.audit(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), agent="ana", budget_seconds=0.1)
+    assert time.monotonic() - start < 5
+    assert found.verdict == "undecided"
+    assert found.worst.gain_at_most <= 300
+    gain = cp.gain(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), "ana", (2,), budget_seconds=0.1)
+    assert (gain.runs, gain.stopped) == (0, "budget")
+
+
+def test_what_needs_rules_is_refused():
+    for option in ({"opponents": "any"}, {"withhold": True}, {"split": True}):
+        with pytest.raises(cp.errors.EngineError, match="a black box"):
+            cp.audit(cp.Market(PAIR, horizon=20), cp.BlackBox(InTurn), **option)
+
+
+def test_an_object_whose_repr_raises_is_named_by_its_type():
+    class Odd:
+        def __repr__(self):
+            raise ValueError
+
+    assert brief(Odd()) == "an object of type Odd whose repr raises ValueError"
+    assert brief(10**5000) == "a number of thousands of digits"
