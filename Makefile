@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
         reservoir-comparison \
-        docs test-cluster test-serve-long bench clean
+        docs test-long test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
 
@@ -23,6 +23,9 @@ serve-demo: $(INSTALLED)
 
 test: lint types layers docs
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
+
+test-long: $(INSTALLED)
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce/test_quick.py
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \

@@ -1,6 +1,7 @@
 """The whole reproduction at quick scale, as a user runs it: killed, continued, opened in a browser, printed.
 
-One test, since all of it looks at the same run, which takes most of a minute.
+One test, since all of it looks at the same run, which takes more than a minute: `make test-long`. Rows are looked at by
+`test_theorem_rows` and `test_rows_can_fail`, and small pages by `test_run`.
 """
 
 import json
@@ -11,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 from cloneproof.reproduce.findings import to_dict
 from cloneproof.reproduce.row import Setting, rows
@@ -39,6 +42,7 @@ def alive(group):
     return any(not state.startswith("Z") for state in states.stdout.split())
 
 
+@pytest.mark.skipif(not os.environ.get("CLONEPROOF_LONG"), reason="make test-long")
 def test_the_whole_page(tmp_path, browser):
     process = start(tmp_path)
     wait_until(lambda: list((tmp_path / "rows").glob("[a-z]*.json")) or process.poll() is not None)
