@@ -97,12 +97,8 @@ def price_sentence(found: Recommendation) -> str:
     if not found.ranked:
         return first
     more = found.choice.regret.value - price.honest.value
-    second = (
-        f"{found.choice.name} costs {number(more)} more than honest {name} and"
-        if more > 0
-        else f"{found.choice.name} costs less even among honest providers, and"
-    )
-    return f"{first} {second} the same whatever they register."
+    less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
+    return f"{first} {found.choice.name} costs {less}, and nobody gains there by copies."
 
 
 def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
