@@ -187,7 +187,7 @@ def opened(path: Path | str, horizon: int, mechanism: str) -> Service:
     """A service with a market that runs."""
     service = Service(path)
     parameters = {"agent_rounds": 800, "arm_rounds": 40} if mechanism == "h-etc-r" else {}
-    terms = {"market": "m", "mechanism": mechanism, "horizon": horizon, "parameters": parameters, "seed": 1}
+    terms = {"market": "m", "mechanism": mechanism, "horizon": horizon, "parameters": parameters}
     call(service, "/v1/markets", terms)
     for agent in range(10):
         call(service, "/v1/markets/m/agents", {"agent": f"agent{agent}"})

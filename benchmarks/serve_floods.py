@@ -27,7 +27,7 @@ from serve import BATCH, Service, batched, call, head, load, requests
 PROBES = 4
 LONGEST = 20.0  # seconds that a call waits for its answer
 PACE = 0.04  # seconds between the calls of one probe
-TERMS = {"horizon": 10**8, "seed": 1}
+TERMS = {"horizon": 10**8}
 TRIAL = {"agent_rounds": 10**6, "arm_rounds": 40}
 
 
