@@ -20,7 +20,13 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
-UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
+UCB = (
+    "ucb1",
+    "s-ucb",
+    "rand-ucb",
+    "h-ucb",
+    "rh-ucb",
+)  # share a kernel, which takes longest to compile: a process of their own
 
 
 @dataclass(frozen=True)

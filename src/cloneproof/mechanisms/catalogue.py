@@ -32,6 +32,7 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "h-ucb": algorithms.h_ucb,
     "rh-ucb": algorithms.rh_ucb,
     "s-ucb": algorithms.s_ucb,
+    "rand-ucb": algorithms.rand_ucb,
     "uniform-etc": algorithms.uniform_etc,
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
@@ -62,9 +63,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     Parameters
     ----------
     name : str
-        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r",
-        "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson";
-        `cloneproof mechanisms` says what each does.
+        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
+        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy",
+        "thompson"; `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market.

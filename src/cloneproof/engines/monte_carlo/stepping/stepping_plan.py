@@ -9,7 +9,8 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable, arm_rows
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.market.copies import MOST_ARMS
+from cloneproof.mechanisms.mechanism import Admission, Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 ROUND_ROBIN, BLOCK, INDEX = range(3)
@@ -83,7 +84,8 @@ class SteppingPlan(NamedTuple):
     fresh: bool  # a score counts rewards of the arm committed to only
     scored: int  # rewards that a score counts
     most_arms: int  # of an agent that has a score
-    sample: int  # arms kept from the start, per agent or of all; 0 where all are
+    sample: int  # arms kept from the start at most, per agent or of all; 0 where all are
+    admitted: int  # of a sample whose size is drawn: the arrivals that are certainly kept; else 0
     quantile: Function
     checked: bool  # whether rewards may lie outside their family's support, as those of a user's family may
     low: float
@@ -107,6 +109,13 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
     )
 
 
+def most_sampled(running: Mechanism, horizon: int) -> int:
+    """The most arms that a sample has; 0 where there is none."""
+    if running.sample is None:
+        return 0
+    return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
+
+
 def plan_of(job: Job, running: Mechanism, functions: Functions, logarithms: FloatArray) -> SteppingPlan:
     """The plan of a job; `running` is the mechanism that runs over its horizon."""
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
@@ -122,7 +131,8 @@ def plan_of(job: Job, running: Mechanism, functions: Functions, logarithms: Floa
         fresh=score.fresh,
         scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
         most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
-        sample=0 if running.sample is None else running.sample.size(horizon),
+        sample=most_sampled(running, horizon),
+        admitted=running.sample.first if isinstance(running.sample, Admission) else 0,
         quantile=functions.quantile,
         checked=functions.quantile.which < 0,
         low=rewards.low,
