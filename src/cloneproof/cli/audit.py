@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.cli.display.audit_output import show_audit, write_evidence
 from cloneproof.cli.display.output import print_json, progress_bar
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, policy_box
+from cloneproof.cli.options import AsJson, MechanismName, RuleName, Settings, mechanism_or_rule, policy_box
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
@@ -21,13 +21,12 @@ EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
 
 def audit(
     market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")
-    ] = None,
+    mechanism: MechanismName = None,
     policy: Annotated[
         str | None,
         typer.Option(metavar="MODULE:NAME", help="Instead of a mechanism: your own policy, a class or a BlackBox."),
     ] = None,
+    rule: RuleName = None,
     settings: Settings = None,
     agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
     max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
@@ -78,10 +77,10 @@ def audit(
             check_place(path)  # before the work, not after it
     budget = BUDGET if budget is None and runs is None else budget
     if from_ledger is not None:
-        if any((market_file, mechanism, settings, horizons)):
+        if any((market_file, mechanism, policy, rule, settings, horizons)):
             raise CloneproofError(
-                "expected --from-ledger with none of MARKET.toml, --mechanism, --set and --horizons, since the ledger "
-                "has the market; leave them out"
+                "expected --from-ledger with none of MARKET.toml, --mechanism, --policy, --rule, --set and --horizons, "
+                "since the ledger has the market; leave them out"
             )
         from cloneproof.cli.audit_season import audit_ledger
 
@@ -96,15 +95,13 @@ def audit(
             "expected --market, --season, --copy-odds and --atoms only with --from-ledger, got one without it; "
             "leave it out, or name the ledger"
         )
-    if market_file is None or (mechanism is None) == (policy is None):
+    if market_file is None or sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
-            "expected MARKET.toml and one of --mechanism NAME and --policy MODULE:NAME, or --from-ledger DB; give these"
+            "expected MARKET.toml and one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, or "
+            "--from-ledger DB; give these"
         )
-    if policy is not None and settings:
-        raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     market = load_market(market_file)
-    name = str(policy if mechanism is None else mechanism)
-    audited = policy_box(name) if mechanism is None else lambda at_horizon: chosen_mechanism(name, settings, at_horizon)
+    name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
     with progress_bar() as bar:
         task = bar.add_task(f"auditing {name}", total=None)
         result = run_audit(

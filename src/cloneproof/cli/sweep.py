@@ -11,7 +11,7 @@ import typer
 from rich.progress import TaskID
 
 from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, look_here
 from cloneproof.errors import SweepError
 
 MOST_ROWS = 40
@@ -46,6 +46,7 @@ def sweep(
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
 
+    look_here()
     if output is not None:
         check_output(output)
     with progress_bar() as bar:

@@ -7,7 +7,7 @@ score. A mechanism holds numbers only. It sees who registered how many arms and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -193,16 +193,18 @@ def _brief(rule: Rule) -> str:
     return rule.name
 
 
-def mechanism_from_dict(data: Mapping[str, Any]) -> Mechanism:
-    """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules."""
+def mechanism_from_dict(
+    data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
+) -> Mechanism:
+    """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules, or of those that `rule_of` knows."""
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
         parameters=data.get("parameters", {}),
-        agent=None if data["agent"] is None else rule_from_dict(data["agent"]),
-        arm=rule_from_dict(data["arm"]),
+        agent=None if data["agent"] is None else rule_of(data["agent"]),
+        arm=rule_of(data["arm"]),
         restart=restart_from(data.get("restart")),
         score=score_from(data.get("score", "all")),
         sample=None if sample is None else sample_from_dict(sample),
-        fallback=None if fallback is None else mechanism_from_dict(fallback),
+        fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
     )

@@ -15,7 +15,12 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
-from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at, with_callees
+from cloneproof.engines.monte_carlo.stepping.user_functions import (
+    priority_among_at,
+    priority_at,
+    quantile_at,
+    with_callees,
+)
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
 from cloneproof.mechanisms.rules import (
     epsilon_greedy,
@@ -88,6 +93,16 @@ def priority(function, inputs):
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
+
+
+@compiled
+def priority_among(function, inputs, all_pulls, all_means):
+    """The priority; a user's rule that looks at siblings is shown these, of which others have none."""
+    if len(all_pulls) == 0:
+        return priority(function, inputs)
+    clock, log_clock, pulls, mean, coin, draw, candidates = inputs
+    address, places = function.address, (all_pulls.ctypes.data, all_means.ctypes.data)
+    return priority_among_at(address, clock, log_clock, pulls, mean, coin, draw, candidates, places[0], places[1])
 
 
 POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)

@@ -20,6 +20,7 @@ from cloneproof.engines.monte_carlo.stepping.builtin_functions import (
     STEADY_UCB,
     PriorityInputs,
     priority,
+    priority_among,
     surely_above,
     surely_below,
 )
@@ -88,6 +89,7 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
+    show_siblings(level, rows, rule.all_pulls, rule.all_means)
     if rule.priority.which == POSTERIOR_QUANTILE:  # one quantile first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
@@ -99,7 +101,7 @@ def best(level, clock, rule, logarithms, rows):
         value = bar
         if k != leader:
             inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
-            value = priority(rule.priority, inputs)
+            value = priority_among(rule.priority, inputs, rule.all_pulls, rule.all_means)
         if value > highest:
             highest, ties = value, 0
         elif value != highest:
@@ -111,6 +113,19 @@ def best(level, clock, rule, logarithms, rows):
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@compiled
+def show_siblings(level, rows, all_pulls, all_means):
+    """Pulls and means of the candidates, sorted by pulls and then mean, into the two arrays if they have room."""
+    if len(all_pulls) == 0:
+        return
+    for k in range(level.end - level.begin):
+        pulls, mean, at = rows[level.begin + k].arrived, rows[level.begin + k].mean, k
+        while at > 0 and (all_pulls[at - 1] > pulls or (all_pulls[at - 1] == pulls and all_means[at - 1] > mean)):
+            all_pulls[at], all_means[at] = all_pulls[at - 1], all_means[at - 1]
+            at -= 1
+        all_pulls[at], all_means[at] = pulls, mean
 
 
 @compiled

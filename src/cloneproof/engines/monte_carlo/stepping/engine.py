@@ -72,7 +72,7 @@ def _functions(job: Job, running: Mechanism) -> _CompiledFunctions | None:
     """The functions of a job as the kernel calls them, if all compile."""
     priorities, kept = [], []
     for rule in (running.agent or running.arm, running.arm):
-        compiled = None if rule.priority in PRIORITIES else user_priority(rule.priority, rule.parameters)
+        compiled = None if rule.priority in PRIORITIES else user_priority(rule.priority, rule.parameters, rule.siblings)
         priorities.append(_function(PRIORITIES, rule.priority, rule.parameters, compiled))
         kept.append(compiled)
     family = job.market.family

@@ -68,6 +68,8 @@ class RuleNumbers(NamedTuple):
     completed: bool  # the clock counts completed rounds
     randomised: bool
     binarise: bool
+    all_pulls: IntArray  # for a rule that looks at siblings: what it is shown of them; else of no length
+    all_means: FloatArray
 
 
 class SteppingPlan(NamedTuple):
@@ -96,8 +98,8 @@ class SteppingPlan(NamedTuple):
     logarithms: FloatArray  # of 0, 1, .. rounds; none where no rule needs them
 
 
-def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
-    """A rule as the kernel reads it."""
+def rule_numbers(rule: Rule, priority: Function, horizon: int, candidates: int) -> RuleNumbers:
+    """A rule as the kernel reads it; a level has at most so many candidates."""
     return RuleNumbers(
         priority=priority,
         explore=min(rule.explore, horizon + 1),
@@ -106,6 +108,8 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
         completed=rule.clock == "completed",
         randomised=rule.randomised,
         binarise=rule.binarise,
+        all_pulls=np.zeros(candidates if rule.siblings else 0, np.int64),
+        all_means=np.zeros(candidates if rule.siblings else 0),
     )
 
 
@@ -119,12 +123,13 @@ def most_sampled(running: Mechanism, horizon: int) -> int:
 def plan_of(job: Job, running: Mechanism, functions: Functions, logarithms: FloatArray) -> SteppingPlan:
     """The plan of a job; `running` is the mechanism that runs over its horizon."""
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
+    arms, agents = sum(map(sum, job.copies.values())), len(job.market.agents)
     return SteppingPlan(
-        arms=sum(map(sum, job.copies.values())),
-        agents=len(job.market.agents),
+        arms=arms,
+        agents=agents,
         horizon=horizon,
-        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon),
-        arm_rule=rule_numbers(running.arm, functions.arm, horizon),
+        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon, max(arms, agents)),
+        arm_rule=rule_numbers(running.arm, functions.arm, horizon, arms),
         flat=running.agent is None,
         award=running.clearing.at_award,
         in_epochs=running.clearing.flat_epochs,
