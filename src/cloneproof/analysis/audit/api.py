@@ -157,6 +157,7 @@ def audit(
     within = None if clock.left is None else HONEST_PART * clock.left
     honest = None if sampled else honest_evaluations(agents[0], within)
     results: Sequence[SearchResult]
+    late: list[str] = []
     if by_theorem is not None:
         results = by_theorem
     elif honest is None:
@@ -172,11 +173,12 @@ def audit(
             exact = []  # honesty was within reach of an exact engine, and no deviation
         if draft is not None and exact:
             draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
-        refine(exact, slack, clock)
+        late = refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
         results = exact or sampled_results(agents, cap, slack, runs, seed, clock)
     tried_here = withhold and by_theorem is None
     apart, notes = other_deviations(results, cap, slack, tried_here, split, copy_cost, clock)
+    notes += late
     if withhold and by_theorem is not None:
         best, sentences = scan_withholding(by_theorem, slack)
         apart, notes = apart | best, notes + sentences
