@@ -34,6 +34,12 @@ RuleName = Annotated[
         help="Instead of a mechanism: your own rule over all arms, or a rule by name; --set gives its options.",
     ),
 ]
+OwnRules = Annotated[
+    list[str] | None, typer.Option("--rule", metavar="MODULE:NAME", help="Also your own rule; may be repeated.")
+]
+OwnPolicies = Annotated[
+    list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Also your own policy; may be repeated.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
@@ -67,6 +73,12 @@ def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, B
     look_here()
     made = imported(text, "a policy", "MyPolicy", MechanismError)
     return text, made if isinstance(made, BlackBox) else BlackBox(made)
+
+
+def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
+    """The user's own rules and policies, by what they were asked for as."""
+    own: dict[str, Mechanism | BlackBox] = {name: chosen_rule(name, None) for name in rules or ()}
+    return own | dict(policy_box(name) for name in policies or ())
 
 
 def look_here() -> None:
