@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
@@ -11,11 +12,13 @@ from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_o
 from cloneproof.analysis.exact_evaluations import exact_evaluations
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
+from cloneproof.engines.time_limit import engine_time
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
@@ -67,7 +70,7 @@ def evaluate(
     confidence : float, default 0.99
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
     budget_seconds : float, optional
-        Monte Carlo: stop after this time.
+        Stop after this time. Exact engines have half of what is left of it each, where another can take their place.
     threads : int, optional
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
@@ -107,18 +110,23 @@ def evaluate(
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
-        with black_box_runs(threads) as outcomes:
-            box_job = BlackBoxJob(market, mechanism, full, seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor).evaluation
+        with black_box_runs(threads, budget_seconds) as outcomes:
+            box_job, chunk = BlackBoxJob(market, mechanism, full, seed), lockstep_chunk(mechanism)
+            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, chunk=chunk).evaluation
     notes: list[str] = []
-    for name in _candidates(engine, arithmetic):
+    begun, engines = time.perf_counter(), _candidates(engine, arithmetic)
+    for name in engines:
+        left = None if budget_seconds is None else max(budget_seconds - (time.perf_counter() - begun), 1e-3)
         try:
-            if name == "closed-form":
-                evaluation = closed_form(market, mechanism, full, arithmetic)
-            elif name == "tree":
-                evaluation = tree(market, mechanism, full)[market.horizon]
-            else:
-                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=kernel_outcomes).evaluation
+            with engine_time(None if left is None else left / (1 if name == engines[-1] else 2)):
+                if name == "closed-form":
+                    evaluation = closed_form(market, mechanism, full, arithmetic)
+                elif name == "tree":
+                    evaluation = tree(market, mechanism, full)[market.horizon]
+                else:
+                    limits = (runs, precision, confidence, left, threads, progress)
+                    job = Job(market, mechanism, full, seed)
+                    evaluation = sample(job, *limits, outcomes=kernel_outcomes).evaluation
         except EngineError as refusal:
             if engine != "auto":
                 raise

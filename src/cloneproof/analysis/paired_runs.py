@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job
@@ -98,6 +99,7 @@ def draw_pairs(
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
 
     if isinstance(mechanism, BlackBox):
+        sampling = replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
         boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
         if sampling.outcomes is not None:
             return drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor)
