@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b, sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,14 @@ def _probes(values: IdWords) -> Iterator[NDArray[np.int64]]:
     for _ in range(_PROBES):
         yield (((now & half) * np.uint64(_FILTER_SIZE)) >> np.uint64(32)).view(np.int64)
         now += step
+
+
+def marks(values: IdWords) -> NDArray[np.uint8]:
+    """The filter of a generation: 1 at every position of its hashes."""
+    marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
+    for positions in _probes(values):
+        marked[positions] = 1
+    return marked
 
 
 class IdsChanged(ServeError):  # noqa: N818 (it names what happened)
@@ -90,12 +98,13 @@ class Generations:
 
     def add(self, values: IdWords, sums: bytes) -> None:
         """Take the hashes of the next generation into the filters, with the checksums of its pieces."""
+        self.add_marked(marks(values), sums)
+
+    def add_marked(self, marked: NDArray[np.uint8], sums: bytes) -> None:
+        """The same for hashes whose `marks` are made already."""
         at = self.count % _SIDE_BY_SIDE
         if at == 0:
             self._filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
-        marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
-        for positions in _probes(values):
-            marked[positions] = 1
         words, bit = self._filters[-1], np.uint64(1 << at)
         for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
             part = slice(start, start + ENTRIES_PER_GENERATION)
@@ -132,6 +141,21 @@ class Generations:
         low, high = np.searchsorted(known, np.uint64(value), "left"), np.searchsorted(known, np.uint64(value), "right")
         places: list[int] = np.frombuffer(chunk[1], dtype=np.int64)[low:high].tolist()
         return places
+
+
+class NewGeneration(NamedTuple):
+    """A generation that is to be stored: its marks, its pieces (number, hashes, places) and their checksums."""
+
+    marked: NDArray[np.uint8]
+    pieces: list[tuple[int, bytes, bytes]]
+    sums: bytes
+
+
+def make_generation(values: IdWords, places: NDArray[np.int64]) -> NewGeneration:
+    """The generation of these hashes and places; a tenth of a second, which may pass in any thread."""
+    pieces = list(split_chunks(values, places))
+    sums = generation_sums({piece: (known, where) for piece, known, where in pieces})
+    return NewGeneration(marks(values), pieces, sums)
 
 
 def split_chunks(values: IdWords, places: NDArray[np.int64]) -> Iterator[tuple[int, bytes, bytes]]:
