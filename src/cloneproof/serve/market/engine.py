@@ -200,6 +200,25 @@ class MarketEngine:
             self._enter_decisions(decided, now)
         return decided, refusal
 
+    def decide_in_windows(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[Decided], list[Defaulted], Refused | None]:
+        """The same, with the defaults of windows of so many rounds that are over in between, each in its place."""
+        decided, defaults = list[Decided](), list[Defaulted]()
+        while True:
+            left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
+            done = len(decided)
+            more, refusal = self.decide_many(
+                requests if left is None else requests[done : done + left], at, out_of_time
+            )
+            decided += more
+            if left is not None:
+                defaults += self.expire(at)
+            if left is None or len(more) < left or len(decided) == len(requests):
+                return decided, defaults, refusal
+            if out_of_time is not None and out_of_time():
+                return decided, defaults, None
+
     def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[Decided]:
         """Decisions for the requests after the first `done`, as many as no reward can change any more."""
         live = self.session

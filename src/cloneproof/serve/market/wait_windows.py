@@ -56,6 +56,13 @@ class WaitWindows:
             starts.popleft()
         return None
 
+    def rounds_left(self, pending: Container[int], last_round: int) -> int | None:
+        """How many rounds can be decided until a window is over by their number; None where no number is declared."""
+        if math.isinf(self._rounds):
+            return None
+        self.first_pending(pending, last_round)
+        return int(self._rounds) - (last_round - self.oldest)
+
     def first_pending(self, pending: Container[int], last_round: float) -> int | None:
         """The oldest round up to this one that awaits a reward, over or not."""
         while self.oldest <= last_round:
