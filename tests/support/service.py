@@ -27,6 +27,7 @@ from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.dice import make_secret, season_dice
 from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.run import create_key
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
 from cloneproof.serve.storage.interface import SharedStorage
 
@@ -141,8 +142,7 @@ class Process:
 
     def __init__(self, path: Path | str, key: str | None = None) -> None:
         self.path = path
-        command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
-        self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        self.key = key or create_key(str(path), "platform", None)
         self.port = 0
 
     def start(self) -> float:
