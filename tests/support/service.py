@@ -72,7 +72,7 @@ class Desk:
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
-        self.agent_rate = agent_rate
+        self.agent_rate, self.closed = agent_rate, False
         self.open()
 
     def open(self) -> None:
@@ -93,8 +93,20 @@ class Desk:
         return self.call("POST", "/v1/keys", {"role": role, "agent": agent}).json()["key"]
 
     def close(self) -> None:
-        self.runner.run(self.app.close())
-        self.runner.run(self.http.aclose())
+        """Stop orderly; nothing, where it was stopped already."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self.runner.run(self.app.close())
+            self.runner.run(self.http.aclose())
+        finally:
+            self.runner.close()
+
+    def crash(self) -> None:
+        """Leave everything as it is, as `kill -9` does."""
+        self.closed = True
+        self.storage.close()
         self.runner.close()
 
     def __enter__(self) -> Desk:
