@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Container
+from itertools import islice
 from typing import Final
 
 _STEPS: Final = 1000  # in a window
@@ -70,6 +71,11 @@ class WaitWindows:
                 return self.oldest
             self.oldest += 1
         return None
+
+    def oldest_pending(self, pending: Container[int], last_round: int, most: int) -> list[int]:
+        """The oldest rounds that await a reward, so many at most, over or not."""
+        rounds = filter(pending.__contains__, range(self.oldest, last_round + 1))
+        return list(islice(rounds, most))
 
     def clear(self) -> None:
         """Begin a season: no round was decided."""
