@@ -17,7 +17,6 @@ from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-
 SECONDS = 600.0  # that a replay record may take, where nothing else is said
 
 
