@@ -52,14 +52,6 @@ def _probes(values: IdWords) -> Iterator[NDArray[np.int64]]:
         now += step
 
 
-def marks(values: IdWords) -> NDArray[np.uint8]:
-    """The filter of a generation: 1 at every position of its hashes."""
-    marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
-    for positions in _probes(values):
-        marked[positions] = 1
-    return marked
-
-
 class IdsChanged(ServeError):  # noqa: N818 (it names what happened)
     """The stored ids are not those that were written; they are made again from the ledger."""
 
@@ -98,19 +90,37 @@ class Generations:
 
     def add(self, values: IdWords, sums: bytes) -> None:
         """Take the hashes of the next generation into the filters, with the checksums of its pieces."""
-        self.add_marked(marks(values), sums)
+        self._add_to(self._filters, self.count, values)
+        self._sums.append(sums)
+        self.count += 1
 
-    def add_marked(self, marked: NDArray[np.uint8], sums: bytes) -> None:
-        """The same for hashes whose `marks` are made already."""
-        at = self.count % _SIDE_BY_SIDE
+    def filters_with(self, several: Sequence[IdWords]) -> list[IdWords]:
+        """The filters with further generations, for `install`; those that are in use stay as they are."""
+        filters = list(self._filters)
+        if self.count % _SIDE_BY_SIDE:
+            filters[-1] = filters[-1].copy()
+        for count, values in enumerate(several, self.count):
+            self._add_to(filters, count, values)
+        return filters
+
+    def install(self, filters: list[IdWords], sums: Sequence[bytes]) -> None:
+        """Take in what `filters_with` made, with the checksums of the generations in it."""
+        self._filters = filters
+        self._sums += sums
+        self.count += len(sums)
+
+    @staticmethod
+    def _add_to(filters: list[IdWords], count: int, values: IdWords) -> None:
+        at = count % _SIDE_BY_SIDE
         if at == 0:
-            self._filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
-        words, bit = self._filters[-1], np.uint64(1 << at)
+            filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
+        marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
+        for positions in _probes(values):
+            marked[positions] = 1
+        words, bit = filters[-1], np.uint64(1 << at)
         for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
             part = slice(start, start + ENTRIES_PER_GENERATION)
             words[part] |= marked[part] * bit
-        self._sums.append(sums)
-        self.count += 1
 
     def find(self, values: IdWords) -> Iterator[tuple[int, int]]:
         """Pairs of (which value, place of an entry whose key may be it)."""
@@ -143,19 +153,19 @@ class Generations:
         return places
 
 
-class NewGeneration(NamedTuple):
-    """A generation that is to be stored: its marks, its pieces (number, hashes, places) and their checksums."""
+class NewGenerations(NamedTuple):
+    """Generations that are to be stored: the filters with them, and of each the pieces (number, hashes, places)."""
 
-    marked: NDArray[np.uint8]
-    pieces: list[tuple[int, bytes, bytes]]
-    sums: bytes
+    filters: list[IdWords]
+    pieces: list[list[tuple[int, bytes, bytes]]]
+    sums: list[bytes]
 
 
-def make_generation(values: IdWords, places: NDArray[np.int64]) -> NewGeneration:
-    """The generation of these hashes and places; a tenth of a second, which may pass in any thread."""
-    pieces = list(split_chunks(values, places))
-    sums = generation_sums({piece: (known, where) for piece, known, where in pieces})
-    return NewGeneration(marks(values), pieces, sums)
+def make_generations(before: Generations, parts: Sequence[tuple[IdWords, NDArray[np.int64]]]) -> NewGenerations:
+    """Generations of these hashes and places; a tenth of a second each, which may pass in any thread."""
+    pieces = [list(split_chunks(values, places)) for values, places in parts]
+    sums = [generation_sums({piece: (known, where) for piece, known, where in each}) for each in pieces]
+    return NewGenerations(before.filters_with([values for values, _ in parts]), pieces, sums)
 
 
 def split_chunks(values: IdWords, places: NDArray[np.int64]) -> Iterator[tuple[int, bytes, bytes]]:

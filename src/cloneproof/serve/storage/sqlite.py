@@ -24,9 +24,9 @@ from cloneproof.serve.storage.id_generations import (
     CHUNKS,
     ENTRIES_PER_GENERATION,
     IdChunk,
-    NewGeneration,
+    NewGenerations,
     generation_sums,
-    make_generation,
+    make_generations,
 )
 from cloneproof.serve.storage.ids import SHIFT, Ids
 from cloneproof.serve.storage.interface import (
@@ -80,7 +80,7 @@ class SqliteStorage:
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
         self._since = 0  # entries since the last checkpoint
-        self._prepared: tuple[int, list[NewGeneration]] | None = None  # and how many entries are in it
+        self._prepared: tuple[int, NewGenerations] | None = None  # and how many entries are in it
         self._ids = Ids(self._chunk)
 
     def _read_ids(self) -> None:
@@ -225,7 +225,7 @@ class SqliteStorage:
         def prepare() -> None:
             parts = max(1, len(values) // self._interval)  # filters have room for so many; more after lost snapshots
             halves = zip(np.array_split(values, parts), np.array_split(places, parts), strict=True)
-            made = [make_generation(*half) for half in halves if len(half[0])]
+            made = make_generations(ids.generations, [half for half in halves if len(half[0])])
             if ids is self._ids:  # else all was read again meanwhile
                 self._prepared = since, made
 
@@ -235,16 +235,15 @@ class SqliteStorage:
         if self._prepared is None:
             self.prepare_checkpoint()()
         assert self._prepared is not None
-        writer, (since, generations), self._prepared = self._writer, self._prepared, None
+        writer, (since, made), self._prepared = self._writer, self._prepared, None
         writer.execute("BEGIN IMMEDIATE")
         try:
             rows = [(market, snapshot_entry(body), body) for market, body in snapshots.items()]
             writer.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
-            for marked, pieces, sums in generations:
-                first = self._ids.generations.count * CHUNKS
-                chunks = [(first + piece, known, where) for piece, known, where in pieces]
+            for number, pieces in enumerate(made.pieces, self._ids.generations.count):
+                chunks = [(number * CHUNKS + piece, known, where) for piece, known, where in pieces]
                 writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", chunks)
-                self._ids.generations.add_marked(marked, sums)
+            self._ids.generations.install(made.filters, made.sums)
             writer.execute("DELETE FROM seal")
             writer.execute("INSERT INTO seal VALUES (?)", (self._seal(),))
             writer.execute("COMMIT")
