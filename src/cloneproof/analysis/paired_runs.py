@@ -26,7 +26,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     kernel_outcomes,
     limit_of,
 )
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import agent_payoff_bounds, gain_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
 from cloneproof.market.copies import FullCopies
@@ -91,7 +91,8 @@ def draw_pairs(
     def drive_jobs(
         before: J, after: J, outcomes: ChunkOutcomes[J], executor: Callable[[int], Executor]
     ) -> tuple[RunTotals, StopReason]:
-        bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
+        payoff = agent_payoff_bounds(market, agent)
+        bounds = (gain_bounds(market, agent), payoff, payoff)
         estimands = Estimands(bounds, strata.weights, identity(after, agent))
         start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
         plan = _run_plan(sampling, len(strata.weights), executor)

@@ -5,9 +5,10 @@
    promises most gets twice the pairs, again and again.
 3. *Optimism.* Then the pairs go to whoever leaves room for the largest gain, so that the bound of what the tried
    deviations gain falls.
-4. *Confirmation*, at any time: whenever a candidate seems to pay, and to be known to within the time that was spent so
-   far, it is sampled afresh, from another seed. What made it look good is no part of these pairs, so no union over all
-   candidates is needed: the j-th candidate to be confirmed has the error level HALF * ALPHA / 2^j.
+4. *Confirmation*, at any time: whenever a candidate seems to pay, and to be known to for no more than the work so far
+   (or half of what is left of a budget, where it stands out), it is sampled afresh, from another seed. What made it
+   look good is no part of these pairs, so no union over all candidates is needed: the j-th candidate to be confirmed
+   has the error level HALF * ALPHA / 2^j.
 
 The pairs of steps 1 to 3 hold at (1 - HALF) * ALPHA over all candidates together. Each level is shared by two
 estimates, the gain and the honest payoff that a tolerance is relative to. Every interval is a confidence sequence, so
@@ -46,6 +47,7 @@ GROWTH = 2  # of a candidate's pairs from turn to turn
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
 NO_LIMIT = 1 << 30
 LOOK, DEAR_LOOK = 0.02, 0.1  # of what is left of a budget: for one look, and for one with few pairs
+CLEAR = 2.0  # standard errors
 TURN = 0.5  # of what is left, for one turn
 LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
@@ -206,12 +208,18 @@ class Race:
         while not self.deadline.spent:
             costs = {entry: self.cost_of_confirmation(entry) for entry in self.looks}
             entry = min(costs, key=lambda each: costs[each], default=None)
-            if entry is None or costs[entry] > self.work:
+            if entry is None or costs[entry] > self.worth_confirming(entry):
                 return False
             self.confirm(entry)
             if self.anybody_pays():
                 return True
         return False
+
+    def worth_confirming(self, entry: RaceEntry) -> float:
+        """The most that a confirmation may cost: the work so far; half of what is left, for what stands out."""
+        draws = self.confirmations.get(entry) or self.looks[entry]
+        clear = draws.excess(self.tolerance) > CLEAR * draws.error()
+        return max(self.work, (self.deadline.left or 0.0) / 2) if clear else self.work
 
     def cost_of_confirmation(self, entry: RaceEntry) -> float:
         """The forecast, from the fresh pairs where there are some."""
@@ -290,6 +298,8 @@ def race(
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
         _compile(candidates[0], seed, play)
+        if candidates[0].case.box is not None and clock.left is not None:
+            budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
     state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play)
     _search(state, _in_order(candidates))

@@ -79,9 +79,24 @@ def regret_bounds(market: Market) -> Bounds:
     return Bounds(0.0, market.horizon * (max(values) - min(values)))
 
 
-def gain_bounds(market: Market) -> Bounds:
+def agent_payoff_bounds(market: Market, agent: str) -> Bounds:
+    """The payoff of one agent: its means are at most its best one, and rewards stray from them by sub-Gaussian noise.
+
+    Rewards in an interval are sub-Gaussian about their mean with half its length (Hoeffding's lemma), so what was said
+    above of Gaussian rewards holds of them too. Whichever bounds are narrower.
+    """
+    known = payoff_bounds(market)
+    support = next(each.support for each in market.agents if each.name == agent)
+    if support is None or min(support) < 0.0:
+        return known
+    noise = market.share * market.family.spread * math.sqrt(market.horizon)
+    own = Bounds(0.0, market.share * market.horizon * max(support), noise)
+    return own if own.most - own.least < known.most - known.least else known
+
+
+def gain_bounds(market: Market, agent: str) -> Bounds:
     """The difference of two payoffs of an agent; deviations add, as both worlds share their noise."""
-    payoff = payoff_bounds(market)
+    payoff = agent_payoff_bounds(market, agent)
     width = payoff.high - payoff.low
     return Bounds(-width, width, 2 * payoff.noise)
 
