@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError, did_you_mean
@@ -28,7 +28,7 @@ class ComparedMechanism:
     """A line of the comparison.
 
     name        the mechanism
-    verdict     the audit's; None where it was not audited
+    verdict, state    the audit's; None where it was not audited
     agent, copies, gain, relative_gain    the best attack found, or the largest gain that was not ruled out
     regret      if everybody is honest; None where no engine can do it
     attacked    if that agent registers those copies
@@ -44,6 +44,7 @@ class ComparedMechanism:
     copies: tuple[int, ...]
     gain: Estimate | None
     relative_gain: float
+    state: AuditState | None
     regret: Estimate | None
     attacked: Estimate | None
     exact: bool
@@ -57,6 +58,7 @@ class ComparedMechanism:
         return {
             "mechanism": self.name,
             "verdict": self.verdict,
+            "state": self.state,
             "agent": self.agent,
             "copies": list(self.copies),
             "relative_gain": self.relative_gain if self.gain is not None else None,
@@ -109,8 +111,8 @@ def compare_one(market: Market, name: str, budget: float, tolerance: float, seed
 
     def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
         nothing: dict[str, Any] = {
-            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "regret": None,
-            "attacked": None, "exact": False, "tried": 0, "remark": "",
+            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "state": None,
+            "regret": None, "attacked": None, "exact": False, "tried": 0, "remark": "",
         }  # fmt: skip
         return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
 
@@ -133,14 +135,24 @@ def compare_one(market: Market, name: str, budget: float, tolerance: float, seed
         agent=worst.agent,
         copies=worst.copies,
         gain=worst.gain,
-        relative_gain=worst.relative_gain
-        if audited.verdict != "undecided" or worst.honest.value <= 0
-        else worst.gain.high / worst.honest.value,
+        relative_gain=worst.relative_gain if audited.verdict != "undecided" else _at_most(audited),
+        state=audited.state,
         regret=regret,
         attacked=attacked,
         exact=exact,
         tried=len(audited.tried),
+        remark=audited.about_tried,
     )
+
+
+def _at_most(audited: Audit) -> float:
+    """The relative gain that none of the deviations tried exceeds; that of the worst, where there is no such bound."""
+    if audited.state == "none tried pays":
+        return audited.tolerance
+    bound, worst = audited.tried_at_most, audited.worst
+    if bound is None:
+        return worst.gain.high / worst.honest.value if worst.honest.value > 0 else worst.relative_gain
+    return bound
 
 
 def _in_turn(
