@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
@@ -20,7 +22,10 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
+POLL = 0.2  # seconds between looks at what the processes have done
 UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
+
+_told: SimpleQueue[list[ComparedMechanism]] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,12 +102,28 @@ def compare(
         for question in asked:
             rows |= _in_turn(*question, done)
         return [rows[name] for name in chosen]
-    with ProcessPoolExecutor(processes) as pool:
-        for job in as_completed([pool.submit(_in_turn, *question) for question in asked]):
+    told = get_context().SimpleQueue()
+    with ProcessPoolExecutor(processes, initializer=_tell_to, initargs=(told,)) as pool:
+        jobs = [pool.submit(_in_turn, *question, _tell) for question in asked]
+        waiting: set[Future[dict[str, ComparedMechanism]]] = set(jobs)
+        while waiting:
+            waiting = wait(waiting, POLL).not_done
+            while done is not None and not told.empty():
+                done(told.get())
+        for job in jobs:
             rows |= job.result()
-            if done is not None:
-                done(list(job.result().values()))
     return [rows[name] for name in chosen]
+
+
+def _tell_to(queue: SimpleQueue[list[ComparedMechanism]]) -> None:
+    """Where this process, one of a pool, puts the lines that it has done."""
+    global _told  # noqa: PLW0603 (a process has one pool)
+    _told = queue
+
+
+def _tell(rows: list[ComparedMechanism]) -> None:
+    if _told is not None:
+        _told.put(rows)
 
 
 def compare_one(market: Market, name: str, budget: float, tolerance: float, seed: int) -> ComparedMechanism:

@@ -17,7 +17,7 @@ import numpy as np
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 
-MIXTURE = 3.0
+MIXTURE, ONE_SIDED = 3.0, 2.0
 
 
 def variance(totals: RunTotals, column: int = 0) -> float:
@@ -31,6 +31,24 @@ def variance(totals: RunTotals, column: int = 0) -> float:
         spread = float(weights @ (sums - weights @ sums) ** 2)
         return spread * float((weights**2).sum())
     return float(totals.variances[column])
+
+
+def pairs_until_ruled_out(
+    estimands: Estimands, variance: float, room: float, alpha: float, bounds: BoundsName = "distribution-free"
+) -> float:
+    """The pairs in all after which the upper end of a gain has come down by `room`; infinite where there is none.
+
+    >>> from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
+    >>> round(pairs_until_ruled_out(Estimands((Bounds(-1.0, 1.0),)), 0.0, 0.05, 0.01))
+    132
+    """
+    if room <= 0:
+        return math.inf
+    log = math.log(1 / alpha) + ONE_SIDED
+    slope = math.sqrt(2 * log * variance)
+    largest = float(estimands.scale[0]) / 2 if bounds == "distribution-free" else 0.0
+    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)  # of the observations
+    return root**2 * len(estimands.weights)
 
 
 def pairs_until_known(

@@ -38,7 +38,7 @@ from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import does_not_pay, pays, relative_gain_at_most
-from cloneproof.analysis.audit.search.forecast import pairs_until_known, variance
+from cloneproof.analysis.audit.search.forecast import pairs_until_known, pairs_until_ruled_out, variance
 from cloneproof.analysis.audit.search.honest_runs import HonestRuns
 from cloneproof.analysis.audit.search.look_order import in_turn, rung_rank
 from cloneproof.analysis.audit.search.results import SampledResult
@@ -54,7 +54,8 @@ ALPHA = 0.01
 HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
 OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain; the rest for the honest payoff
 FIRST, FEW = 16, 4  # pairs of a look; of one that is dear
-GROWTH = 2  # of a candidate's pairs from turn to turn
+GROWTH, MOST_GROWTH = 2, 8  # of a candidate's pairs from turn to turn, where it may pay; where it does not
+SPARE = 1.1  # of what a forecast says
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
 NO_LIMIT = 1 << 30
 LOOK, DEAR_LOOK = 0.02, 0.1  # of what is left of a budget: for one look, and for one with few pairs
@@ -210,17 +211,27 @@ class Race:
         witness = self.looks[entry].alone
         return witness.gain_at_most / max(witness.honest.value, 1e-300)
 
+    def _wanted(self, draws: Draws) -> int:
+        """Twice the pairs; or as many as it seems to take until it surely does not pay."""
+        room = -draws.excess(self.tolerance)
+        level = NONE * OF_GAIN * self.alpha
+        forecast = pairs_until_ruled_out(draws.totals.estimands, draws.variance, room, level, self.bounds)
+        if math.isinf(forecast):
+            return GROWTH * max(1, draws.pairs)
+        least = draws.pairs + max(1, draws.pairs // 4)
+        return int(max(least, min(SPARE * forecast, MOST_GROWTH * draws.pairs)))
+
     def affordable(self, entry: RaceEntry) -> int:
         """The pairs of its next turn in all; no more than it has where the budget affords nothing worth a turn."""
         draws = self.looks[entry]
-        wanted = min(self.most, GROWTH * max(1, draws.pairs))
+        wanted = min(self.most, self._wanted(draws))
         if self.deadline.left is None:
             return wanted
         within = draws.pairs + int(self.deadline.left * TURN / draws.cost)
         return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
 
     def turn(self, entry: RaceEntry) -> bool:
-        """Twice the pairs, as far as that is affordable; whether there were any."""
+        """More pairs, as far as they are affordable; whether there were any."""
         pairs, before = self.affordable(entry), self.looks[entry].pairs
         if pairs <= before:
             return False
