@@ -25,7 +25,7 @@ test: lint types layers docs
 	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce/test_quick.py
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
