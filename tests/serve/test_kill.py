@@ -16,7 +16,7 @@ from cloneproof.serve.ledger.entries import Decided, Defaulted, Late, Rewarded, 
 from cloneproof.serve.offline.reading import ledgers, replay_all
 from support.service import TERMS, Process, spec
 
-KILLS = int(os.environ.get("CLONEPROOF_KILLS", "4"))
+KILLS = int(os.environ.get("CLONEPROOF_KILLS", "2"))
 SEED = int(os.environ.get("CLONEPROOF_KILL_SEED", "5"))
 KILLS_A_MARKET = 2  # then another one begins, whose commitments wait again
 WINDOW = 60  # rounds
