@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import whole
 from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
@@ -14,7 +14,7 @@ from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.closed_form import closed_form
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
@@ -45,6 +45,7 @@ def evaluate(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
+    bounds: BoundsName = "distribution-free",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -75,6 +76,10 @@ def evaluate(
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
+    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+        Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
+        the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
+        "asymptotic" then.
 
     Returns
     -------
@@ -104,7 +109,7 @@ def evaluate(
     seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
     runs, threads = whole(runs), whole(threads)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
@@ -112,7 +117,8 @@ def evaluate(
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
         with black_box_runs(threads, budget_seconds) as outcomes:
             box_job, chunk = BlackBoxJob(market, mechanism, full, seed), lockstep_chunk(mechanism)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, chunk=chunk).evaluation
+            how: dict[str, Any] = {"outcomes": outcomes, "executor": InlineExecutor, "chunk": chunk, "bounds": bounds}
+            return sample(box_job, *limits, **how).evaluation
     notes: list[str] = []
     begun, engines = time.perf_counter(), _candidates(engine, arithmetic)
     for name in engines:
@@ -126,7 +132,7 @@ def evaluate(
                 else:
                     limits = (runs, precision, confidence, left, threads, progress)
                     job = Job(market, mechanism, full, seed)
-                    evaluation = sample(job, *limits, outcomes=kernel_outcomes).evaluation
+                    evaluation = sample(job, *limits, outcomes=kernel_outcomes, bounds=bounds).evaluation
         except EngineError as refusal:
             if engine != "auto":
                 raise

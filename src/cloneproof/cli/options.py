@@ -40,6 +40,10 @@ OwnRules = Annotated[
 OwnPolicies = Annotated[
     list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Also your own policy; may be repeated.")
 ]
+BoundsOption = Annotated[
+    str,
+    typer.Option(metavar="KIND", help="Of samples: distribution-free, or asymptotic, narrower and true in the limit."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
