@@ -1,7 +1,7 @@
 """A policy that plays many runs in lockstep, as arrays: the same decisions as one run at a time, far quicker.
 
-`UCB1(view)` is an ordinary policy. `UCB1.many(views)` makes one that plays a run for each view; cloneproof uses it where
-it is there, and checks on one run that both come to the same. `ucb1_in_jax` has the same in JAX.
+`UCB1(view)` is an ordinary policy. `UCB1.many(views)` makes one that plays a run for each view; it is used wherever
+it is there, and one run is played both ways to see that they agree. `ucb1_in_jax` has the same in JAX.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
 from cloneproof.mechanisms.rules import (
     epsilon_greedy,
     etc,
+    kl_ucb,
     slow_ucb,
     steady_kl_ucb,
     steady_ucb,
@@ -36,9 +37,9 @@ from cloneproof.mechanisms.rules import (
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
     thompson.posterior_quantile,
-    steady_ucb.index, steady_kl_ucb.index,
+    steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
 )  # fmt: skip
-USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
+USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 (
@@ -51,6 +52,7 @@ FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile
     _posterior_quantile,
     _steady_ucb,
     _steady_kl_ucb,
+    _kl_ucb,
 ) = (with_callees(function) for function in PRIORITIES)
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
@@ -90,6 +92,8 @@ def priority(function, inputs):
         value = _steady_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     elif which == 8:
         value = _steady_kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 9:
+        value = _kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
@@ -108,6 +112,7 @@ def priority_among(function, inputs, all_pulls, all_means):
 POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
 STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
 STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
+KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 
 @compiled

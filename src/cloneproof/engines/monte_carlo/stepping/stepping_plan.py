@@ -41,7 +41,8 @@ CANDIDATE: Final = np.dtype(
         ("key", "u8"),
         ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
         ("draw", "u8"),  # the stream of its draws
-        ("index", "f8"), ("indexed", "i8"),  # a steady index, and at how many rewards it was found
+        ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
+        ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
         ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
     ],
     align=True,
