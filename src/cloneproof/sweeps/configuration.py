@@ -36,7 +36,7 @@ class Part:
     market: str
     mechanism: str
     rest: str
-    agents: int  # how many; a row of runs has one column more
+    agents: int  # how many; a row of runs has two columns for each, and one more
 
     @property
     def text(self) -> str:

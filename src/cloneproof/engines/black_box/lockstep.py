@@ -103,7 +103,7 @@ def _outcome(job: BlackBoxJob, world: BoxWorld, pulls: Sequence[int], paid: Sequ
 def _methods(player: Player, views: list[Any]) -> list[Callable[..., Any]]:
     factory: Any = player.box.factory
     policy = player.ask(factory.many, views)
-    methods = [getattr(policy, name, None) for name in ("select_many", "update_many")]
+    methods: list[Any] = [getattr(policy, name, None) for name in ("select_many", "update_many")]
     if not all(map(callable, methods)):
         raise contract_error(
             player.box.name, player.place, "an object with select_many() and update_many(arms, rewards)",
@@ -137,7 +137,7 @@ def _uniforms(tapes: _Tapes, arms: IntArray) -> FloatArray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
-    return ((x >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return np.asarray(((x >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
 
 
 def _bernoulli(tapes: _Tapes, arms: IntArray) -> FloatArray:

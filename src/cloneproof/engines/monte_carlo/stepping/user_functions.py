@@ -26,9 +26,11 @@ from cloneproof import _randomness
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 
+carray: Any = nb.carray  # type: ignore[attr-defined]
 _lock = RLock()  # one thread compiles, the others wait for its result
 _PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
-_AMONG = nb.float64(*_PRIORITY.args, nb.types.CPointer(nb.int64), nb.types.CPointer(nb.float64))
+_POINTERS: Any = nb.types.CPointer
+_AMONG = nb.float64(*_PRIORITY.args, _POINTERS(nb.int64), _POINTERS(nb.float64))
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 
 
@@ -72,7 +74,7 @@ def _user_priority_among(function: Callable[..., float], parameters: tuple[float
         return float(compiled(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means, *parameters))
 
     def priority(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
-        shown = nb.carray(all_pulls, (candidates,)), nb.carray(all_means, (candidates,))
+        shown = carray(all_pulls, (candidates,)), carray(all_means, (candidates,))
         try:
             value = with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates, shown[0], shown[1])
         except Exception:
