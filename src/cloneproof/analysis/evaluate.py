@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import whole
 from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
@@ -13,9 +13,10 @@ from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
+from cloneproof.engines.monte_carlo.sampler import check_sampling, limit_of, sample
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
@@ -42,6 +43,7 @@ def evaluate(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
+    device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -72,6 +74,8 @@ def evaluate(
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def evaluate(
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
     check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
-    runs, threads = whole(runs), whole(threads)
+    runs, threads, device = whole(runs), whole(threads), checked_device(device)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
@@ -118,7 +122,7 @@ def evaluate(
             elif name == "tree":
                 evaluation = tree(market, mechanism, full)[market.horizon]
             else:
-                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=kernel_outcomes).evaluation
+                evaluation = _sampled(Job(market, mechanism, full, seed), limits, device)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -126,6 +130,15 @@ def evaluate(
             continue
         return with_notes(evaluation, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
+
+
+def _sampled(job: Job, limits: tuple[Any, ...], device: DeviceName) -> Evaluation:
+    runs, precision, _, budget_seconds, *_ = limits
+    source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
+    sampled = sample(
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest
+    ).evaluation
+    return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 
 def evaluate_horizons(

@@ -12,6 +12,7 @@ from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device
 from cloneproof.engines.monte_carlo.driver import SamplingStatus, StopReason
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
@@ -126,6 +127,7 @@ def gain(
     resume: RunTotals | None = None,
     outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
+    device: DeviceName = "auto",
 ) -> Gain:
     """What an agent gains by registering these copies, sampled in pairs of runs.
 
@@ -164,6 +166,8 @@ def gain(
         `Gain.progress` of an earlier call with the same question, to go on from there.
     outcomes, chunk : optional
         Where the runs come from and how many at a time: for stores that have them already.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -199,7 +203,7 @@ def gain(
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
         runs, precision, confidence, checked_seed(seed), stratify, stop_when_decided, budget_seconds, threads,
-        progress, resume, outcomes, chunk,
+        progress, resume, outcomes, chunk, checked_device(device),
     )  # fmt: skip
     return sampled_gain(market, mechanism, agent, full, sampling)
 
@@ -208,10 +212,11 @@ def sampled_gain(
     market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
 ) -> Gain:
     """The same for full copies and options that are checked already."""
-    totals, stopped = draw_pairs(market, mechanism, agent, copies, sampling)
+    totals, stopped, notes = draw_pairs(market, mechanism, agent, copies, sampling)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
+    method = ", ".join([method, *notes])
     difference, honest, copied = totals.estimates(sampling.confidence, method)
     reason: StopReason | Literal["decided"] = stopped
     if stopped == "enough" and not sampling.is_precise(totals):

@@ -25,6 +25,7 @@ CopiesOption = Annotated[
     list[str] | None,
     typer.Option("--copies", metavar="AGENT=N,N,..", help="Copies of each original of an agent; may be repeated."),
 ]
+Device = Annotated[str, typer.Option(help="Where runs are drawn: auto, cpu or gpu; the bits are the same.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 

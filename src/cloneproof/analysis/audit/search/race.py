@@ -36,9 +36,12 @@ from cloneproof.analysis.audit.search.results import SampledResult
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.analysis.paired_runs import PairedSampling
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import strata_of
+from cloneproof.market.copies import full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ALPHA, HALF = 0.01, 0.5
 FIRST, FEW = 16, 4  # pairs of a look; of one that is dear
@@ -47,6 +50,7 @@ RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is giv
 NO_LIMIT = 1 << 30
 LOOK, DEAR_LOOK = 0.02, 0.1  # of what is left of a budget: for one look, and for one with few pairs
 TURN = 0.5  # of what is left, for one turn
+AHEAD_ARMS = 64  # of a candidate whose first runs are drawn with those of all others
 LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
@@ -290,6 +294,7 @@ def race(
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
         _compile(candidates[0], seed, play)
+    _draw_first_runs(candidates, seed, play)
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
     state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play)
     _search(state, _in_order(candidates))
@@ -336,6 +341,20 @@ def _in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
     for entry in candidates:
         by_case.setdefault(entry.case, []).append(entry)
     return in_turn(sorted(of_case, key=lambda entry: rung_rank(entry.copies)) for of_case in by_case.values())
+
+
+def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes[Any]) -> None:
+    """Where runs are drawn ahead, on a card: those of all looks in one launch, but for the longest ladders."""
+    expect = getattr(play, "expect", None)
+    if expect is None:
+        return
+    jobs = []
+    for entry in candidates:
+        strata = strata_of(entry.case.market).means
+        if isinstance(entry.case.played, Mechanism) and entry.arms <= AHEAD_ARMS:
+            for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
+                jobs.append(Job(entry.case.market, entry.case.played, copies, seed, strata))
+    expect(jobs)
 
 
 def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:

@@ -48,7 +48,7 @@ class RunRange(NamedTuple):
 
     job: Job
     first: int
-    count: int
+    number: int
 
 
 class WholeBonus(NamedTuple):
@@ -74,8 +74,8 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
     registered = np.diff(arms.first)
     kept = np.minimum(registered, arms.sample) if arms.sample else registered
     record = np.zeros(1, PLAN)
-    numbers = {
-        "begin": begin, "count": runs.count, "first": runs.first, "seed": substream(0, job.seed),
+    numbers: dict[str, Any] = {
+        "begin": begin, "count": runs.number, "first": runs.first, "seed": substream(0, job.seed),
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(arms.agent_of),
         "arms": len(arms.original), "levels": len(registered), "flat": mechanism.agent is None,
         "constant": job.market.family.quantile is deterministic.quantile, "sample": arms.sample,
@@ -135,4 +135,3 @@ def means_table(job: Job, first: int, count: int) -> MeansTable:
     if all(prior.atoms is not None and len(prior.atoms) == 1 for agent in job.market.agents for prior in agent.priors):
         return MeansTable(means_of_runs(job, 0, 1), 0)
     return MeansTable(means_of_runs(job, first, count), first)
-

@@ -73,19 +73,19 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 
     records, results, tables, runs = [], [], [], 0
     for each in ranges:
-        table = means_table(each.job, each.first, each.count)
+        table = means_table(each.job, each.first, each.number)
         record = record_of(each, runs, upload, table)
         originals, agents = int(record["originals"][0]), int(record["agents"][0])
         result = _Results(
-            host.empty((each.count, originals), "i4"), host.empty((each.count, agents), "i4"),
-            host.empty((each.count,), "f8"),
+            host.empty((each.number, originals), "i4"), host.empty((each.number, agents), "i4"),
+            host.empty((each.number,), "f8"),
         )  # fmt: skip
         for field, array in zip(_Results._fields, result, strict=True):
             record[field] = host.address(array)
         records.append(record)
         results.append(result)
         tables.append(table)
-        runs += each.count
+        runs += each.number
     host.play(choice, np.concatenate(records), runs)
     return [
         _outcomes(host, choice, each, table, result)
@@ -93,9 +93,7 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
     ]
 
 
-def _outcomes(
-    host: KernelHost, choice: KernelChoice, runs: RunRange, table: MeansTable, results: _Results
-) -> Outcomes:
+def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: MeansTable, results: _Results) -> Outcomes:
     """Payoffs and regrets as the CPU's engines make them of the same pulls and wins."""
     job = runs.job
     wins, regret = host.download(results.wins), np.array(host.download(results.regret))
@@ -107,7 +105,7 @@ def _outcomes(
         pulls = host.download(results.pulls).astype(np.int64)
         regret[unsure] = ucb_regrets(pulls[unsure], _means(table, runs.first, unsure))
         if constant:
-            means = _means(table, runs.first, np.arange(runs.count))
+            means = _means(table, runs.first, np.arange(runs.number))
             return Outcomes(_payoffs(job, pulls, wins, means), regret)
     return Outcomes(np.asarray(job.market.share * wins.astype(np.float64)), regret)
 
