@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.host_kernels import COMPILER, HostKernels
 
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
@@ -11,6 +10,7 @@ from cloneproof.engines.monte_carlo.gpu import card, engine, job_records, kernel
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.errors import EngineError
+from support.host_kernels import COMPILER, HostKernels
 
 MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60, share=0.4
