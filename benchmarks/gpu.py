@@ -38,12 +38,12 @@ def ten_arms(name: str, **options) -> Job:
     return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
 
 
-def five_agents(name: str) -> Job:
+def five_agents(name: str, **options) -> Job:
     """Five agents of four arms."""
     grid = np.linspace(0.05, 0.95, 20).reshape(5, 4)
     agents = [cp.Agent(f"agent {i}", 4, [cp.Point(mean) for mean in row]) for i, row in enumerate(grid)]
     market = cp.Market(agents, horizon=HORIZON)
-    return Job(market, cp.mechanism(name), full_copies(market.agents, None))
+    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
 
 
 def many_copies() -> Job:
@@ -52,13 +52,21 @@ def many_copies() -> Job:
     return Job(market, cp.mechanism("h-ucb"), full_copies(market.agents, {"0.9": (1000,), "0.7": (1000,)}))
 
 
+def contest(by: str) -> Job:
+    """Five agents of four arms, 20 rounds for each arm, then a contest of what they committed to."""
+    return five_agents("holdout-kl-ucb", arm_rounds=20, max_arms=4, horizon=HORIZON, contest=by)
+
+
 ROWS = {
     "ucb1": (lambda: ten_arms("ucb1"), 1 << 21),
     "h-ucb": (lambda: five_agents("h-ucb"), 1 << 19),
     "rh-ucb": (lambda: five_agents("rh-ucb"), 1 << 19),
     "s-ucb": (lambda: five_agents("s-ucb"), 1 << 19),
     "epsilon-greedy": (lambda: ten_arms("epsilon-greedy"), 1 << 19),
-    "thompson": (lambda: ten_arms("thompson"), 1 << 17),
+    "thompson": (lambda: ten_arms("thompson"), 1 << 18),
+    "kl-ucb": (lambda: ten_arms("kl-ucb"), 1 << 17),
+    "holdout-kl-ucb": (lambda: contest("kl-ucb"), 1 << 18),
+    "holdout-kl-ucb, by ucb": (lambda: contest("ucb"), 1 << 18),
     "h-ucb, 2001 arms": (many_copies, 1 << 12),
 }
 
@@ -128,9 +136,9 @@ def versions() -> dict[str, object]:
     return found
 
 
-def one_row(timed: TimedCard, name: str, results: dict) -> None:
+def one_row(timed: TimedCard, name: str, results: dict, part: int = 1) -> None:
     """Measure a row and enter it."""
-    job, runs = ROWS[name][0](), ROWS[name][1]
+    job, runs = ROWS[name][0](), ROWS[name][1] // part
     row = results.setdefault(name, {"runs": runs, "horizon": job.market.horizon, "choice": list(choice_of(job))})
     row["kernel"], row["whole"] = on_card(timed, job, runs)
     print(f"{name}: kernel {row['kernel']:.3g}, to NumPy {row['whole']:.3g} rounds a second", flush=True)
@@ -170,18 +178,18 @@ def attempt(what, *arguments) -> None:
 
 def table(results: dict) -> str:
     """What is to be shown, row by row."""
-    lines = [f"{'':20} {'kernel':>10} {'to NumPy':>10} {'two cores':>10} {'ratio':>7} {'differ':>7}"]
+    lines = [f"{'':24} {'kernel':>10} {'to NumPy':>10} {'two cores':>10} {'ratio':>7} {'differ':>7}"]
     for name in ROWS:
         row = results.get(name, {})
         if "kernel" in row:
             cpu = row.get("cpu", float("nan"))
             lines.append(
-                f"{name:20} {row['kernel']:10.3g} {row['whole']:10.3g} {cpu:10.3g} {row['kernel'] / cpu:7.0f} "
+                f"{name:24} {row['kernel']:10.3g} {row['whole']:10.3g} {cpu:10.3g} {row['kernel'] / cpu:7.0f} "
                 f"{row.get('differences', 'none'):>7}"
             )
     if "jax ucb1" in results and "kernel" in results.get("ucb1", {}):
         rate = results["jax ucb1"]["rate"]
-        lines.append(f"{'jax ucb1':20} {rate:10.3g}; ucb1 is {results['ucb1']['kernel'] / rate:.1f} times that")
+        lines.append(f"{'jax ucb1':24} {rate:10.3g}; ucb1 is {results['ucb1']['kernel'] / rate:.1f} times that")
     for device in ("gpu", "cpu"):
         if f"audit on {device}" in results:
             row = results[f"audit on {device}"]
@@ -196,12 +204,15 @@ def main() -> None:
     parser.add_argument("--only", choices=list(ROWS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--no-check", action="store_true")
+    parser.add_argument(
+        "--profiled", action="store_true", help="an eighth of the runs, for a profiler"
+    )
     options = parser.parse_args()
     if options.no_check:
         CHECKED = 0
     timed, results = TimedCard(), {}
     if options.only:
-        return one_row(timed, options.only, results)
+        return one_row(timed, options.only, results, 8 if options.profiled else 1)
     results["versions"] = versions()
     for name in ROWS:
         attempt(one_row, timed, name, results)

@@ -115,6 +115,15 @@ def looks(first: int) -> Iterator[int]:
         look += max(1, look // 8)
 
 
+def first_chunk(largest: int) -> int:
+    """The runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
+
+    >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
+    (1, 4096)
+    """
+    return FIRST_CHUNK * max(1, largest // LARGEST_CHUNK) ** 3
+
+
 def available_threads() -> int:
     """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -136,7 +145,7 @@ def _chunks(
 ) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
     strata = len(start.estimands.weights)
-    size = _passes(plan.chunk or FIRST_CHUNK * max(1, plan.largest // LARGEST_CHUNK) ** 3, strata)
+    size = _passes(plan.chunk or first_chunk(plan.largest), strata)
     largest, fixed = _passes(plan.largest, strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
     asked, first = start.count, True

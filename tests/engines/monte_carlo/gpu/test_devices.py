@@ -6,32 +6,15 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.engines.monte_carlo import devices
-from cloneproof.engines.monte_carlo.gpu import card, engine, job_records, kernels, launch, read_ahead
+from cloneproof.engines.monte_carlo.gpu import card, job_records, kernels, launch, read_ahead
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.errors import EngineError
-from support.host_kernels import COMPILER, HostKernels
+from support.host_kernels import HostKernels, needs_compiler
 
 MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60, share=0.4
 )
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: install g++ to run the kernels")
-
-
-@pytest.fixture
-def as_card(monkeypatch):
-    class Pretended(HostKernels):
-        name = "C++"
-        launches = 0
-
-        def play(self, *launch):
-            Pretended.launches += 1
-            super().play(*launch)
-
-    monkeypatch.setattr(card, "why_no_card", lambda: None)
-    for module in (card, engine):
-        monkeypatch.setattr(module, "card", Pretended)
-    return Pretended
 
 
 def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
@@ -115,3 +98,24 @@ def test_auto_stays_on_the_cpu_where_nothing_is_installed():
     job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
     assert kernels.refusal(job) is None
     assert devices.run_source("cpu", [job], None).notes == ()
+
+
+def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
+    """Whether `auto` takes a card that is there, on a machine of two cores."""
+    monkeypatch.setattr(devices, "find_spec", lambda name: name)
+    monkeypatch.setattr(devices, "available_threads", lambda: 2)
+    job = Job(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
+    return devices.run_source("auto", [job], runs).notes != ()
+
+
+@needs_compiler
+def test_auto_takes_the_card_for_long_samplings_only(as_card, monkeypatch):
+    for name, long in (("ucb1", 10**5), ("thompson", 10**4), ("h-ucb", 10**5), ("kl-ucb", 10**3)):
+        assert not auto_on_card(monkeypatch, name, 1000, 10)
+        assert auto_on_card(monkeypatch, name, 10_000, long)
+
+
+@needs_compiler
+def test_auto_leaves_many_arms_and_what_the_card_does_not_play_to_the_cores(as_card, monkeypatch):
+    assert not auto_on_card(monkeypatch, "h-ucb", 10_000, 10**6, copies=1000)
+    assert not auto_on_card(monkeypatch, "etc", 10_000, 10**6, arm_rounds=2)

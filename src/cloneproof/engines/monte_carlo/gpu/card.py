@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof.engines.monte_carlo.gpu.job_records import PlanRecords
-from cloneproof.engines.monte_carlo.gpu.kernels import FLAT_UCB, THOMPSON, KernelChoice
+from cloneproof.engines.monte_carlo.gpu.kernels import FLAT_UCB, THOMPSON, TREE_UCB, KernelChoice
 from cloneproof.engines.monte_carlo.gpu.source_text import definitions, source_text
 from cloneproof.errors import EngineError
 
 OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
-WIDE, NARROW = 128, 32  # threads of a block; few runs are spread over the card by narrow ones
+WIDTHS: Final = (128, 96, 64, 32)  # threads of a block
+MOST_BLOCKS: Final = 32  # on a processor
+BLOCK_BYTES: Final = 1024  # of shared memory that CUDA keeps for each
 SLOT_BYTES, ZIGGURAT_BYTES = 8, 772 * 8
 GLOBAL_BYTES: Final = 1 << 33  # of memory for runs that do not fit into shared memory, at most
 INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
@@ -61,7 +63,8 @@ class Card:
         self.name: str = properties["name"].decode()
         self.processors = int(properties["multiProcessorCount"])
         self.most_shared = int(properties["sharedMemPerBlockOptin"])
-        self.functions: dict[tuple[int, int, KernelShape], tuple[Any, int]] = {}
+        self.all_shared = int(properties["sharedMemPerMultiprocessor"])
+        self.functions: dict[tuple[int, int, int, KernelShape], tuple[Any, int]] = {}
 
     def upload(self, array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 (CuPy has no types)
         """A copy of an array on the card."""
@@ -86,7 +89,7 @@ class Card:
             function, resident = self.function(choice, shape)
             blocks = min(-(-runs // shape.threads), resident * self.processors)
             memory = self.cupy.empty(1, "u8")
-            if not shape.shared and choice.kernel != FLAT_UCB:
+            if not shape.shared:
                 room = GLOBAL_BYTES // (SLOT_BYTES * choice.slots * shape.threads)
                 blocks = max(1, min(blocks, room))
                 memory = self.cupy.empty(blocks * shape.threads * choice.slots, "u8")
@@ -95,22 +98,30 @@ class Card:
             self.cupy.cuda.get_current_stream().synchronize()
 
     def shape_of(self, choice: KernelChoice, runs: int) -> KernelShape:
-        """Wide blocks in shared memory where two of them fit on a processor, else narrow ones, else global memory."""
+        """The blocks of which most runs fit into shared memory at a time; narrow ones where runs are few.
+
+        Global memory where not even four narrow ones fit.
+        """
         base = ZIGGURAT_BYTES if choice.kernel == THOMPSON else 0
-        few = runs < 2 * WIDE * self.processors
-        for threads, parts in ((WIDE, 2), (NARROW, 4)):
-            size = base + SLOT_BYTES * choice.slots * threads
-            if size * parts <= self.most_shared and not (few and threads == WIDE):
-                return KernelShape(threads, size, True)
-        if choice.kernel == FLAT_UCB:
-            return KernelShape(NARROW, SLOT_BYTES * choice.slots * NARROW, True)
-        return KernelShape(NARROW if few else WIDE, base, False)
+        few = runs < 2 * WIDTHS[0] * self.processors
+        sizes = {threads: base + SLOT_BYTES * choice.slots * threads for threads in WIDTHS}
+        narrow = WIDTHS[-1]
+        if choice.kernel not in (FLAT_UCB, TREE_UCB) and 4 * sizes[narrow] > self.most_shared:
+            return KernelShape(narrow if few else WIDTHS[0], base, False)
+        if few:
+            return KernelShape(narrow, sizes[narrow], True)
+        threads = max(WIDTHS, key=lambda width: self.resident(sizes[width]) * width)
+        return KernelShape(threads, sizes[threads], True)
+
+    def resident(self, size: int) -> int:
+        """The blocks with so much shared memory that a processor holds at a time."""
+        return 0 if size > self.most_shared else min(MOST_BLOCKS, self.all_shared // (size + BLOCK_BYTES))
 
     def function(self, choice: KernelChoice, shape: KernelShape) -> tuple[Any, int]:
         """The compiled kernel, and how many of its blocks a processor holds at a time."""
-        key = choice.kernel, choice.arms, shape
+        key = choice.kernel, choice.arms, choice.levels, shape
         if key not in self.functions:
-            macros = definitions(shape.threads, choice.kernel, choice.arms, shape.shared)
+            macros = definitions(shape.threads, choice.kernel, choice.arms, choice.levels, shape.shared)
             module = self.cupy.RawModule(code=source_text(), options=(*OPTIONS, *macros))
             function = module.get_function("play")
             function.max_dynamic_shared_size_bytes = shape.bytes

@@ -10,16 +10,20 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cloneproof._arrays import FloatArray
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
+from cloneproof.engines.monte_carlo.blocks.block_plan import ORDERS
+from cloneproof.engines.monte_carlo.gpu.kernels import MOST_ARMS
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs
+from cloneproof.engines.monte_carlo.slots.slot_plan import CONTESTS, KL
+from cloneproof.engines.monte_carlo.stepping.engine import logarithm_table
 from cloneproof.engines.monte_carlo.ucb.tables.round_tables import bonus
 from cloneproof.engines.monte_carlo.ucb.ucb_plan import registered_arms
 from cloneproof.market.rewards import deterministic
 from cloneproof.mechanisms import beta_variate
 from cloneproof.mechanisms.rule import Clock, Rule
-from cloneproof.mechanisms.rules import slow_ucb, thompson, ucb
+from cloneproof.mechanisms.rules import kl_ucb, slow_ucb, thompson, ucb
 
 PlanRecords = npt.NDArray[Any]
 Upload = Callable[[npt.NDArray[Any]], int]
@@ -37,7 +41,9 @@ PLAN: Final = np.dtype(
         ("first_arm", "u8"), ("first_position", "u8"),
         ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
         ("agent_exact", "u8"), ("agent_roots", "u8"), ("agent_shift", "i8"), ("agent_scale", "f8"),
-        ("thompson", "i8"), ("c", "f8"), ("ziggurat", "u8"),
+        ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
+        ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
+        ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
         ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"),
     ]
 )  # fmt: skip
@@ -97,9 +103,30 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
         numbers |= {"thompson": 1, "ziggurat": upload(ziggurat())}
     elif mechanism.arm.randomised:
         numbers["c"] = float(mechanism.arm.parameters[0])
+    elif mechanism.arm.priority is kl_ucb.index:
+        numbers |= {"c": float(mechanism.arm.parameters[0]), "logarithms": upload(logarithm_table(job.market.horizon))}
+        numbers |= {"arm_shift": int(mechanism.arm.clock == "completed")}
+    elif mechanism.agent is not None and mechanism.agent.priority in CONTESTS:
+        numbers |= _contest_numbers(job, registered, upload)
     for field, number in numbers.items():
         record[field] = number
     return record
+
+
+def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str, Any]:
+    """What a hold-out contest needs besides; numbers of rounds are cut at T + 1, which no run can tell from more."""
+    arm, agent, score = job.mechanism.arm, job.mechanism.agent, job.mechanism.scoring
+    assert agent is not None
+    most = job.market.horizon + 1
+    skipped = [min(score.skipped_rounds(int(size), arm.explore, agent.commits), most) for size in registered]
+    return {
+        "contest_kl": CONTESTS[agent.priority] == KL, "c": float(agent.parameters[0]),
+        "arm_explore": min(arm.explore, most), "agent_explore": min(agent.explore, most),
+        "arm_order": ORDERS[arm.order],
+        "fresh": score.fresh, "scored": most if score.rounds is None else min(score.rounds, most),
+        "most_arms": MOST_ARMS if score.max_arms is None else min(score.max_arms, MOST_ARMS),
+        "skipped": upload(np.array(skipped, np.int32)),
+    }  # fmt: skip
 
 
 def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:

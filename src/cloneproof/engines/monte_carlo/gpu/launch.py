@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.gpu.job_records import MeansTable, PlanRecords, RunRange, means_table, record_of
-from cloneproof.engines.monte_carlo.gpu.kernels import ANY_UCB, FLAT_UCB, KernelChoice, choice_of
+from cloneproof.engines.monte_carlo.gpu.kernels import ANY_UCB, FLAT_UCB, TREE_UCB, KernelChoice, choice_of
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.ucb.chunk_kernel import UcbResults
 from cloneproof.engines.monte_carlo.ucb.engine import ucb_payoffs, ucb_regrets
@@ -45,12 +45,13 @@ class _Results(NamedTuple):
 
 
 def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
-    """Which ranges can be played together: those of one kernel, compiled for the same number of arms."""
+    """Which ranges can be played together: those of one kernel, and for flat UCB of as many arms."""
     found: dict[tuple[int, int], tuple[KernelChoice, list[int]]] = {}
     for number, runs in enumerate(ranges):
         choice = choice_of(runs.job)
-        before, members = found.get(choice[:2], (choice, []))
-        found[choice[:2]] = (before if before.slots >= choice.slots else choice, [*members, number])
+        key = choice.kernel, choice.arms if choice.kernel == FLAT_UCB else 0
+        before, members = found.get(key, (choice, []))
+        found[key] = before.with_room_for(choice), [*members, number]
     return list(found.values())
 
 
@@ -97,7 +98,7 @@ def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: Mea
     """Payoffs and regrets as the CPU's engines make them of the same pulls and wins."""
     job = runs.job
     wins, regret = host.download(results.wins), np.array(host.download(results.regret))
-    if choice.kernel not in (FLAT_UCB, ANY_UCB):
+    if choice.kernel not in (FLAT_UCB, TREE_UCB, ANY_UCB):
         return Outcomes(wins.astype(np.float64) * job.market.share, regret)
     constant = job.market.family.quantile is deterministic.quantile
     unsure = np.flatnonzero(np.isnan(regret))

@@ -41,7 +41,7 @@ def source_text() -> str:
     return text("kernels.cu")
 
 
-def definitions(threads: int, kernel: int = 0, arms: int = 0, shared: bool = False) -> tuple[str, ...]:
+def definitions(threads: int, kernel: int = 0, arms: int = 0, levels: int = 0, shared: bool = False) -> tuple[str, ...]:
     """The macros of a build."""
-    numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "SHARED": int(shared)}
+    numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
     return tuple(f"-D{name}={number}" for name, number in numbers.items())

@@ -43,21 +43,22 @@ OUTLINED int flat_session_choice(const FlatMemory& m, u32 near, double f, u64 ti
     return first_bit(near);
 }
 
-template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m) {
+// COUNT is at least the number of arms; on a card it is that number, so that every loop over the arms is unrolled.
+template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m, const int arms) {
     const Plan& plan = *run.plan;
     const Bonus bonus = plan.arm;
     const i64 horizon = plan.horizon;
     const u64 stream = level_stream(run.streams.levels, 0, 0);
     const u64 ties = word(stream, TIE_STREAM);
     u64 order = word(stream, EXPLORE_STREAM);
-    for (int k = 0; k < COUNT; ++k) {
+    for (int k = 0; k < arms; ++k) {
         m.stats[k * THREADS] = 0;
         m.tapes[k * THREADS] = word(word(order, plan.key[k]), 0);
     }
-    const int explored = horizon < COUNT ? (int)horizon : COUNT;
+    const int explored = horizon < arms ? (int)horizon : arms;
     for (int t = 0; t < explored; ++t) {
         int best = -1;
-        for (int k = 0; k < COUNT; ++k)
+        for (int k = 0; k < arms; ++k)
             if (m.stats[k * THREADS] == 0 && (best < 0 || m.tapes[k * THREADS] < m.tapes[best * THREADS])) best = k;
         u64 x = arm_tape(run, best) + GOLDEN, limit = threshold(run.means[plan.original[best]]);
         u32 won = mixed(x) < limit;
@@ -66,20 +67,20 @@ template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m) {
         m.stats[best * THREADS] = halves(1, won);
         m.lines[best * THREADS] = line_of(from_u32(won), 1, bonus.scale);
     }
-    const u32* roots = bonus.roots + (COUNT + 1 - bonus.shift);
-    for (u32 t = COUNT + 1; t <= (u32)horizon; ++t) {
+    const u32* roots = bonus.roots + (arms + 1 - bonus.shift);
+    for (u32 t = (u32)arms + 1; t <= (u32)horizon; ++t) {
         const u32 root = cached(roots++);
         u32 value[COUNT], best = 0;
         UNROLLED
         for (int k = 0; k < COUNT; ++k) {
-            value[k] = estimate(m.lines[k * THREADS], root);
+            value[k] = k < arms ? estimate(m.lines[k * THREADS], root) : 0;
             best = value[k] > best ? value[k] : best;
         }
         const u32 least = best > MARGIN ? best - MARGIN : 0;
         u32 below = 0;  // from the last arm down, a bit for each that is out of the question
         UNROLLED
         for (int k = COUNT - 1; k >= 0; --k) below = funnel_left(value[k] - least, below);
-        u32 near = ~below & ((COUNT < 32 ? 1u << (COUNT & 31) : 0u) - 1u);
+        u32 near = ~below & (0xFFFFFFFFu >> (32 - arms));
         int arm = first_bit(near);
         if (near & (near - 1))
             arm = flat_session_choice(m, near, cached(bonus.exact + (t - bonus.shift)), ties, t - 1);
@@ -98,7 +99,7 @@ template <int COUNT> DEVICE void play_flat_ucb(const Run& run, FlatMemory m) {
     i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
     for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
     for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
-    for (int k = 0; k < COUNT; ++k) {
+    for (int k = 0; k < arms; ++k) {
         i32 original = plan.original[k];
         pulls[original] += (i32)low_half(m.stats[k * THREADS]);
         wins[plan.agent_of[original]] += (i32)high_half(m.stats[k * THREADS]);

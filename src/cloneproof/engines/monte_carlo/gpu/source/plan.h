@@ -23,8 +23,11 @@ struct Plan {
     const i32 *first_arm, *first_position;  // of each level, and the end; positions are the arms that are kept
     Bonus arm, agent;
     i64 thompson;
-    double c;  // of epsilon-greedy
+    double c;  // of epsilon-greedy, KL-UCB and contests: their parameter
+    const double* logarithms;  // of 0, 1, .. rounds
     const double* ziggurat;
+    i64 contest_kl, arm_explore, arm_order, agent_explore, fresh, scored, most_arms;  // of contests
+    const i32* skipped;  // of each agent: first rounds that no score counts
     i32 *pulls, *wins;  // results: runs x originals, runs x agents
     double* regret;     // NaN where the last bit is not certain
 };

@@ -21,6 +21,8 @@ DEVICE u32 funnel_left(u32 low, u32 high) { return __funnelshift_l(low, high, 1)
 DEVICE int first_bit(u32 bits) { return __ffs((int)bits) - 1; }
 DEVICE int count_bits(u32 bits) { return __popc(bits); }
 DEVICE float root_estimate(float x) { return rsqrtf(x); }
+DEVICE float log2_estimate(float x) { return __log2f(x); }
+DEVICE float float_of_bits(u32 x) { return __uint_as_float(x); }
 DEVICE u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 DEVICE double from_bits(u64 x) { return __longlong_as_double((i64)x); }
 template <typename T> DEVICE T cached(const T* at) { return __ldg(at); }
@@ -49,6 +51,8 @@ DEVICE u32 funnel_left(u32 low, u32 high) { return high << 1 | low >> 31; }
 DEVICE int first_bit(u32 bits) { return __builtin_ffs((int)bits) - 1; }
 DEVICE int count_bits(u32 bits) { return __builtin_popcount(bits); }
 DEVICE float root_estimate(float x) { return 1.0f / std::sqrt(x); }
+DEVICE float log2_estimate(float x) { return std::log2(x); }
+DEVICE float float_of_bits(u32 bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 DEVICE u64 bits_of(double x) { u64 bits; std::memcpy(&bits, &x, 8); return bits; }
 DEVICE double from_bits(u64 bits) { double x; std::memcpy(&x, &bits, 8); return x; }
 template <typename T> DEVICE T cached(const T* at) { return *at; }

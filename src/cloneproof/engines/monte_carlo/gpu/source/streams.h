@@ -16,7 +16,10 @@ DEVICE u64 word(u64 stream, u64 index) { return finalised(stream + 0x9E3779B97F4
 // The 52 bits behind uniform(stream, index) where x = stream + GOLDEN (index + 1).
 DEVICE u64 mixed(u64 x) { return finalised(x) >> 12; }
 
-DEVICE double from_word(u64 w) { return ((double)(w >> 12) + 0.5) * 2.220446049250313e-16; }  // 2^-52
+// w / 2^12 + 1/2 without its fraction's last bits: the bits of 2^52 + w / 2^12, less 2^52 - 1/2. No step rounds.
+DEVICE double half_past(u64 w) { return from_bits(0x4330000000000000ull | w >> 12) - 4503599627370495.5; }
+
+DEVICE double from_word(u64 w) { return half_past(w) * 2.220446049250313e-16; }  // 2^-52
 
 DEVICE double uniform(u64 stream, u64 index) { return from_word(word(stream, index)); }
 
