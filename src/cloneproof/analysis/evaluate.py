@@ -12,7 +12,7 @@ from cloneproof.analysis.exact_evaluations import exact_evaluations
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
@@ -43,6 +43,7 @@ def evaluate(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
+    bounds: BoundsName = "distribution-free",
     device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
@@ -74,6 +75,10 @@ def evaluate(
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
+    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+        Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
+        the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
+        "asymptotic" then.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
@@ -105,7 +110,7 @@ def evaluate(
     seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
     runs, threads, device = whole(runs), whole(threads), checked_device(device)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
@@ -113,7 +118,7 @@ def evaluate(
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
         with black_box_runs(threads) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor).evaluation
+            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, bounds=bounds).evaluation
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
@@ -122,7 +127,7 @@ def evaluate(
             elif name == "tree":
                 evaluation = tree(market, mechanism, full)[market.horizon]
             else:
-                evaluation = _sampled(Job(market, mechanism, full, seed), limits, device)
+                evaluation = _sampled(Job(market, mechanism, full, seed), limits, bounds, device)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -132,11 +137,11 @@ def evaluate(
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
-def _sampled(job: Job, limits: tuple[Any, ...], device: DeviceName) -> Evaluation:
+def _sampled(job: Job, limits: tuple[Any, ...], bounds: BoundsName, device: DeviceName) -> Evaluation:
     runs, precision, _, budget_seconds, *_ = limits
     source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
     sampled = sample(
-        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=bounds
     ).evaluation
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

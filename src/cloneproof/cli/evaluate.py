@@ -12,6 +12,7 @@ from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import (
     AsJson,
+    BoundsOption,
     CopiesOption,
     Device,
     MarketFile,
@@ -49,6 +50,7 @@ def evaluate(
     budget: Annotated[float | None, typer.Option(help="Monte Carlo: the most seconds; exit 3 when spent.")] = None,
     threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
+    bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -82,6 +84,7 @@ def evaluate(
                     budget_seconds=budget,
                     threads=threads,
                     progress=report,
+                    bounds=bounds,  # type: ignore[arg-type]
                     device=device,  # type: ignore[arg-type]
                 )
             }

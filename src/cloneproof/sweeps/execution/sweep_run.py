@@ -93,7 +93,7 @@ class _Driver:
         self.device = device
         self.index, self.parts, self.engine, self.state, self.report = index, parts, engine, state, report
         missing = list(index.missing(needs))
-        columns = {key: part.agents + 1 for key, part in parts.items()}
+        columns = {key: 2 * part.agents + 1 for key, part in parts.items()}
         self.agenda = Agenda(missing, columns, sizes)
         self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing}
         self.total = dict(self.left)

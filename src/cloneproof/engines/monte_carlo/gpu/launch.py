@@ -37,11 +37,12 @@ class KernelHost(Protocol):
 
 
 class _Results(NamedTuple):
-    """Arrays that the kernel fills: pulls by original, wins by agent, regret."""
+    """Arrays that the kernel fills: pulls by original, wins by agent, regret, means of the pulls by agent."""
 
     pulls: Any
     wins: Any
     regret: Any
+    served: Any
 
 
 def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
@@ -79,7 +80,7 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
         originals, agents = int(record["originals"][0]), int(record["agents"][0])
         result = _Results(
             host.empty((each.number, originals), "i4"), host.empty((each.number, agents), "i4"),
-            host.empty((each.number,), "f8"),
+            host.empty((each.number,), "f8"), host.empty((each.number, agents), "f8"),
         )  # fmt: skip
         for field, array in zip(_Results._fields, result, strict=True):
             record[field] = host.address(array)
@@ -98,8 +99,9 @@ def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: Mea
     """Payoffs and regrets as the CPU's engines make them of the same pulls and wins."""
     job = runs.job
     wins, regret = host.download(results.wins), np.array(host.download(results.regret))
+    served = host.download(results.served) * job.market.share
     if choice.kernel not in (FLAT_UCB, TREE_UCB, ANY_UCB):
-        return Outcomes(wins.astype(np.float64) * job.market.share, regret)
+        return Outcomes(wins.astype(np.float64) * job.market.share, regret, served)
     constant = job.market.family.quantile is deterministic.quantile
     unsure = np.flatnonzero(np.isnan(regret))
     if constant or len(unsure):
@@ -107,8 +109,8 @@ def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: Mea
         regret[unsure] = ucb_regrets(pulls[unsure], _means(table, runs.first, unsure))
         if constant:
             means = _means(table, runs.first, np.arange(runs.number))
-            return Outcomes(_payoffs(job, pulls, wins, means), regret)
-    return Outcomes(np.asarray(job.market.share * wins.astype(np.float64)), regret)
+            return Outcomes(_payoffs(job, pulls, wins, means), regret, served)
+    return Outcomes(np.asarray(job.market.share * wins.astype(np.float64)), regret, served)
 
 
 def _payoffs(job: Job, pulls: IntArray, wins: npt.NDArray[Any], means: FloatArray) -> FloatArray:

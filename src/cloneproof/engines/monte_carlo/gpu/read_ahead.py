@@ -25,7 +25,7 @@ MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are as
 
 
 class _DrawnRuns(NamedTuple):
-    """The payoffs and the regret of the first runs of a job; the job is kept, since its parts are named by identity."""
+    """The outcomes of the first runs of a job, side by side; the job is kept, since its parts are named by identity."""
 
     rows: FloatArray
     job: Job
@@ -58,11 +58,12 @@ class ReadAheadRuns:
             elif there < end:
                 return gpu_outcomes_of_many([RunRange(job, first, count)])[0]
             rows = self.drawn[key].rows[first:end]
-        return Outcomes(rows[:, :-1].copy(), rows[:, -1].copy())
+        agents = len(job.market.agents)
+        return Outcomes(rows[:, :agents].copy(), rows[:, agents].copy(), rows[:, agents + 1 :].copy())
 
     def _draw(self, ranges: list[RunRange]) -> None:
         for each, played in zip(ranges, gpu_outcomes_of_many(ranges) if ranges else (), strict=True):
-            rows, key = np.column_stack([played.payoff, played.regret]), _key(each.job)
+            rows, key = np.column_stack(played), _key(each.job)
             if key in self.drawn:
                 rows = np.concatenate([self.drawn[key].rows, rows])
             self.drawn[key] = _DrawnRuns(rows, each.job)

@@ -30,6 +30,7 @@ struct Plan {
     const i32* skipped;  // of each agent: first rounds that no score counts
     i32 *pulls, *wins;  // results: runs x originals, runs x agents
     double* regret;     // NaN where the last bit is not certain
+    double* served;     // runs x agents: the means of the pulls
 };
 
 // One run of a plan: its number among those of the plan, its means and its streams.
@@ -62,6 +63,14 @@ DEVICE u64 arm_tape(const Run& run, i64 arm) {
     i64 original = run.plan->original[arm];
     u64 tape = word(word(run.streams.tapes, (u64)run.plan->agent_of[original]), (u64)run.plan->place_of[original]);
     return word(tape, (u64)run.plan->copy[arm]);
+}
+
+// The means of the pulls of each agent, added up original by original.
+DEVICE void serve(const Run& run, const i32* pulls) {
+    double* served = run.plan->served + run.number * run.plan->agents;
+    for (i64 i = 0; i < run.plan->agents; ++i) served[i] = 0.0;
+    for (i64 o = 0; o < run.plan->originals; ++o)
+        served[run.plan->agent_of[o]] = served[run.plan->agent_of[o]] + (double)pulls[o] * run.means[o];
 }
 
 DEVICE double two_sum(double a, double b, double* error) {

@@ -136,6 +136,7 @@ OUTLINED void tree_results(const Run& run, const TreeMemory& m) {
             wins[plan.agent_of[original]] += (i32)wins_of(stats);
         }
     }
+    serve(run, pulls);
     plan.regret[run.number] = exact_regret(run, pulls);
 }
 
