@@ -15,9 +15,10 @@ from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import BoundsName, Evaluation
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
+from cloneproof.engines.monte_carlo.sampler import check_sampling, limit_of, sample
 from cloneproof.engines.time_limit import engine_time
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
@@ -46,6 +47,7 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
     bounds: BoundsName = "distribution-free",
+    device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -80,6 +82,8 @@ def evaluate(
         Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
         the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
         "asymptotic" then.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -110,7 +114,7 @@ def evaluate(
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
     check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
-    runs, threads = whole(runs), whole(threads)
+    runs, threads, device = whole(runs), whole(threads), checked_device(device)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
@@ -131,8 +135,7 @@ def evaluate(
                     evaluation = tree(market, mechanism, full)[market.horizon]
                 else:
                     limits = (runs, precision, confidence, left, threads, progress)
-                    job = Job(market, mechanism, full, seed)
-                    evaluation = sample(job, *limits, outcomes=kernel_outcomes, bounds=bounds).evaluation
+                    evaluation = _sampled(Job(market, mechanism, full, seed), limits, bounds, device)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -140,6 +143,15 @@ def evaluate(
             continue
         return with_notes(evaluation, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
+
+
+def _sampled(job: Job, limits: tuple[Any, ...], bounds: BoundsName, device: DeviceName) -> Evaluation:
+    runs, precision, _, budget_seconds, *_ = limits
+    source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
+    sampled = sample(
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=bounds
+    ).evaluation
+    return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 
 def evaluate_horizons(
