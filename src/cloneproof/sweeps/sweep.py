@@ -87,7 +87,7 @@ def sweep(
     name = str(grid) if isinstance(grid, str | Path) else "a mapping"
     _record(shelf, name, needs)
     log = Log(shelf.folder / "sweep.log")
-    index, damaged = read_index(shelf, {key: part.agents + 1 for key, part in parts.items()})
+    index, damaged = read_index(shelf, {key: 2 * part.agents + 1 for key, part in parts.items()})
     names = [shelf.path(chunk) for chunk in damaged]
     for chunk in damaged:
         shelf.discard(chunk)
