@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import whole
 from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
@@ -13,9 +13,10 @@ from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import BoundsName, Evaluation
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
+from cloneproof.engines.monte_carlo.sampler import check_sampling, limit_of, sample
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
@@ -43,6 +44,7 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
     bounds: BoundsName = "distribution-free",
+    device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -77,6 +79,8 @@ def evaluate(
         Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
         the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
         "asymptotic" then.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -107,7 +111,7 @@ def evaluate(
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
     check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
-    runs, threads = whole(runs), whole(threads)
+    runs, threads, device = whole(runs), whole(threads), checked_device(device)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
@@ -123,8 +127,7 @@ def evaluate(
             elif name == "tree":
                 evaluation = tree(market, mechanism, full)[market.horizon]
             else:
-                job = Job(market, mechanism, full, seed)
-                evaluation = sample(job, *limits, outcomes=kernel_outcomes, bounds=bounds).evaluation
+                evaluation = _sampled(Job(market, mechanism, full, seed), limits, bounds, device)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -132,6 +135,15 @@ def evaluate(
             continue
         return with_notes(evaluation, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
+
+
+def _sampled(job: Job, limits: tuple[Any, ...], bounds: BoundsName, device: DeviceName) -> Evaluation:
+    runs, precision, _, budget_seconds, *_ = limits
+    source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
+    sampled = sample(
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=bounds
+    ).evaluation
+    return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 
 def evaluate_horizons(

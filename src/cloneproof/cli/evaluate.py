@@ -14,6 +14,7 @@ from cloneproof.cli.options import (
     AsJson,
     BoundsOption,
     CopiesOption,
+    Device,
     MarketFile,
     MechanismName,
     Settings,
@@ -50,6 +51,7 @@ def evaluate(
     threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Compute expected payoffs and the expected regret. Each comes with its error bound.
@@ -83,6 +85,7 @@ def evaluate(
                     threads=threads,
                     progress=report,
                     bounds=bounds,  # type: ignore[arg-type]
+                    device=device,  # type: ignore[arg-type]
                 )
             }
         else:

@@ -29,6 +29,7 @@ BoundsOption = Annotated[
     str,
     typer.Option(metavar="KIND", help="Of samples: distribution-free, or asymptotic, narrower and true in the limit."),
 ]
+Device = Annotated[str, typer.Option(help="Where runs are drawn: auto, cpu or gpu; the bits are the same.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 

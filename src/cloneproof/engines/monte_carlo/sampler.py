@@ -17,7 +17,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof._checks import real, whole
 from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
-from cloneproof.engines.monte_carlo.driver import RunPlan, SamplingStatus, StopReason, drive
+from cloneproof.engines.monte_carlo.driver import LARGEST_CHUNK, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
@@ -84,6 +84,7 @@ def sample(
     resume: RunTotals | None = None,
     chunk: int | None = None,
     bounds: BoundsName = "distribution-free",
+    largest: int = LARGEST_CHUNK,
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
@@ -112,6 +113,7 @@ def sample(
         chunk=chunk,
         report=progress,
         executor=executor,
+        largest=largest,
     )
     totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
