@@ -99,12 +99,15 @@ def sample(
         raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
     ranges = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
     estimands = Estimands(ranges, weights, identity(job))
-    aimed: dict[str, Any] = {"precision": precision, "alpha": 1 - confidence, "bounds": bounds}
+    enough = aim = None
+    if precision is not None:
+        enough = partial(is_precise, precision=precision, alpha=1 - confidence, bounds=bounds)
+        aim = partial(expected_count, precision=precision, alpha=1 - confidence, bounds=bounds)
     start = RunTotals.empty(estimands) if resume is None else resume.check_same(estimands)
     plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(weights)),
-        enough=None if precision is None else partial(is_precise, **aimed),
-        aim=None if precision is None else partial(expected_count, **aimed),
+        enough=enough,
+        aim=aim,
         budget_seconds=budget_seconds,
         threads=threads,
         chunk=chunk,
