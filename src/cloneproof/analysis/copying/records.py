@@ -1,0 +1,84 @@
+"""What goes into the search for copies, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Feature = str | tuple[float, ...]
+GroupKind = Literal["one agent", "across agents"]
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """An arm of a log: what it earned, and what else is known of it.
+
+    rounds    how many rewards came
+    total     their sum; rewards lie in [0, 1] (a log with another range is scaled to it first)
+    squares   the sum of their squares: `total` where rewards are 0 and 1
+    features  a text (a title, a landing page, an image hash) or a vector under each name; what is missing is left out
+    """
+
+    agent: str
+    arm: str
+    rounds: int
+    total: float
+    squares: float
+    features: Mapping[str, Feature] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CopyGroup:
+    """Arms that may be one item, and what speaks for it.
+
+    kind         arms of one agent, or of several
+    agents       whose they are, each once
+    arms         (agent, arm), in the order of the records
+    e_value      how many times likelier the rewards are with copies than with an item for each arm; at least its
+                 expected value is at most 1 where each arm is an item of its own, drawn from the fitted prior
+    weight       what the features make of it (1 where there are none); chosen without the rewards
+    probability  of one agent's arms: that all of them are one item, at the prior odds of `CopyFindings`; else None
+    found        whether it is among the findings at the level
+    evidence     in words: sentences about these arms that say nothing of anybody's intentions
+    """
+
+    kind: GroupKind
+    agents: tuple[str, ...]
+    arms: tuple[tuple[str, str], ...]
+    e_value: float
+    weight: float
+    probability: float | None
+    found: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class CopyFindings:
+    """What the search found at its level, and what came near.
+
+    groups      the findings first, then what comes nearest to being one; the strongest first in both
+    level       the false discovery rate that is aimed at: the expected share of wrong findings among all findings
+    odds        prior odds that two arms of one agent are copies, for the probabilities
+    hypotheses  how many questions were asked, those that were left out as hopeless included
+    compared    how many of them were computed
+    guarantee   what holds at the level, and under which assumption
+    notes       what a reader should know besides, a sentence each
+    """
+
+    groups: tuple[CopyGroup, ...]
+    level: float
+    odds: float
+    hypotheses: int
+    compared: int
+    guarantee: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> tuple[CopyGroup, ...]:
+        """The findings alone."""
+        return tuple(group for group in self.groups if group.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return asdict(self)
