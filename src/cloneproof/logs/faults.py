@@ -93,13 +93,13 @@ def _row_in_file(first: dict[str, Any], source: LogSource) -> int:
 
 
 def ragged_lines(source: LogSource) -> list[Fault]:
-    """Lines of CSV files that DuckDB could not split into the header's columns, as it met them in the last pass."""
-    if source.kind != "csv":
+    """Lines of CSV files that could not be split into the header's columns, as they were met so far."""
+    if not source.lenient:
         return []
     found = source.query(
         "SELECT e.error_type, count(DISTINCT (s.file_path, e.line)), "
         "arg_min({'file': s.file_path, 'line': e.line}, (s.file_path, e.line)) "
-        "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id) GROUP BY e.error_type ORDER BY 1"
+        "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id) WHERE e.error_type <> 'CAST' GROUP BY e.error_type ORDER BY 1"
     )
     return [
         Fault(f"{str(kind).lower()} in a line", int(count), "line", f"line {at['line']:,} of {Path(at['file']).name}")

@@ -123,13 +123,20 @@ def _read(
     leave_out: bool,
     notes: list[str],
 ) -> Log:
-    terms = row_terms(source, columns, scale)
+    try:
+        terms = row_terms(source, columns, scale)
+        sums = arm_sums(source, columns, scale, terms)
+    except LogError:
+        if source.kind != "csv":
+            raise
+        source = source.leniently()
+        terms = row_terms(source, columns, scale)
+        sums = arm_sums(source, columns, scale, terms)
     if columns.time is not None and not terms.time:
         notes.append(f"`{columns.time}` has no times that can be read, and is not used")
-    sums = arm_sums(source, columns, scale, terms)
-    rows = sum(each.rows for each in sums)
     faults = ragged_lines(source)
-    if any(each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums):
+    rows = sum(each.rows for each in sums) + sum(fault.count for fault in faults)
+    if source.lenient or any(each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums):
         faults += row_faults(source, columns, scale, terms)
     arms = _arms(sums, columns, scale, owners, faults)
     if not local_arms and (several := two_owners(arms)):

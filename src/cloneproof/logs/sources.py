@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
 MOST_COLUMNS = 10_000
+STRICTLY = ", store_rejects = false"
+SKIPPING = ", store_rejects = true, rejects_limit = 1000000"
 MEMORY = "1GB"  # for DuckDB; beyond it spills to a temporary folder
 
 
@@ -37,7 +39,8 @@ class LogColumn:
 class LogSource:
     """A relation: what to select from, its columns by name, and the files behind it.
 
-    numbered is the same with the file's name and the row's number in it, for those who look for one row.
+    numbered is the same with the file's name and the row's number in it, for those who look for one row. `lenient`
+    skips lines of CSV files that do not have the header's columns, and remembers them.
     """
 
     kind: SourceKind
@@ -47,6 +50,12 @@ class LogSource:
     files: tuple[Path, ...]
     connection: DuckDBPyConnection = field(repr=False)
     relation: Any = field(default=None, repr=False)
+    lenient: bool = False
+
+    def leniently(self) -> LogSource:
+        """The same, where lines that cannot be split are skipped and remembered."""
+        rows, numbered = (text.replace(STRICTLY, SKIPPING) for text in (self.rows, self.numbered))
+        return replace(self, rows=rows, numbered=numbered, lenient=True)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query; what DuckDB refuses is one sentence."""
@@ -161,8 +170,8 @@ def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSou
         chosen = ", ".join(f"c{names.index(name)} AS k{number}" for number, name in enumerate(common))
         options = (
             f"[{', '.join(text_literal(_plain(file)) for file in group)}], auto_detect = false, header = true, "
-            f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}, "
-            "store_rejects = true, rejects_limit = 1000000"
+            f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}"
+            + STRICTLY
         )
         parts.append(f"SELECT {chosen} FROM read_csv({options})")
         inner = f"SELECT {chosen}, filename AS log_file FROM read_csv({options}, filename = true)"
