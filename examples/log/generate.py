@@ -1,0 +1,97 @@
+"""The log of an invented advertising platform, to try `cloneproof log` on.
+
+20 advertisers have 60 campaigns. Three of them run one campaign several times under slightly other titles, and a fourth
+runs one again from a second account. The platform explores a little and otherwise serves what did well so far; each row
+has the probability with which its campaign was served.
+
+    python examples/log/generate.py clicks.csv                 # 400,000 impressions
+    python examples/log/generate.py clicks.csv --seasonal      # click rates that rise and fall over the week
+"""
+
+import argparse
+import csv
+import datetime as dt
+
+import numpy as np
+
+ADVERTISERS = 20
+CAMPAIGNS = 60
+COPIERS = {"adv-03": 5, "adv-08": 4, "adv-14": 3}  # how often their first campaign is registered
+SECOND_ACCOUNT = ("adv-06", "adv-19")  # the same owner: the second one runs the first one's first campaign again
+BLOCK = 4000  # impressions between two looks at the statistics
+EVEN = 0.5  # of the impressions are spread evenly
+WEEK = 7 * 24 * 3600
+WORDS = (
+    "trail,alpine,urban,silent,golden,arctic,coastal,velvet,rapid,vintage,nordic,lunar".split(","),
+    "running shoes,rain jackets,headphones,coffee beans,desk lamps,city bikes,yoga mats,watches,tents,cameras".split(","),
+    "on sale,for spring,made to last,shipped free,back in stock,for beginners,under 50,for gifts".split(","),
+)
+CHANGES = ("{}", "{}!", "{} ", "{} - now", "New: {}", "{} today")
+
+
+def platform(seed=0):
+    """The campaigns: advertiser, campaign, title and click rate of each, copies and second account included."""
+    rng = np.random.default_rng(seed)
+    titles = [f"{a} {b} {c}" for a in WORDS[0] for b in WORDS[1] for c in WORDS[2]]
+    rng.shuffle(titles)
+    names = [f"adv-{number:02d}" for number in range(ADVERTISERS)]
+    registered = {name: 1 for name in names} | COPIERS
+    wanted = {name: 1 for name in names}  # originals; the campaigns that copies leave over go round
+    left = CAMPAIGNS - sum(registered.values())
+    for number in range(left):
+        wanted[names[number % ADVERTISERS]] += 1
+    rows, first = [], {}
+    for name in names:
+        for original in range(wanted[name]):
+            rate, title = float(rng.uniform(0.02, 0.12)), titles.pop()
+            if original == 0 and name == SECOND_ACCOUNT[1]:
+                rate, title = first[SECOND_ACCOUNT[0]][0], CHANGES[1].format(first[SECOND_ACCOUNT[0]][1])
+            if original == 0:
+                first[name] = (rate, title)
+            copies = registered[name] if original == 0 else 1
+            rows += [(name, CHANGES[copy].format(title), rate) for copy in range(copies)]
+    return [(name, f"c{number:03d}", title, rate) for number, (name, title, rate) in enumerate(rows)]
+
+
+def impressions(campaigns, rounds, seasonal=False, seed=0):
+    """Blocks of (time, campaign number, click, propensity), as arrays."""
+    rng = np.random.default_rng(seed + 1)
+    rates = np.array([rate for *_, rate in campaigns])
+    shown, clicked = np.zeros(len(rates)), np.zeros(len(rates))
+    for begin in range(0, rounds, BLOCK):
+        count = min(BLOCK, rounds - begin)
+        draws = rng.beta(1 + clicked, 10 + shown - clicked, size=(200, len(rates)))
+        best = np.bincount(draws.argmax(axis=1), minlength=len(rates)) / 200
+        chance = EVEN / len(rates) + (1 - EVEN) * best
+        served = rng.choice(len(rates), size=count, p=chance / chance.sum())
+        seconds = np.arange(begin, begin + count) * (4 * WEEK / rounds)
+        season = 1 + 0.3 * np.sin(2 * np.pi * seconds / WEEK) if seasonal else 1.0
+        clicks = (rng.random(count) < rates[served] * season).astype(int)
+        shown += np.bincount(served, minlength=len(rates))
+        clicked += np.bincount(served, weights=clicks, minlength=len(rates))
+        yield seconds, served, clicks, chance[served]
+
+
+def write_log(path, rounds=400_000, seasonal=False, seed=0):
+    """Write the log as CSV."""
+    campaigns = platform(seed)
+    start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("time", "advertiser", "campaign", "title", "click", "propensity"))
+        for seconds, served, clicks, chance in impressions(campaigns, rounds, seasonal, seed):
+            for at, number, click, p in zip(seconds, served, clicks, chance, strict=True):
+                advertiser, campaign, title, _ = campaigns[number]
+                moment = (start + dt.timedelta(seconds=float(at))).strftime("%Y-%m-%d %H:%M:%S")
+                writer.writerow((moment, advertiser, campaign, title, click, f"{p:.6f}"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("path", nargs="?", default="clicks.csv")
+    parser.add_argument("--rounds", type=int, default=400_000)
+    parser.add_argument("--seasonal", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    write_log(asked.path, asked.rounds, asked.seasonal, asked.seed)
+    print(f"{asked.path}: {asked.rounds:,} impressions of {CAMPAIGNS} campaigns of {ADVERTISERS} advertisers")
