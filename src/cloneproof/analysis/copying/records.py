@@ -35,7 +35,7 @@ class CopyGroup:
     kind         arms of one agent, or of several
     agents       whose they are, each once
     arms         (agent, arm), in the order of the records
-    e_value      how many times likelier the rewards are with copies than with an item for each arm; at least its
+    e_value      how many times likelier the rewards are with copies than with an item for each arm; its
                  expected value is at most 1 where each arm is an item of its own, drawn from the fitted prior
     weight       what the features make of it (1 where there are none); chosen without the rewards
     probability  of one agent's arms: that all of them are one item, at the prior odds of `CopyFindings`; else None

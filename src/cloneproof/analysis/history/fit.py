@@ -10,6 +10,9 @@ Two levels, since an agent has few arms:
 
 A step of EM gives every arm its posterior over the grid under the present prior, and takes the average of these and
 of the pseudo-arms as the next prior.
+
+Whether an agent's arms are copies is judged by neither: its own arms would make their mean common in the prior that
+judges them. For that there are priors fitted without the whole agent (`judging`; `analysis.copying.prior_fits`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Final
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.prior_fits import FittedWithout, deal_folds, fit_without
 from cloneproof.analysis.history.evidence import GRID, POINTS, ArmRewards, log_likelihood
 from cloneproof.market.family import RewardFamily
 from cloneproof.market.priors import Discrete, Point, Prior
@@ -33,14 +37,18 @@ _SMALL: Final = 1e-5  # total change of a prior at which EM stops
 
 @dataclass(frozen=True)
 class FittedPriors:
-    """The priors over the grid, of the market and of each agent, and each arm's likelihood and posterior on it."""
+    """The priors over the grid, of the market and of each agent, and each arm's likelihood on it.
+
+    log_likelihood   of each arm; its logarithm does not underflow where several arms are put together
+    fold      of each agent: `judging.pair(fold, fold)` are the priors that its arms are judged by
+    """
 
     market: FloatArray
     agents: Mapping[str, FloatArray]
     likelihood: Mapping[tuple[str, str], FloatArray]
-    posterior: Mapping[tuple[str, str], FloatArray]
-    smoothing: float
-    pooling: float
+    log_likelihood: Mapping[tuple[str, str], FloatArray]
+    judging: FittedWithout
+    fold: Mapping[str, int]
 
 
 def fit_priors(
@@ -53,7 +61,8 @@ def fit_priors(
     >>> [round(float(v), 2) for v in np.interp([0.4, 0.9], GRID, np.cumsum(fitted.agents["ana"]))]
     [0.5, 1.0]
     """
-    table = np.exp(np.stack([log_likelihood(arm, family) for arm in arms]))
+    logarithm = np.stack([log_likelihood(arm, family) for arm in arms])
+    table = np.exp(logarithm)
     market = maximise_likelihood(table, np.full(POINTS, smoothing / POINTS))
     rows = table * market
     rows /= rows.sum(axis=1, keepdims=True)
@@ -62,8 +71,13 @@ def fit_priors(
         of_agent = [row for arm, row in zip(arms, rows, strict=True) if arm.agent == name]
         agents[name] = (np.sum(of_agent, axis=0) + pooling * market) / (len(of_agent) + pooling)
     likelihood = {(arm.agent, arm.arm): row for arm, row in zip(arms, table, strict=True)}
-    posterior = {(arm.agent, arm.arm): row for arm, row in zip(arms, rows, strict=True)}
-    return FittedPriors(market, agents, likelihood, posterior, smoothing, pooling)
+    folds = deal_folds([arm.agent for arm in arms])
+    seen = np.array([arm.rewards > 0 for arm in arms])
+    means = np.array([arm.mean for arm in arms])
+    judging = fit_without(logarithm[seen], means[seen], folds[seen], GRID[1])
+    fold = {arm.agent: int(number) for arm, number in zip(arms, folds, strict=True)}
+    logarithms = {(arm.agent, arm.arm): row for arm, row in zip(arms, logarithm, strict=True)}
+    return FittedPriors(market, agents, likelihood, logarithms, judging, fold)
 
 
 def maximise_likelihood(likelihood: FloatArray, pseudo: FloatArray) -> FloatArray:

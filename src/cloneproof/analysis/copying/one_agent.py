@@ -1,0 +1,188 @@
+"""An agent's arms judged together: which of them are one item, with which probability, and the e-value of copies.
+
+Up to MOST_EXACT arms every partition counts (`partitions`), beyond it greedy merging stands in (`merging`). There are
+two fitted priors (`prior_fits`), of which either may be right: the probabilities average over both, each weighted by
+how well it explains the arms, and the e-value is the smaller one, so it is valid if either prior is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.merging import merge_greedily, pair_given_others
+from cloneproof.analysis.copying.partitions import (
+    MOST_EXACT,
+    block_factors,
+    log_rising,
+    log_sum,
+    partition_sums,
+)
+
+THETAS: Final = (1.0, 10.0, 100.0)
+SUREST: Final = 1 - 1e-12  # no log shows more
+
+
+@dataclass(frozen=True)
+class ArmsJudged:
+    """What the rewards of an agent's arms say, at prior odds that two of them are one item.
+
+    pairs    the probability that two arms are one item, by their numbers
+    groups   the arms joined by pairs that are rather one item than not, two and more
+    sure     for each group the probability that all of it is one item (given the others, where merging was greedy)
+    """
+
+    pairs: dict[tuple[int, int], float]
+    groups: tuple[tuple[int, ...], ...]
+    sure: tuple[float, ...]
+
+
+def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> ArmsJudged:
+    """Judge all arms of an agent jointly; rows are arms, columns the grid of the priors.
+
+    >>> same, other = np.log(np.eye(50)[[7, 7]] + 1e-9), np.log(np.eye(50)[[9]] + 1e-9)
+    >>> judged = judge_arms(np.concatenate([same, other]), np.full((1, 50), 0.02), odds=0.1)
+    >>> judged.groups, round(judged.pairs[0, 1], 2), round(judged.pairs[0, 2], 2)
+    (((0, 1),), 0.7, 0.0)
+    """
+    count = len(log_likelihood)
+    together = (
+        _exactly(log_likelihood, priors, odds) if count <= MOST_EXACT else _greedily(log_likelihood, priors, odds)
+    )
+    pairs = {pair: min(together(pair), SUREST) for pair in combinations(range(count), 2)}
+    groups = [group for group in joined(count, [pair for pair in pairs if pairs[pair] > 0.5]) if len(group) > 1]
+    return ArmsJudged(pairs, tuple(groups), tuple(min(together(group), SUREST) for group in groups))
+
+
+Together = Callable[[tuple[int, ...]], float]
+
+
+def _exactly(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
+    """The probability that some arms are one item, as a function of them: over all partitions."""
+    thetas, weight, honest = copying_habits(odds)
+    sums, logs = [], []
+    for prior in priors:
+        factors, alone = block_factors(log_likelihood, prior), _log_alone(log_likelihood, prior)
+        sums += [partition_sums(factors, theta) for theta in thetas]
+        logs += [np.log(weight) + alone + one.log_factor for one in sums[-len(thetas) :]]
+        logs.append((np.log(honest) if honest > 0 else -np.inf) + alone)
+        sums.append(None)
+    weights = softmax(logs)
+
+    def together(arms: tuple[int, ...]) -> float:
+        bits = sum(1 << arm for arm in arms)
+        parts = zip(weights, sums, strict=True)
+        return sum(float(part) * one.probability_together(bits) for part, one in parts if one is not None)
+
+    return together
+
+
+def _greedily(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
+    """The same from greedy merging: a pair given the grouping of the others, a group by its least likely pair."""
+    thetas, weight, honest = copying_habits(odds)
+    ways: list[tuple[FloatArray, float, tuple[tuple[int, ...], ...]]] = []
+    logs = []
+    for prior in priors:
+        alone = _log_alone(log_likelihood, prior)
+        for theta in thetas:
+            way = merge_greedily(log_likelihood, prior, theta)
+            ways.append((prior, theta, way.blocks))
+            logs.append(np.log(weight) + alone + way.explained)
+        logs.append((np.log(honest) if honest > 0 else -np.inf) + alone)
+        ways.append((prior, np.inf, ()))
+    weights = softmax(logs)
+    used = [(part, *way) for part, way in zip(weights, ways, strict=True) if way[2] and part > 1e-6]
+
+    @cache
+    def pair_together(pair: tuple[int, int]) -> float:
+        return sum(
+            float(part) * pair_given_others(log_likelihood, prior, blocks, pair, theta)
+            for part, prior, theta, blocks in used
+        )
+
+    return lambda arms: min(pair_together(pair) for pair in combinations(arms, 2))
+
+
+def copying_habits(odds: float) -> tuple[tuple[float, ...], float, float]:
+    """How much agents copy, before anything is seen: thetas of Ewens' prior, the weight of each, and of not copying.
+
+    An agent either copies nothing, or copies to one of three degrees: at theta = 1, 10, 100 two of its arms are one
+    item with probability 1/2, 1/11, 1/101. The weights are such that for any two arms the odds are the stated ones,
+    however many arms there are. (For odds above 0.43, where even weights do not reach, the thetas are smaller.)
+
+    >>> thetas, weight, honest = copying_habits(0.1)
+    >>> thetas, round(weight, 3), round(honest, 3), round(sum(weight / (1 + theta) for theta in thetas), 4)
+    ((1.0, 10.0, 100.0), 0.151, 0.546, 0.0909)
+    """
+    wanted = odds / (1 + odds)
+    scale, most = 1.0, 0.9 / len(THETAS)
+    weight = wanted / sum(1 / (1 + theta) for theta in THETAS)
+    if weight > most:
+        ends = max(most, wanted / (0.99 * len(THETAS)))
+        scale = brentq(lambda size: sum(ends / (1 + size * theta) for theta in THETAS) - wanted, 0.0, 1.0)
+        weight = ends
+    return tuple(scale * theta for theta in THETAS), weight, max(0.0, 1 - weight * len(THETAS))
+
+
+def log_e_value(log_likelihood: FloatArray, priors: FloatArray) -> float:
+    """Ln of the e-value against "every arm is an item of its own, drawn from the prior".
+
+    The mixture over all other partitions, with equal parts of Ewens' prior at theta = 1, which favours large groups,
+    and at theta = k(k - 1)/2, at which about one pair is expected; the smaller one of the two priors. Its expected
+    value under that null is exactly 1 for the prior that is right (at most 1 beyond MOST_EXACT arms).
+    """
+    return min(_log_mixture(log_likelihood, prior) for prior in priors)
+
+
+def e_value_thetas(count: int) -> tuple[float, ...]:
+    """The two thetas of the mixture; for two arms they are one.
+
+    >>> e_value_thetas(2), e_value_thetas(5)
+    ((1.0,), (1.0, 10.0))
+    """
+    return (1.0,) if count == 2 else (1.0, count * (count - 1) / 2)
+
+
+def _log_mixture(log_likelihood: FloatArray, prior: FloatArray) -> float:
+    """Ln of sum over P of w(P) m(P) / m(all different), P = all different left out and w scaled accordingly."""
+    count = len(log_likelihood)
+    thetas = e_value_thetas(count)
+    factors = block_factors(log_likelihood, prior) if count <= MOST_EXACT else None
+    parts = []
+    for theta in thetas:
+        different = count * np.log(theta) - log_rising(theta, count)  # ln w(all different)
+        if factors is not None:
+            whole = partition_sums(factors, theta).log_factor
+            part = whole + np.log1p(-min(1.0, np.exp(different - whole))) if whole > different else -np.inf
+        else:
+            way = merge_greedily(log_likelihood, prior, theta).on_the_way
+            part = log_sum(np.array(way)) if way else -np.inf
+        parts.append(part - np.log(-np.expm1(different)))
+    return float(log_sum(np.array(parts)) - np.log(len(thetas)))
+
+
+def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Numbers in groups: those joined by a chain of pairs.
+
+    >>> joined(4, [(0, 2), (2, 3)])
+    [(0, 2, 3), (1,)]
+    """
+    group = list(range(count))
+    for first, second in pairs:
+        old, new = group[second], group[first]
+        group = [new if where == old else where for where in group]
+    return [tuple(one for one in range(count) if group[one] == name) for name in dict.fromkeys(group)]
+
+
+def _log_alone(log_likelihood: FloatArray, prior: FloatArray) -> float:
+    top = log_likelihood.max(axis=1)
+    with np.errstate(divide="ignore"):
+        return float((np.log(np.exp(log_likelihood - top[:, None]) @ prior) + top).sum())
