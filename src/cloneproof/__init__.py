@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof.analysis.equilibrium.api import equilibrium
     from cloneproof.analysis.properties.conformance import check_mechanism
     from cloneproof.analysis.verify import verify
-    from cloneproof.logs.reading import read_log
+    from cloneproof.logs.reader.reading import read_log
     from cloneproof.sweeps.sweep import sweep
 else:
     from cloneproof._late_names import __getattr__ as __getattr__

@@ -9,7 +9,7 @@ With weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
 
 m(a) is the mean of arm a in the other half of the rows, so that nothing is judged by the rows that made it. Bounds are
 95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them nothing
-is claimed. Assumed: the propensities are right, and an arm's rewards do not depend on what was served before.
+is claimed. What a policy does while it still learns is `replay`. Assumed: the propensities are right, and an arm's rewards do not depend on what was served before.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from cloneproof.engines.reference import simulate
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import LogOwner
-from cloneproof.logs.propensities import PropensitySums
+from cloneproof.logs.reader.propensities import PropensitySums
+from cloneproof.logs.replay import replayed
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms import Mechanism
 
 Z95: Final = 1.96
 LEAST: Final = 50  # effective rows
 UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
-ROUNDS, RUNS, LAST = 4000, 3, 0.5  # of the simulated policy; its shares are those of the last half
+ROUNDS: Final = 20_000  # of the simulated policy; its shares are those of the last half
 
 Arm = tuple[str, str]
 
@@ -50,6 +51,8 @@ class BacktestRow:
     doubly_robust: Estimate
     effective: float
     thin: bool
+    replayed: Estimate | None
+    replayed_rounds: int
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
@@ -59,6 +62,8 @@ class BacktestRow:
             **{key: value.to_dict() for key, value in numbers.items()},
             "effective_rows": self.effective,
             "overlap_too_thin": self.thin,
+            "replayed": None if self.replayed is None else self.replayed.to_dict(),
+            "replayed_rounds": self.replayed_rounds,
         }
 
 
@@ -72,7 +77,11 @@ class Backtest:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
-        return {"logged": self.logged.to_dict(), "uniform": self.uniform, "rows": [each.to_dict() for each in self.rows]}
+        return {
+            "logged": self.logged.to_dict(),
+            "uniform": self.uniform,
+            "rows": [each.to_dict() for each in self.rows],
+        }
 
 
 def backtest(
@@ -97,7 +106,7 @@ def backtest(
     found = []
     for name, made in targets.items():
         try:
-            found.append(_crossed(name, made, halves, owners, seed))
+            found.append(_crossed(name, made, halves, owners, rows, seed))
         except CloneproofError:
             continue
     spread = max(each.most for each in log.propensities) / min(each.least for each in log.propensities)
@@ -105,26 +114,32 @@ def backtest(
 
 
 def _crossed(
-    name: str, made: Mechanism | BlackBox | None, halves: list[list[PropensitySums]], owners: Sequence[LogOwner], seed: int
+    name: str,
+    made: Mechanism | BlackBox | None,
+    halves: list[list[PropensitySums]],
+    owners: Sequence[LogOwner],
+    rounds: int,
+    seed: int,
 ) -> BacktestRow:
     """The policy's shares from one half, judged on the other, both ways, and the average."""
     judged = []
     for half in (0, 1):
         model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
-        target = _shares(made, model, owners, seed)
+        target = _shares(made, model, owners, rounds, seed)
         judged.append(_estimates(halves[half], target, model))
     values, errors, effective = (np.array([each[k] for each in judged]) for k in range(3))
-    rows = np.array([sum(each.rows for each in half) for half in halves], dtype=float)
-    parts = rows / rows.sum()
+    sizes = np.array([sum(each.rows for each in half) for half in halves], dtype=float)
+    parts = sizes / sizes.sum()
     means, widths = parts @ values, np.sqrt(parts**2 @ errors**2)
     left = float(effective.sum())
     method = "95 % by the central limit theorem, cross-fitted on two halves of the rows"
     three = [Estimate(float(m), float(w), "estimated", method) for m, w in zip(means, widths, strict=True)]
-    return BacktestRow(name, three[0], three[1], three[2], left, left < LEAST)
+    again = replayed(made, owners, rounds, seed) if isinstance(made, Mechanism) else (None, 0)
+    return BacktestRow(name, *three, left, left < LEAST, *again)
 
 
 def _shares(
-    made: Mechanism | BlackBox | None, model: Mapping[Arm, float], owners: Sequence[LogOwner], seed: int
+    made: Mechanism | BlackBox | None, model: Mapping[Arm, float], owners: Sequence[LogOwner], rounds: int, seed: int
 ) -> dict[Arm, float]:
     """How often each arm is served: evenly, or as the policy does in the end in a market with these means."""
     arms = [(arm.agent, arm.arm) for owner in owners for group in owner.originals for arm in group]
@@ -136,13 +151,14 @@ def _shares(
         for owner in owners
     }
     listed = {name: mine for name, mine in listed.items() if mine}
-    agents = [Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()]
+    agents = [
+        Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()
+    ]
     counts: dict[Arm, int] = {}
-    for run in range(RUNS):
-        records = simulate(Market(agents, ROUNDS), made, seed=seed + run)
-        for record in islice(records, int(ROUNDS * LAST), ROUNDS):
-            served = listed[record.agent][record.arm]
-            counts[served] = counts.get(served, 0) + 1
+    records = simulate(Market(agents, rounds), made, seed=seed)
+    for record in islice(records, min(rounds, ROUNDS) // 2, min(rounds, ROUNDS)):
+        served = listed[record.agent][record.arm]
+        counts[served] = counts.get(served, 0) + 1
     whole = sum(counts.values())
     return {arm: count / whole for arm, count in counts.items()}
 

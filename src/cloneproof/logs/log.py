@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from cloneproof._tables import Tabular
-from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.faults import Fault
-from cloneproof.logs.propensities import PropensitySums
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.faults import Fault
+from cloneproof.logs.reader.propensities import PropensitySums
 
 Feature = str | tuple[float, ...]
 Moment = str | float | None

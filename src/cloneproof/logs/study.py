@@ -19,11 +19,10 @@ from cloneproof._checks import real, whole
 from cloneproof.advice.comparison import ComparedMechanism, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.copying import CopyFindings, find_copies
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.errors import CloneproofError, EngineError, brief
+from cloneproof.logs.attack import LogVerdict, judge_policy
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.fitting import FittedRates, common_levels, fit_rates, pooled
 from cloneproof.logs.log import Log
@@ -33,7 +32,7 @@ from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-LONGEST: Final = 20_000  # rounds, where a policy is sampled and nobody says otherwise
+LONGEST: Final = 2000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 FASTEST: Final = ("reservoir", "uniform-etc", "etc", "epsilon-greedy", "thompson", "ucb1")  # first of the table
 
@@ -49,7 +48,7 @@ class LogStudy:
     market          each owner's originals with its fitted prior
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most first
-    audit           the audit of the policy in the fitted market
+    verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
     comparison      where no policy is named: every mechanism
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     backtest        what policies would have earned on the log
@@ -64,7 +63,7 @@ class LogStudy:
     market: Market
     policy: str
     worth: tuple[CopyWorth, ...]
-    audit: Audit | None
+    verdict: LogVerdict | None
     comparison: tuple[ComparedMechanism, ...]
     recommendation: Recommendation | None
     backtest: Backtest | None
@@ -82,7 +81,7 @@ class LogStudy:
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
             "worth": [each.to_dict() for each in self.worth],
-            "audit": None if self.audit is None else self.audit.to_dict(),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "mechanisms": [row.to_dict() for row in self.comparison],
             "recommendation": None if self.recommendation is None else self.recommendation.to_dict(),
             "backtest": None if self.backtest is None else self.backtest.to_dict(),
@@ -132,13 +131,11 @@ def study_log(
     fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in owners})
     priors, common, merged = common_levels(fitted, count)
     if merged:
-        notes.append(f"{merged} of {count} levels of the fitted prior merged: these rates are too near to be told apart")
-    market = Market(
-        [Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share
-    )
-    made, audited, worths, rows = _judged(
-        market, policy, owners, fitted, tolerance, budget / 2, seed, notes, tell
-    )
+        notes.append(
+            f"{merged} of {count} levels of the fitted prior merged: these rates are too near to be told apart"
+        )
+    market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
+    made, audited, worths, rows = _judged(market, policy, owners, fitted, tolerance, budget / 2, seed, notes, tell)
     tell(4, 5, "what to run")
     shared = Market([Agent(owner.name, len(owner.originals), common) for owner in owners], rounds, share)
     advised = _advised(shared, budget / 5, seed, notes)
@@ -160,7 +157,7 @@ def _judged(
     seed: int,
     notes: list[str],
     tell: Callable[[int, int, str], None],
-) -> tuple[Mechanism | BlackBox | None, Audit | None, list[CopyWorth], list[ComparedMechanism]]:
+) -> tuple[Mechanism | BlackBox | None, LogVerdict | None, list[CopyWorth], list[ComparedMechanism]]:
     """The policy's audit and what the copies are worth under it; or all mechanisms."""
     if policy is None:
         tell(2, 5, "comparing mechanisms")
@@ -174,13 +171,20 @@ def _judged(
         after = posterior_market(owners, fitted, market.horizon, market.share)
         worths = worth_of_copies(after, made, owners, seconds / 2, seed)
     tell(3, 5, "auditing the policy")
+    agent = _most_likely_to_gain(market, worths)
     try:
-        audited = audit(market, made, tolerance=tolerance, max_copies=2, seed=seed,
-                        budget_seconds=seconds / 2 if copiers else seconds)  # fmt: skip
+        verdict = judge_policy(market, made, agent, tolerance, seconds / 2 if copiers else seconds, seed)
     except EngineError as refusal:
         notes.append(f"the policy was not audited: {refusal}")
         return made, None, worths, []
-    return made, audited, worths, []
+    return made, verdict, worths, []
+
+
+def _most_likely_to_gain(market: Market, worths: Sequence[CopyWorth]) -> str:
+    """Whose copies earned most, or else who has the highest prior mean."""
+    if worths and worths[0].gain is not None:
+        return worths[0].owner.name
+    return max(market.agents, key=lambda agent: agent.priors[0].mean).name
 
 
 def _advised(market: Market, seconds: float, seed: int, notes: list[str]) -> Recommendation | None:

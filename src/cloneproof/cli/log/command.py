@@ -13,7 +13,9 @@ from cloneproof.errors import LogError
 
 
 def log(
-    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet or JSON lines; globs and folders.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet or JSON lines; globs and folders.")
+    ],
     agent: Annotated[str | None, typer.Option(help="The column with the provider; guessed if left out.")] = None,
     arm: Annotated[str | None, typer.Option(help="The column with the item that was served.")] = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
@@ -22,7 +24,9 @@ def log(
         str | None, typer.Option(help="The column with the probability with which the arm was served.")
     ] = None,
     count: Annotated[str | None, typer.Option(help="Rows of several rounds: the column with their number.")] = None,
-    total: Annotated[str | None, typer.Option("--sum", help="Rows of several rounds: the sum of their rewards.")] = None,
+    total: Annotated[
+        str | None, typer.Option("--sum", help="Rows of several rounds: the sum of their rewards.")
+    ] = None,
     owners: Annotated[
         str | None, typer.Option(metavar="FILE", help="Whose arm it is, where the log does not say: arm and agent.")
     ] = None,
@@ -47,7 +51,7 @@ def log(
     level: Annotated[float, typer.Option(help="The share of false discoveries among those of copies.")] = 0.05,
     levels: Annotated[int, typer.Option(help="Levels of the fitted priors.")] = 4,
     horizon: Annotated[
-        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 20000")
+        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 2000")
     ] = None,
     share: Annotated[float, typer.Option(help="The part of a reward that its agent is paid.")] = 1.0,
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
@@ -68,7 +72,7 @@ def log(
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
     from cloneproof.cli.audit import EXIT
     from cloneproof.cli.log.output import show_log, show_study
-    from cloneproof.logs.reading import read_log
+    from cloneproof.logs.reader.reading import read_log
 
     with progress_bar() as bar:
         task = bar.add_task("reading", total=100)
@@ -108,7 +112,7 @@ def log(
         from cloneproof.report.pages.log_page import write_log_page  # late: drawing takes a second to load
 
         write_log_page(study, html)
-    raise typer.Exit(0 if study.audit is None else EXIT[study.audit.verdict])
+    raise typer.Exit(0 if study.verdict is None else EXIT[study.verdict.verdict])
 
 
 def parsed_range(text: str | None) -> tuple[float, float]:

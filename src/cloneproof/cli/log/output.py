@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
-from cloneproof.cli.display.audit_output import show_audit
 from cloneproof.cli.display.compare_output import show_comparison
 from cloneproof.cli.display.output import new_table, note, print_table, printable
 from cloneproof.cli.display.recommend_output import show_recommendation
 from cloneproof.engines.estimate import Estimate
+from cloneproof.logs.attack import LogVerdict
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.log import Log
 from cloneproof.logs.study import LogStudy
@@ -37,8 +37,8 @@ def show_study(study: LogStudy) -> None:
     show_log(study.log)
     _show_findings(study)
     _show_worth(study)
-    if study.audit is not None:
-        show_audit(study.audit, f"{study.policy} in the market fitted to the log")
+    if study.verdict is not None:
+        _show_verdict(study.verdict, study)
     elif study.comparison:
         show_comparison(study.comparison, "the market fitted to the log", 0.005, study.seconds)
         print("No policy was named, and which of these made the log is not claimed.")
@@ -52,7 +52,9 @@ def show_study(study: LogStudy) -> None:
 
 def _show_findings(study: LogStudy) -> None:
     found = study.findings.found
-    table = new_table(f"Arms that look like one item: {len(found)} groups", "agents", "arms", "e-value", "weight", right=2)
+    table = new_table(
+        f"Arms that look like one item: {len(found)} groups", "agents", "arms", "e-value", "weight", right=2
+    )
     for group in found[:MOST_ROWS]:
         arms = ", ".join(arm for _, arm in group.arms)
         table.add_row(", ".join(group.agents), arms, f"{group.e_value:.3g}", f"{group.weight:.3g}")
@@ -78,12 +80,25 @@ def _show_worth(study: LogStudy) -> None:
             print(textwrap.fill(printable(f"{each.owner.name}: {each.remark}"), width=WIDTH))
 
 
+def _show_verdict(found: LogVerdict, study: LogStudy) -> None:
+    columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "%")
+    table = new_table(f"{study.policy} in the market fitted to the log: {found.verdict}", *columns)
+    numbers = [f"{each.value:,.5g}" for each in (found.honest, found.copied, found.gain)]
+    copies = ",".join(map(str, found.copies))
+    error, relative = f"{found.gain.error:.2g}", f"{100 * found.relative_gain:+.3g}"
+    table.add_row(found.agent, copies, f"{study.horizon:,}", *numbers, error, relative)
+    print_table(table)
+    print(textwrap.fill(printable(f"Scope: {found.scope}"), width=WIDTH))
+
+
 def _show_backtest(tested: Backtest, log: Log) -> None:
-    table = new_table("On the log itself: mean reward a round", "policy", "SNIPS", "doubly robust", "rows left")
-    table.add_row("the log's own", _mean(tested.logged, log), "", "")
+    columns = ("policy", "SNIPS", "doubly robust", "rows left", "replayed", "rounds")
+    table = new_table("On the log itself: mean reward a round", *columns)
+    table.add_row("the log's own", _mean(tested.logged, log), "", "", "", "")
     for row in tested.rows:
         numbers = ("overlap too thin", "") if row.thin else (_mean(row.snips, log), _mean(row.doubly_robust, log))
-        table.add_row(row.name, *numbers, f"{row.effective:,.0f}")
+        again = "" if row.replayed is None else _mean(row.replayed, log)
+        table.add_row(row.name, *numbers, f"{row.effective:,.0f}", again, f"{row.replayed_rounds:,}" if again else "")
     print_table(table)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from os import PathLike
 
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.columns import chosen_columns
-from cloneproof.logs.sources import log_source
+from cloneproof.logs.reader.columns import chosen_columns
+from cloneproof.logs.reader.sources import log_source
 
 Owners = Mapping[str, str]
 

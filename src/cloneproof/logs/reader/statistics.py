@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.sources import LogColumn, LogSource
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.sources import LogColumn, LogSource
 
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -147,7 +147,9 @@ def arm_sums(source: LogSource, columns: LogColumns, scale: Scale, terms: RowTer
     sums.append("CAST(sum(rounds) FILTER (usable) AS HUGEINT)" if columns.aggregated else "count(*) FILTER (usable)")
     sums.append(f"sum({tick}) FILTER (usable)")
     sums.append("0" if columns.aggregated else f"sum({tick} * {tick}) FILTER (usable)")
-    sums.append("0.0" if terms.whole else f"max(abs(reward * {scale.ticks} - round(reward * {scale.ticks}))) FILTER (usable)")
+    sums.append(
+        "0.0" if terms.whole else f"max(abs(reward * {scale.ticks} - round(reward * {scale.ticks}))) FILTER (usable)"
+    )
     sums += ["min(moment) FILTER (usable)", "max(moment) FILTER (usable)"] if terms.time else ["NULL", "NULL"]
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]

@@ -16,7 +16,12 @@ DELIMITERS: Final = (",", "\t", ";", "|")
 FIRST_BYTES: Final = 1 << 20
 LONGEST_HEADER: Final = 1 << 25
 SAMPLED_LINES: Final = 1000
-OTHER_ENCODINGS: Final = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a ZIP or Excel file", b"\x1f\x8b": "gzip"}
+OTHER_ENCODINGS: Final = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"PK": "a ZIP or Excel file",
+    b"\x1f\x8b": "gzip",
+}
 FileKind = Literal["csv", "parquet", "json"]
 
 

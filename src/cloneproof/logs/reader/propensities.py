@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.sources import LogSource
-from cloneproof.logs.statistics import RowTerms, Scale
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.sources import LogSource
+from cloneproof.logs.reader.statistics import RowTerms, Scale
 
 
 @dataclass(frozen=True)

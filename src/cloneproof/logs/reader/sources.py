@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.headers import csv_header, file_kind, json_keys
+from cloneproof.logs.reader.headers import csv_header, file_kind, json_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -170,8 +170,7 @@ def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSou
         chosen = ", ".join(f"c{names.index(name)} AS k{number}" for number, name in enumerate(common))
         options = (
             f"[{', '.join(text_literal(_plain(file)) for file in group)}], auto_detect = false, header = true, "
-            f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}"
-            + STRICTLY
+            f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}" + STRICTLY
         )
         parts.append(f"SELECT {chosen} FROM read_csv({options})")
         inner = f"SELECT {chosen}, filename AS log_file FROM read_csv({options}, filename = true)"

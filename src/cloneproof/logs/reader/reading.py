@@ -12,14 +12,14 @@ from typing import Any
 
 from cloneproof._checks import is_one_line, whole
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.cache import cache_place, load_cached, save_cached
-from cloneproof.logs.columns import LogColumns, chosen_columns
-from cloneproof.logs.faults import Fault, ragged_lines, refuse, row_faults
 from cloneproof.logs.log import Feature, Log, LoggedArm, Moment, two_owners
-from cloneproof.logs.owners import Owners, read_owners
-from cloneproof.logs.propensities import propensity_sums
-from cloneproof.logs.sources import LogSource, log_source
-from cloneproof.logs.statistics import ArmSums, Scale, arm_sums, checked_scale, exactness, row_terms
+from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
+from cloneproof.logs.reader.columns import LogColumns, chosen_columns
+from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults
+from cloneproof.logs.reader.owners import Owners, read_owners
+from cloneproof.logs.reader.propensities import propensity_sums
+from cloneproof.logs.reader.sources import LogSource, log_source
+from cloneproof.logs.reader.statistics import ArmSums, Scale, arm_sums, checked_scale, exactness, row_terms
 
 LONGEST_NAME = 1000
 MOST_LOGGED_ARMS = 1_000_000
@@ -136,7 +136,9 @@ def _read(
         notes.append(f"`{columns.time}` has no times that can be read, and is not used")
     faults = ragged_lines(source)
     rows = sum(each.rows for each in sums) + sum(fault.count for fault in faults)
-    if source.lenient or any(each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums):
+    if source.lenient or any(
+        each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums
+    ):
         faults += row_faults(source, columns, scale, terms)
     arms = _arms(sums, columns, scale, owners, faults)
     if not local_arms and (several := two_owners(arms)):
@@ -262,5 +264,3 @@ def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callabl
     if failed:
         raise failed[0]
     return done[0]
-
-

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from cloneproof._files import write_whole
 from cloneproof._version import __version__
-from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.faults import Fault
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.logs.propensities import PropensitySums
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.faults import Fault
+from cloneproof.logs.reader.propensities import PropensitySums
 
 FORMAT: Final = 1
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.columns import LogColumns
-from cloneproof.logs.sources import LogSource
-from cloneproof.logs.statistics import RowTerms, Scale
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.sources import LogSource
+from cloneproof.logs.reader.statistics import RowTerms, Scale
 
 MOST_SAID: Final = 4
 
@@ -53,7 +53,9 @@ def row_faults(source: LogSource, columns: LogColumns, scale: Scale, terms: RowT
     case("no arm", f"({terms.arm}) IS NULL", columns.arm)
     raw = source.columns[str(value)].sql
     case("no reward", f"{raw} IS NULL", value)
-    case("a reward that is no number", f"({terms.reward}) IS NULL OR NOT isfinite(CAST({terms.reward} AS DOUBLE))", value)
+    case(
+        "a reward that is no number", f"({terms.reward}) IS NULL OR NOT isfinite(CAST({terms.reward} AS DOUBLE))", value
+    )
     if columns.count is not None:
         odd = f"{terms.count} IS NULL OR NOT ({terms.count} >= 0 AND {terms.count} <= 1e15)"
         case("a number of rounds that is none", f"{odd} OR {terms.count} <> floor({terms.count})", columns.count)
