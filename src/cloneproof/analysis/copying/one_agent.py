@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from cloneproof.analysis.copying.partitions import (
     partition_sums,
 )
 
+MOST_JUDGED: Final = 40
 THETAS: Final = (1.0, 10.0, 100.0)
 SUREST: Final = 1 - 1e-12  # no log shows more
 
@@ -167,6 +168,32 @@ def _log_mixture(log_likelihood: FloatArray, prior: FloatArray) -> float:
             part = log_sum(np.array(way)) if way else -np.inf
         parts.append(part - np.log(-np.expm1(different)))
     return float(log_sum(np.array(parts)) - np.log(len(thetas)))
+
+
+def likely_groups(
+    log_likelihood: FloatArray, priors: FloatArray, odds: float
+) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+    """The groups that are rather one item than not, with their probabilities; the likeliest pair where there is none.
+
+    Beyond MOST_JUDGED arms they are those of greedy merging under the prior that says less, each with the probability
+    of its least likely neighbours in the order of means, given the others.
+    """
+    if len(log_likelihood) <= MOST_JUDGED:
+        judged = judge_arms(log_likelihood, priors, odds)
+        if judged.groups:
+            return judged.groups, judged.sure
+        best = max(judged.pairs, key=lambda pair: judged.pairs[pair])
+        return (best,), (judged.pairs[best],)
+    theta = 1 / odds
+    prior = min(priors, key=lambda one: merge_greedily(log_likelihood, one, theta).explained)
+    blocks = merge_greedily(log_likelihood, prior, theta).blocks
+    groups = tuple(block for block in blocks if len(block) > 1)
+    tops = np.argmax(log_likelihood, axis=1)
+    sure = []
+    for group in groups:
+        chain = sorted(group, key=lambda arm: int(tops[arm]))
+        sure.append(min(pair_given_others(log_likelihood, prior, blocks, pair, theta) for pair in pairwise(chain)))
+    return groups, tuple(sure)
 
 
 def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ smooth   the same with every step smoothed (EMS: Silverman, Jones, Wilson, Nychk
 
 Whoever judges takes both: a probability averages over them, an e-value is the smaller of the two.
 
-Agents are dealt into at most ten folds, and a prior is fitted without the whole folds of the agents that it judges. It
+Agents are dealt into at most eight folds, and a prior is fitted without the whole folds of the agents that it judges. It
 depends on other agents' rewards alone, so that given those it is a fixed prior.
 """
 
@@ -22,11 +22,12 @@ from scipy.fft import dct, idct
 
 from cloneproof._arrays import FloatArray, IntArray
 
-FOLDS: Final = 10
+FOLDS: Final = 8
 MOST_FITTED: Final = 3000  # arms; more change a prior little
 PSEUDO: Final = 1.0
-_STEPS: Final = 100
+_STEPS: Final = 60
 _SMALL: Final = 1e-4
+_NOTHING: Final = 1e-100
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def fit_without(
     chosen = np.linspace(0, len(folds) - 1, min(len(folds), MOST_FITTED)).astype(np.int64)
     kept = np.array([(folds[chosen] != a) & (folds[chosen] != b) for a, b in without], dtype=float)
     likelihood = np.exp(log_likelihood[chosen])
+    likelihood[likelihood < _NOTHING] = 0.0  # products with denormal numbers are a hundred times slower
     widths = np.array([bandwidth(places[chosen][row > 0], step) for row in kept])
     raw, smooth = em_fits(likelihood, kept), em_fits(likelihood, kept, widths / step)
     return FittedWithout(folds, raw, smooth, {pair: row for row, pair in enumerate(without)})
