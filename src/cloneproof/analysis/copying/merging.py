@@ -110,7 +110,7 @@ def pair_given_others(
         """Ln of the weight of these arms in a block with the rest, against the rest alone."""
         size, added = len(rest), len(joined)
         summed = likelihood[rest] + log_likelihood[list(joined)].sum(axis=0)
-        value = _log_mean(summed, prior) - _log_mean(likelihood[rest], prior)
+        value = log_mean(summed, prior) - log_mean(likelihood[rest], prior)
         return value + (gammaln(size + added) - gammaln(size) if size else np.log(theta) + gammaln(added))
 
     places = [rest for rest in rests if rest] + [()]
@@ -128,7 +128,8 @@ def pair_given_others(
     return float(np.exp(together - np.logaddexp(together, apart)))
 
 
-def _log_mean(log_values: FloatArray, prior: FloatArray) -> float:
+def log_mean(log_values: FloatArray, prior: FloatArray) -> float:
+    """Ln of the mean of exponentials under a prior."""
     top = log_values.max()
     with np.errstate(divide="ignore"):
         return float(np.log(np.exp(log_values - top) @ prior) + top)

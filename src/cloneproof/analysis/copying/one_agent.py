@@ -7,7 +7,7 @@ how well it explains the arms, and the e-value is the smaller one, so it is vali
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.copying.merging import merge_greedily, pair_given_others
+from cloneproof.analysis.copying.merging import log_mean, merge_greedily, pair_given_others
 from cloneproof.analysis.copying.partitions import (
     MOST_EXACT,
     block_factors,
@@ -29,6 +29,7 @@ from cloneproof.analysis.copying.partitions import (
 
 MOST_JUDGED: Final = 40
 THETAS: Final = (1.0, 10.0, 100.0)
+TRUST: Final = 0.9  # in likeness
 SUREST: Final = 1 - 1e-12  # no log shows more
 
 
@@ -133,14 +134,25 @@ def copying_habits(odds: float) -> tuple[tuple[float, ...], float, float]:
     return tuple(scale * theta for theta in THETAS), weight, max(0.0, 1 - weight * len(THETAS))
 
 
-def log_e_value(log_likelihood: FloatArray, priors: FloatArray) -> float:
+def log_e_value(log_likelihood: FloatArray, priors: FloatArray, alike: Sequence[tuple[int, ...]] = ()) -> float:
     """Ln of the e-value against "every arm is an item of its own, drawn from the prior".
 
     The mixture over all other partitions, with equal parts of Ewens' prior at theta = 1, which favours large groups,
-    and at theta = k(k - 1)/2, at which about one pair is expected; the smaller one of the two priors. Its expected
-    value under that null is exactly 1 for the prior that is right (at most 1 beyond MOST_EXACT arms).
+    and at theta = k(k - 1)/2, at which about one pair is expected. Where arms are alike in what is known of them
+    besides rewards, TRUST of the mixture goes to their groups: the product of 1 - TRUST + TRUST r(B) over the groups B
+    of `alike`, which have no arm in common. Under the null its expected value is exactly 1 for the prior that is right (at
+    most 1 beyond MOST_EXACT arms); of the two priors' values the smaller is taken.
     """
-    return min(_log_mixture(log_likelihood, prior) for prior in priors)
+    values = []
+    for prior in priors:
+        value = _log_mixture(log_likelihood, prior)
+        if alike:
+            tables = [log_likelihood[list(group)] for group in alike]
+            factors = [log_mean(table.sum(axis=0), prior) - _log_alone(table, prior) for table in tables]
+            trusted = float(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + np.array(factors)).sum())
+            value = float(np.logaddexp(np.log(1 - TRUST) + value, np.log(TRUST) + trusted))
+        values.append(value)
+    return min(values)
 
 
 def e_value_thetas(count: int) -> tuple[float, ...]:
@@ -175,16 +187,26 @@ def likely_groups(
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
     """The groups that are rather one item than not, with their probabilities; the likeliest pair where there is none.
 
+    The first one is that whose Bayes factor is largest (under the smooth prior): what speaks most for copies.
+
     Beyond MOST_JUDGED arms they are those of greedy merging under the prior that says less, each with the probability
     of its least likely neighbours in the order of means, given the others.
     """
     if len(log_likelihood) <= MOST_JUDGED:
         judged = judge_arms(log_likelihood, priors, odds)
-        if judged.groups:
-            return judged.groups, judged.sure
         best = max(judged.pairs, key=lambda pair: judged.pairs[pair])
-        return (best,), (judged.pairs[best],)
-    theta = 1 / odds
+        groups, sure = (judged.groups, judged.sure) if judged.groups else ((best,), (judged.pairs[best],))
+    else:
+        groups, sure = _merged_groups(log_likelihood, priors, 1 / odds)
+    tables = [log_likelihood[list(group)] for group in groups]
+    factors = [log_mean(table.sum(axis=0), priors[-1]) - _log_alone(table, priors[-1]) for table in tables]
+    order = sorted(range(len(groups)), key=lambda number: -factors[number])
+    return tuple(groups[number] for number in order), tuple(sure[number] for number in order)
+
+
+def _merged_groups(
+    log_likelihood: FloatArray, priors: FloatArray, theta: float
+) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
     prior = min(priors, key=lambda one: merge_greedily(log_likelihood, one, theta).explained)
     blocks = merge_greedily(log_likelihood, prior, theta).blocks
     groups = tuple(block for block in blocks if len(block) > 1)
@@ -192,7 +214,8 @@ def likely_groups(
     sure = []
     for group in groups:
         chain = sorted(group, key=lambda arm: int(tops[arm]))
-        sure.append(min(pair_given_others(log_likelihood, prior, blocks, pair, theta) for pair in pairwise(chain)))
+        links = [pair_given_others(log_likelihood, prior, blocks, pair, theta) for pair in pairwise(chain)]
+        sure.append(min(links))
     return groups, tuple(sure)
 
 

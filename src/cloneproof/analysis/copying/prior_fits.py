@@ -7,8 +7,8 @@ smooth   the same with every step smoothed (EMS: Silverman, Jones, Wilson, Nychk
 
 Whoever judges takes both: a probability averages over them, an e-value is the smaller of the two.
 
-Agents are dealt into at most eight folds, and a prior is fitted without the whole folds of the agents that it judges. It
-depends on other agents' rewards alone, so that given those it is a fixed prior.
+Agents are dealt into at most eight folds, and a prior is fitted without the whole folds of the agents that it judges.
+It depends on other agents' rewards alone, so that given those it is a fixed prior.
 """
 
 from __future__ import annotations

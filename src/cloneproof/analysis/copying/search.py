@@ -21,7 +21,7 @@ from cloneproof._checks import real
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.evidence import ArmEvidence, arm_evidence
 from cloneproof.analysis.copying.likeness import Links, alike
-from cloneproof.analysis.copying.one_agent import log_e_value
+from cloneproof.analysis.copying.one_agent import joined, log_e_value
 from cloneproof.analysis.copying.prior_fits import FittedWithout, deal_folds, fit_without
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
 from cloneproof.analysis.copying.two_agents import judge_two
@@ -84,13 +84,19 @@ def _one_agent(
     folds: IntArray,
     links: Links,
 ) -> list[CopyQuestion]:
-    inside = {records[one].agent for one, other in links if records[one].agent == records[other].agent}
+    inside: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for one, other in links:
+        if records[one].agent == records[other].agent:
+            inside[records[one].agent].append((one, other))
     questions = []
     for agent, arms in by_agent.items():
         if len(arms) > 1:
             fold = int(folds[arms[0]])
-            value = log_e_value(evidence.log_likelihood[arms], priors.pair(fold, fold))
-            questions.append(CopyQuestion((agent,), tuple(arms), value, agent in inside))
+            rows = {arm: row for row, arm in enumerate(arms)}
+            pairs = [(rows[one], rows[other]) for one, other in inside.get(agent, ())]
+            groups = [group for group in joined(len(arms), pairs) if len(group) > 1] if pairs else []
+            value = log_e_value(evidence.log_likelihood[arms], priors.pair(fold, fold), groups)
+            questions.append(CopyQuestion((agent,), tuple(arms), value, bool(groups)))
     return questions
 
 

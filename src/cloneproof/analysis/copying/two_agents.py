@@ -22,15 +22,15 @@ import numpy as np
 from scipy.special import gammaln
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.one_agent import TRUST
 from cloneproof.analysis.copying.partitions import log_sum
 
-TRUST: Final = 0.9
 MOST_MATCHED: Final = 8
 
 
 @dataclass(frozen=True)
 class TwoAgents:
-    """Ln of the e-value of two agents, and the pairs of arms (by their numbers) that speak for it."""
+    """Ln of the e-value of two agents, and the pairs of arms (by their numbers) that speak most for it."""
 
     log_e: float
     pairs: tuple[tuple[int, int], ...]
@@ -60,9 +60,11 @@ def judge_two(
         value, pairs = _by_rates(factors)
         if matched:
             of_matched = np.array([factors[pair] for pair in matched])
-            alike = float(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + of_matched).sum())
-            value = float(np.logaddexp(np.log(1 - TRUST) + value, np.log(TRUST) + alike))
-            pairs = tuple(pair for pair, factor in zip(matched, of_matched, strict=True) if factor > 0) or matched
+            alike = np.log(TRUST) + float(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + of_matched).sum())
+            rates = np.log(1 - TRUST) + value
+            value = float(np.logaddexp(rates, alike))
+            if alike >= rates:
+                pairs = tuple(pair for pair, factor in zip(matched, of_matched, strict=True) if factor > 0) or matched
         judged.append(TwoAgents(value, pairs))
     return min(judged, key=lambda one: one.log_e)
 

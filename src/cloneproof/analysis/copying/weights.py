@@ -10,7 +10,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 
-SHARES: Final = {"one": 0.5, "one alike": 0.15, "two": 0.05, "two alike": 0.3}
+SHARES: Final = {"one": 0.3, "one alike": 0.3, "two": 0.1, "two alike": 0.3}
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class CopyQuestion:
 def question_weights(questions: Sequence[CopyQuestion], single: int, double: int) -> FloatArray:
     """The weight of each question, among `single` questions about one agent and `double` about two.
 
-    Half of the level goes evenly to agents by themselves, some of it to those whose arms are alike; most of what is
-    left to two agents whose arms are alike. A share that nobody can have goes to the others in proportion. All
+    Six tenths of the level go to agents by themselves, half of that to those whose arms are alike; most of what is left
+    to two agents whose arms are alike. A share that nobody can have goes to the others in proportion. All
     hypotheses that are not among the questions have the weights of their kind too, so the average is exactly 1.
 
     >>> asked = [CopyQuestion(("a",), (0, 1), 0.0, False), CopyQuestion(("a", "b"), (0, 1, 2), 0.0, True)]
     >>> question_weights(asked, 1, 3).round(2).tolist()
-    [2.35, 1.49]
+    [1.71, 1.9]
     """
     counts = {"one": single, "two": double}
     counts |= {

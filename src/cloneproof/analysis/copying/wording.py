@@ -35,7 +35,10 @@ def findings_of(
     priors: Callable[[CopyQuestion], FloatArray],
     odds: float,
 ) -> tuple[CopyGroup, ...]:
-    """The groups of every finding, then of the questions that came nearest; the strongest first in both."""
+    """The groups of every finding, then of the questions that came nearest; the strongest first in both.
+
+    That an agent has copies is one finding, its strongest group; further groups of it are shown and not found.
+    """
     with np.errstate(divide="ignore"):
         strength = np.array([one.log_e for one in questions]) + np.log(weights)
     order = sorted(range(len(questions)), key=lambda number: (number not in found, -strength[number]))
@@ -47,10 +50,11 @@ def findings_of(
             continue
         table = evidence.log_likelihood[list(question.arms)]
         likely, sure = likely_groups(table, priors(question), odds)
-        for group, probability in zip(likely, sure, strict=True):
+        for place, (group, probability) in enumerate(zip(likely, sure, strict=True)):
             arms = [question.arms[one] for one in group]
-            groups.append(_within(question, weight, arms, probability, number in found, records, links, odds))
-    return tuple(groups)
+            finding = number in found and place == 0  # one question, one finding
+            groups.append(_within(question, weight, arms, probability, finding, records, links, odds))
+    return tuple(sorted(groups, key=lambda group: not group.found))
 
 
 def _within(

@@ -1,0 +1,163 @@
+"""How often the search for copies is wrong, and what it finds: planted logs of 20 agents.
+
+1,000 honest logs and 1,000 with six plants, means from Beta(2, 38), at five numbers of rewards an arm; then honest
+logs whose means come from other laws than a fitted prior expects. A run that was interrupted goes on.
+
+    python studies/copy_power.py quick                20 logs of each, no files
+    python studies/copy_power.py FOLDER [SECONDS]     all: FOLDER/copy_power.csv, copy_power.png
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from cloneproof.analysis.copying import find_copies
+from cloneproof.analysis.copying.evidence import arm_evidence
+from cloneproof.analysis.copying.one_agent import log_e_value
+from cloneproof.analysis.copying.prior_fits import deal_folds, fit_without
+from copy_power_figure import power_figure
+from planted_logs import PLANTS, PRIORS, draw_log
+from resumable_rows import resume_rows
+
+LEVEL = 0.05
+REWARDS = (500, 2_000, 8_000, 32_000, 128_000)
+Case = tuple[str, str, int, int]  # kind, prior, rewards, seed
+
+
+@dataclass(frozen=True)
+class Row:
+    """A log: how many findings there were, how many of them wrong, which plants were found (1 or 0)."""
+
+    kind: str
+    prior: str
+    rewards: int
+    seed: int
+    findings: int
+    wrong: int
+    arms: int
+    arms_wrong: int
+    found: str
+
+    @property
+    def share_wrong(self) -> float:
+        """The false discovery proportion."""
+        return self.wrong / max(1, self.findings)
+
+
+def search_log(case: Case) -> Row:
+    """Draw a log and search it."""
+    kind, prior, rewards, seed = case
+    log = draw_log(seed, prior, rewards, kind == "planted")
+    found = find_copies(log.records, LEVEL, ["title"]).found
+    agents = {group.agents for group in found if log.is_right(group)}
+    marks = "".join(str(int(log.plants[plant] in agents)) for plant in PLANTS) if log.plants else "-"
+    wrong = sum(not log.is_right(group) for group in found)
+    arms, arms_wrong = sum(len(g.arms) for g in found), sum(log.named_wrongly(g) for g in found)
+    return Row(kind, prior, rewards, seed, len(found), wrong, arms, arms_wrong, marks)
+
+
+def all_cases(each: int, others: int) -> list[Case]:
+    """`each` logs of every kind and number of rewards, `others` of every other prior."""
+    cases = [
+        (kind, "beta", rewards, seed) for seed in range(each) for kind in ("honest", "planted") for rewards in REWARDS
+    ]
+    return cases + [
+        ("honest", prior, rewards, seed)
+        for seed in range(others)
+        for prior in PRIORS
+        if prior != "beta"
+        for rewards in (2_000, 32_000)
+    ]
+
+
+def plug_in_means(prior: str, rewards: int, logs: int) -> dict[str, tuple[float, float]]:
+    """The mean e-value of honest agents with its standard error: by each fitted prior, and the smaller of both."""
+    values: dict[str, list[float]] = {"raw": [], "smooth": [], "smaller": []}
+    for seed in range(logs):
+        records = draw_log(seed, prior, rewards, False).records
+        seen, folds = arm_evidence(records), deal_folds([record.agent for record in records])
+        fitted = fit_without(seen.log_likelihood, seen.places, folds, seen.step)
+        for agent in dict.fromkeys(record.agent for record in records):
+            arms = [number for number, record in enumerate(records) if record.agent == agent]
+            fold = int(folds[arms[0]])
+            raw, smooth = (log_e_value(seen.log_likelihood[arms], one[None]) for one in fitted.pair(fold, fold))
+            for name, value in (("raw", raw), ("smooth", smooth), ("smaller", min(raw, smooth))):
+                values[name].append(float(np.exp(value)))
+    return {name: (float(np.mean(v)), float(np.std(v) / np.sqrt(len(v)))) for name, v in values.items()}
+
+
+def false_rate(rows: Sequence[Row]) -> tuple[float, float]:
+    """The mean false discovery proportion and its 99 % lower limit (normal)."""
+    shares = np.array([row.share_wrong for row in rows])
+    return float(shares.mean()), float(shares.mean() - norm.isf(0.01) * shares.std() / np.sqrt(len(shares)))
+
+
+def interval(found: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's confidence interval of a share."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if found == 0 else float(beta.ppf(tail, found, of - found + 1))
+    return low, 1.0 if found == of else float(beta.isf(tail, found + 1, of - found))
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print what came out."""
+    for kind, prior in dict.fromkeys((row.kind, row.prior) for row in rows):
+        chosen = [row for row in rows if (row.kind, row.prior) == (kind, prior)]
+        rate, low = false_rate(chosen)
+        wrong, arms = sum(row.arms_wrong for row in chosen), sum(row.arms for row in chosen)
+        findings = sum(row.findings for row in chosen)
+        print(
+            f"{kind}, {prior}: {len(chosen)} logs, false discovery rate {rate:.4f} (99 % lower limit {low:.4f}), "
+            f"{findings} findings; of {arms} arms named, {wrong} share an item with none"
+        )
+        for rewards in sorted({row.rewards for row in chosen}):
+            print(f"  {rewards} rewards: {false_rate([row for row in chosen if row.rewards == rewards])[0]:.4f}")
+    for number, plant in enumerate(PLANTS):
+        shares = []
+        for rewards in REWARDS:
+            marks = [row.found[number] == "1" for row in rows if row.kind == "planted" and row.rewards == rewards]
+            shares.append(f"{np.mean(marks):.3f}" if marks else "-")
+        print(f"found, {plant}: {', '.join(shares)} at {REWARDS} rewards an arm")
+
+
+def main() -> None:
+    """Run it."""
+    folder = sys.argv[1] if len(sys.argv) > 1 else "quick"
+    if folder == "quick":
+        show([search_log(case) for case in all_cases(4, 2)])
+        return
+    end = time.monotonic() + float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
+
+    def until_the_end(cases: Sequence[Case]) -> Iterable[Case]:
+        for case in cases:
+            if time.monotonic() > end:
+                raise SystemExit("time is over; run it again to go on")
+            yield case
+
+    path = Path(folder) / "copy_power.csv"
+    rows = resume_rows(
+        Row,
+        path,
+        all_cases(200, 50),
+        lambda row: (row.kind, row.prior, row.rewards, row.seed),
+        search_log,
+        until_the_end,
+    )
+    show(rows)
+    for prior in PRIORS:
+        for rewards in (2_000, 32_000):
+            means = plug_in_means(prior, rewards, 60)
+            words = ", ".join(f"{name} {mean:.2f} +- {error:.2f}" for name, (mean, error) in means.items())
+            print(f"mean e-value of honest agents, {prior}, {rewards} rewards: {words}")
+    power_figure(rows, REWARDS, PLANTS, interval, Path(folder) / "copy_power.png")
+
+
+if __name__ == "__main__":
+    main()

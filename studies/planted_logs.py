@@ -1,0 +1,104 @@
+"""Logs of an invented platform with copies planted into them: 20 agents of 3 items with titles, means from a prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloneproof.analysis.copying import ArmRecord, CopyGroup
+
+AGENTS, ITEMS = 20, 3
+PLANTS = (
+    "2 of one item",
+    "3 of one item",
+    "5 of one item",
+    "3 with near titles",
+    "second account",
+    "second account, near titles",
+)
+WORDS = (  # noqa: SIM905 (sixty strings are no easier to read)
+    "alpine amber autumn bicycle bright camera candle city classic coffee copper cotton country family fancy festival "
+    "garden gentle golden guitar harbour holiday honey island jacket journey kitchen ladder leather lemon linen market "
+    "meadow mirror modern morning mountain ocean olive orange paper pepper piano picnic planet pocket quiet river "
+    "rocket saddle silver simple summer sunset tailor timber travel velvet village violet walnut winter wooden yellow"
+).split()
+GENERIC = ("summer sale now on", "free delivery this week")
+
+PRIORS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "beta": lambda dice, count: dice.beta(2, 38, count),
+    "few atoms": lambda dice, count: dice.choice([0.02, 0.05, 0.1], count),
+    "heavy tails": lambda dice, count: np.minimum(0.9, 0.03 * np.exp(0.5 * dice.standard_t(2, count))),
+    "agents differ": lambda dice, count: np.clip(dice.beta(2, 38) * np.exp(0.2 * dice.normal(size=count)), 0, 1),
+}
+
+
+@dataclass(frozen=True)
+class PlantedLog:
+    """The records, which item each arm is, and the agents of each plant."""
+
+    records: list[ArmRecord]
+    item: dict[tuple[str, str], int]
+    plants: dict[str, tuple[str, ...]]
+
+    def is_right(self, group: CopyGroup) -> bool:
+        """Whether two of the group's arms are one item; across agents, of different ones."""
+        arms = [(agent, self.item[agent, arm]) for agent, arm in group.arms]
+        if group.kind == "one agent":
+            return len({item for _, item in arms}) < len(arms)
+        return any(a != b and one == other for a, one in arms for b, other in arms)
+
+    def named_wrongly(self, group: CopyGroup) -> int:
+        """How many arms of the group share their item with no other arm of it."""
+        items = [self.item[arm] for arm in group.arms]
+        return sum(items.count(item) == 1 for item in items)
+
+
+def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
+    """A log. With plants, agents 0 to 3 register an item 2, 3, 5 and 3 times, and 6 and 7 are second accounts of 4, 5.
+
+    Titles are new ones but for the last of each kind, where they are near copies.
+    """
+    dice = np.random.default_rng([seed, rewards, planted, *prior.encode()])
+    means: list[float] = []
+    titles: list[str] = []
+    owned: dict[str, list[tuple[int, str]]] = {}
+    for number in range(AGENTS):
+        first = len(means)
+        means += list(PRIORS[prior](dice, ITEMS))
+        titles += [_title(dice) for _ in range(ITEMS)]
+        owned[f"agent {number}"] = [(first + k, titles[first + k]) for k in range(ITEMS)]
+    plants: dict[str, tuple[str, ...]] = {}
+    if planted:
+        for number, copies in enumerate((2, 3, 5, 3)):
+            own = owned[f"agent {number}"]
+            item, title = own[0]
+            own += [(item, _near_copy(dice, title) if number == 3 else _title(dice)) for _ in range(copies - 1)]
+            plants[PLANTS[number]] = (f"agent {number}",)
+        owned["agent 6"] = [(item, _title(dice)) for item, _ in owned["agent 4"]]
+        owned["agent 7"] = [(item, _near_copy(dice, title)) for item, title in owned["agent 5"]]
+        plants[PLANTS[4]], plants[PLANTS[5]] = ("agent 4", "agent 6"), ("agent 5", "agent 7")
+    records, items = [], {}
+    for agent, own in owned.items():
+        for number, (item, title) in enumerate(own):
+            clicks = float(dice.binomial(rewards, means[item]))
+            records.append(ArmRecord(agent, f"ad {number}", rewards, clicks, clicks, {"title": title}))
+            items[agent, f"ad {number}"] = item
+    return PlantedLog(records, items, plants)
+
+
+def _title(dice: np.random.Generator) -> str:
+    """Five words; one in twenty-five titles is one that many use."""
+    if dice.random() < 0.04:
+        return str(dice.choice(GENERIC))
+    return " ".join(dice.choice(WORDS, 5, replace=False))
+
+
+def _near_copy(dice: np.random.Generator, title: str) -> str:
+    """Another order, capitals, an exclamation mark and a missing letter."""
+    words = title.split()
+    dice.shuffle(words)
+    place = int(dice.integers(len(words)))
+    words[place] = words[place][:-1]
+    return " ".join(words).title() + "!"
