@@ -1,10 +1,10 @@
 """The log of an invented advertising platform, to try `cloneproof log` on.
 
 20 advertisers have 60 campaigns. Three of them run one campaign several times under slightly other titles, and a fourth
-runs one again from a second account. The platform explores a little and otherwise serves what did well so far; each row
+runs all of its campaigns again from a second account. The platform explores a little and otherwise serves what did well so far; each row
 has the probability with which its campaign was served.
 
-    python examples/log/generate.py clicks.csv                 # 400,000 impressions
+    python examples/log/generate.py clicks.csv                 # 1,000,000 impressions
     python examples/log/generate.py clicks.csv --seasonal      # click rates that rise and fall over the week
 """
 
@@ -16,10 +16,13 @@ import numpy as np
 
 ADVERTISERS = 20
 CAMPAIGNS = 60
-COPIERS = {"adv-03": 5, "adv-08": 4, "adv-14": 3}  # how often their first campaign is registered
-SECOND_ACCOUNT = ("adv-06", "adv-19")  # the same owner: the second one runs the first one's first campaign again
+COPIERS = {"adv-03": 6, "adv-08": 5, "adv-14": 4}  # how often their first campaign is registered
+SECOND_ACCOUNT = ("adv-06", "adv-19")  # the same owner: the second one runs the first one's campaigns again
+ORIGINALS = {SECOND_ACCOUNT[0]: 4, SECOND_ACCOUNT[1]: 4}  # the others have what is left of the campaigns
+RATES = (0.01, 0.2)  # click rates, in equal ratios
+COPIED_RATE = 0.08  # at least: what is copied does well
 BLOCK = 4000  # impressions between two looks at the statistics
-EVEN = 0.5  # of the impressions are spread evenly
+EVEN = 0.6  # of the impressions are spread evenly
 WEEK = 7 * 24 * 3600
 WORDS = (
     "trail,alpine,urban,silent,golden,arctic,coastal,velvet,rapid,vintage,nordic,lunar".split(","),
@@ -35,20 +38,22 @@ def platform(seed=0):
     titles = [f"{a} {b} {c}" for a in WORDS[0] for b in WORDS[1] for c in WORDS[2]]
     rng.shuffle(titles)
     names = [f"adv-{number:02d}" for number in range(ADVERTISERS)]
-    registered = {name: 1 for name in names} | COPIERS
-    wanted = {name: 1 for name in names}  # originals; the campaigns that copies leave over go round
-    left = CAMPAIGNS - sum(registered.values())
+    wanted = {name: 1 for name in names} | ORIGINALS  # originals
+    others = [name for name in names if name not in ORIGINALS]
+    left = CAMPAIGNS - sum(wanted.values()) - sum(copies - 1 for copies in COPIERS.values())
     for number in range(left):
-        wanted[names[number % ADVERTISERS]] += 1
-    rows, first = [], {}
+        wanted[others[number % len(others)]] += 1
+    rows, known = [], {}
     for name in names:
         for original in range(wanted[name]):
-            rate, title = float(rng.uniform(0.02, 0.12)), titles.pop()
-            if original == 0 and name == SECOND_ACCOUNT[1]:
-                rate, title = first[SECOND_ACCOUNT[0]][0], CHANGES[1].format(first[SECOND_ACCOUNT[0]][1])
-            if original == 0:
-                first[name] = (rate, title)
-            copies = registered[name] if original == 0 else 1
+            rate, title = float(np.exp(rng.uniform(*np.log(RATES)))), titles.pop()
+            if name == SECOND_ACCOUNT[1]:
+                rate, title = known[SECOND_ACCOUNT[0], original]
+                title = CHANGES[1 + original].format(title)
+            elif original == 0 and name in COPIERS:
+                rate = max(rate, COPIED_RATE)
+            known[name, original] = (rate, title)
+            copies = COPIERS.get(name, 1) if original == 0 else 1
             rows += [(name, CHANGES[copy].format(title), rate) for copy in range(copies)]
     return [(name, f"c{number:03d}", title, rate) for number, (name, title, rate) in enumerate(rows)]
 
@@ -72,7 +77,7 @@ def impressions(campaigns, rounds, seasonal=False, seed=0):
         yield seconds, served, clicks, chance[served]
 
 
-def write_log(path, rounds=400_000, seasonal=False, seed=0):
+def write_log(path, rounds=1_000_000, seasonal=False, seed=0):
     """Write the log as CSV."""
     campaigns = platform(seed)
     start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
@@ -89,7 +94,7 @@ def write_log(path, rounds=400_000, seasonal=False, seed=0):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("path", nargs="?", default="clicks.csv")
-    parser.add_argument("--rounds", type=int, default=400_000)
+    parser.add_argument("--rounds", type=int, default=1_000_000)
     parser.add_argument("--seasonal", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()

@@ -36,7 +36,8 @@ from cloneproof.mechanisms import Mechanism
 Z95: Final = 1.96
 LEAST: Final = 50  # effective rows
 UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
-ROUNDS: Final = 20_000  # of the simulated policy; its shares are those of the last half
+COMMITTED: Final = 20_000  # rounds of a simulated policy that soon commits; its shares are those of the last half
+ADAPTIVE: Final = 60_000  # rounds times arms of one that looks at all arms in every round
 
 Arm = tuple[str, str]
 
@@ -134,8 +135,17 @@ def _crossed(
     left = float(effective.sum())
     method = "95 % by the central limit theorem, cross-fitted on two halves of the rows"
     three = [Estimate(float(m), float(w), "estimated", method) for m, w in zip(means, widths, strict=True)]
-    again = replayed(made, owners, rounds, seed) if isinstance(made, Mechanism) else (None, 0)
+    again = _replayed(made, owners, rounds, seed)
     return BacktestRow(name, *three, left, left < LEAST, *again)
+
+
+def _replayed(
+    made: Mechanism | BlackBox | None, owners: Sequence[LogOwner], rounds: int, seed: int
+) -> tuple[Estimate | None, int]:
+    if not isinstance(made, Mechanism):
+        return None, 0
+    arms = sum(len(group) for owner in owners for group in owner.originals)
+    return replayed(made, owners, rounds, affordable_rounds(made, arms), seed)
 
 
 def _shares(
@@ -155,12 +165,18 @@ def _shares(
         Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()
     ]
     counts: dict[Arm, int] = {}
-    records = simulate(Market(agents, rounds), made, seed=seed)
-    for record in islice(records, min(rounds, ROUNDS) // 2, min(rounds, ROUNDS)):
+    last = min(rounds, affordable_rounds(made, len(known)))
+    for record in islice(simulate(Market(agents, rounds), made, seed=seed), last // 2, last):
         served = listed[record.agent][record.arm]
         counts[served] = counts.get(served, 0) + 1
     whole = sum(counts.values())
     return {arm: count / whole for arm, count in counts.items()}
+
+
+def affordable_rounds(made: Mechanism, arms: int) -> int:
+    """How many rounds of a session take a few seconds at most."""
+    cheap = made.name.startswith("reservoir") or made.arm.commits
+    return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
 
 
 def _estimates(

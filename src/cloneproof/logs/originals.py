@@ -6,13 +6,14 @@ original. The findings may be wrong at their level, and so may this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cloneproof.analysis.copying import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
 
 MOST_ORIGINALS_STUDIED = 300
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,14 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
     """The owners, in the order of the log."""
     accounts: dict[str, str] = {name: name for name in log.agents}
     items: dict[tuple[str, str], tuple[str, str]] = {(arm.agent, arm.arm): (arm.agent, arm.arm) for arm in log.arms}
+    arms = {(arm.agent, arm.arm): arm for arm in log.arms}
     for group in found:
         for agent in group.agents[1:]:
             old, new = accounts[agent], accounts[group.agents[0]]
             accounts = {name: new if root == old else root for name, root in accounts.items()}
-        for arm in group.arms[1:]:
-            old_item, new_item = items[arm], items[group.arms[0]]
+        for first, second in _joined(group, arms):
+            old_item, new_item = items[second], items[first]
             items = {name: new_item if root == old_item else root for name, root in items.items()}
-    arms = {(arm.agent, arm.arm): arm for arm in log.arms}
     owners = []
     for root in dict.fromkeys(accounts.values()):
         names = tuple(name for name, own in accounts.items() if own == root)
@@ -69,6 +70,34 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
         ordered = sorted(groups.values(), key=lambda group: -len(group))
         owners.append(LogOwner(" + ".join(names), names, tuple(tuple(group) for group in ordered)))
     return tuple(owners)
+
+
+def _joined(group: CopyGroup, arms: Mapping[Place, LoggedArm]) -> list[tuple[Place, Place]]:
+    """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its nearest likeness.
+
+    Arms of two agents are matched one to one, the most alike first: by what is known of them, then by what they earned.
+    """
+    if group.kind == "one agent":
+        return [(group.arms[0], other) for other in group.arms[1:]]
+    mine = [place for place in group.arms if place[0] == group.agents[0]]
+    theirs = [place for place in group.arms if place[0] != group.agents[0]]
+    ranked = sorted(((a, b) for a in mine for b in theirs), key=lambda pair: _unlike(arms[pair[0]], arms[pair[1]]))
+    matched: list[tuple[Place, Place]] = []
+    for first, second in ranked:
+        if all(first not in pair and second not in pair for pair in matched):
+            matched.append((first, second))
+    return matched
+
+
+def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
+    from rapidfuzz import fuzz  # of the extra that reads logs
+
+    texts = [
+        fuzz.token_set_ratio(value, other)
+        for name, value in first.features.items()
+        if isinstance(value, str) and isinstance(other := second.features.get(name), str)
+    ]
+    return -max(texts, default=0.0), abs(first.mean - second.mean)
 
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:

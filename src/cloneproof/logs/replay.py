@@ -19,12 +19,13 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.originals import LogOwner
 from cloneproof.mechanisms import Mechanism, session
 
-MOST_REPLAYED: Final = 20_000
 LEAST_REPLAYED: Final = 100
 
 
-def replayed(made: Mechanism, owners: Sequence[LogOwner], rounds: int, seed: int = 0) -> tuple[Estimate | None, int]:
-    """The mean reward a round in [0, 1], and over how many rounds; None where rewards are not 0 and 1, or too few.
+def replayed(
+    made: Mechanism, owners: Sequence[LogOwner], rounds: int, most: int, seed: int = 0
+) -> tuple[Estimate | None, int]:
+    """The mean reward a round in [0, 1], and over how many of `rounds`; None where rewards are not 0 and 1, or too few.
 
     A round of neutral waiting cannot occur, since every reward comes before the next decision.
     """
@@ -33,7 +34,7 @@ def replayed(made: Mechanism, owners: Sequence[LogOwner], rounds: int, seed: int
         return None, 0
     left = {name: [[arm.rounds, int(arm.total)] for arm in mine] for name, mine in arms.items()}
     live = session(made, {name: len(mine) for name, mine in arms.items()}, horizon=rounds, seed=seed)
-    draws = np.random.default_rng(seed).random(min(rounds, MOST_REPLAYED))
+    draws = np.random.default_rng(seed).random(min(rounds, most))
     total = done = 0
     for draw in draws:
         decision = live.decide()

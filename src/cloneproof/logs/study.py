@@ -32,7 +32,7 @@ from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-LONGEST: Final = 2000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
+LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 FASTEST: Final = ("reservoir", "uniform-etc", "etc", "epsilon-greedy", "thompson", "ucb1")  # first of the table
 
@@ -100,7 +100,7 @@ def study_log(
     horizon: int | None = None,
     share: float = 1.0,
     tolerance: float = 0.005,
-    budget_seconds: float = 30.0,
+    budget_seconds: float = 40.0,
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> LogStudy:
@@ -111,7 +111,7 @@ def study_log(
     if count is None or not 1 <= count <= 12:
         raise EngineError(f"expected 1 to 12 levels of a fitted prior, got {brief(levels)}; 4 is usual")
     if budget is None or budget <= 0:
-        raise EngineError(f"expected a budget above 0 seconds, got {brief(budget_seconds)}; 30 is usual")
+        raise EngineError(f"expected a budget above 0 seconds, got {brief(budget_seconds)}; 40 is usual")
     if fdr is None or not 0 < fdr < 1:
         raise EngineError(f"expected a level of false discoveries between 0 and 1, got {brief(level)}; 0.05 is usual")
     tell(0, 5, "looking for copies")
@@ -169,11 +169,11 @@ def _judged(
     if copiers:
         tell(2, 5, "what the copies earned")
         after = posterior_market(owners, fitted, market.horizon, market.share)
-        worths = worth_of_copies(after, made, owners, seconds / 2, seed)
+        worths = worth_of_copies(after, made, owners, seconds / 3, seed)
     tell(3, 5, "auditing the policy")
     agent = _most_likely_to_gain(market, worths)
     try:
-        verdict = judge_policy(market, made, agent, tolerance, seconds / 2 if copiers else seconds, seed)
+        verdict = judge_policy(market, made, agent, tolerance, 2 * seconds / 3 if copiers else seconds, seed)
     except EngineError as refusal:
         notes.append(f"the policy was not audited: {refusal}")
         return made, None, worths, []

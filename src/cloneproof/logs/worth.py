@@ -25,7 +25,8 @@ from cloneproof.mechanisms import Mechanism
 
 Z99: Final = 2.5758
 LEAST_RUNS: Final = 30
-SHORT: Final = 0.5  # seconds, to compile before time is counted
+RUNS: Final = 200
+SHORT: Final = 4.0  # seconds, for an owner at least
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _worth(
                 return CopyWorth(owner, with_copies, without, with_copies - without)
         question: dict[str, Any] = {"seed": seed, "stratify": False, "stop_when_decided": False}
         gain(market.with_horizon(len(market.agents) * 4), mechanism, owner.name, registered, runs=2, **question)
-        sampled = gain(market, mechanism, owner.name, registered, budget_seconds=max(seconds, SHORT), **question)
+        sampled = gain(market, mechanism, owner.name, registered, runs=RUNS, budget_seconds=max(seconds, SHORT), **question)
     except CloneproofError as refusal:
         return CopyWorth(owner, None, None, None, str(refusal))
     totals = sampled.progress

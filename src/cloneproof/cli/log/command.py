@@ -51,11 +51,11 @@ def log(
     level: Annotated[float, typer.Option(help="The share of false discoveries among those of copies.")] = 0.05,
     levels: Annotated[int, typer.Option(help="Levels of the fitted priors.")] = 4,
     horizon: Annotated[
-        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 2000")
+        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 1000")
     ] = None,
     share: Annotated[float, typer.Option(help="The part of a reward that its agent is paid.")] = 1.0,
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
-    budget: Annotated[float, typer.Option(metavar="SECONDS", help="About how long to compute.")] = 30.0,
+    budget: Annotated[float, typer.Option(metavar="SECONDS", help="About how long to compute.")] = 40.0,
     seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
     statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its arms.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
