@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
-        reservoir-comparison \
+        reservoir-comparison copy-power \
         docs test-long test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
@@ -22,7 +22,7 @@ serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
 test: lint types layers docs
-	$(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
 	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce/test_quick.py
@@ -79,6 +79,9 @@ figures: $(INSTALLED)
 
 reservoir-comparison: $(INSTALLED)
 	$(BIN)/python studies/reservoir_comparison.py
+
+copy-power: $(INSTALLED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/copy_power.py build/copy-power
 
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py

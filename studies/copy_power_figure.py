@@ -44,7 +44,7 @@ def power_figure(
     axes.set_xticks(rewards, [f"{count:,}" for count in rewards])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("rewards of each arm (mean 0.05: so many rewards times 0.05 clicks)")
+    axes.set_xlabel("rewards of each arm, of which one in twenty is a click on average")
     axes.set_ylabel("share found at level 0.05")
     axes.set_title("What the search finds: six plants among 20 agents", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)

@@ -10,9 +10,11 @@ import cloneproof as cp
 from cloneproof.analysis.history import ArmRewards, audit_past
 from cloneproof.analysis.history.evidence import GRID, log_likelihood
 from cloneproof.analysis.history.fit import condense, fit_priors, maximise_likelihood
-from cloneproof.analysis.history.pairs import bayes_factor, copy_probability, judge_pairs
+from cloneproof.analysis.history.pairs import bayes_factor, copy_probability, judge_agents, judge_pairs
 from cloneproof.errors import CloneproofError
 from cloneproof.market.family import BOUNDED, reward_family
+from cloneproof.serve.demo import QUALITY, TERMS
+from cloneproof.serve.ledger.terms import build_mechanism
 
 Z = norm.isf(1e-6 / 20)  # two-sided, over the ten comparisons of a test: 1e-6 for all of them together
 
@@ -199,6 +201,65 @@ def test_planted_copies_and_planted_honest_equals():
     assert in_varied.probability > 0.8
     assert in_common.probability < 0.5
     assert in_varied.bayes_factor > 5 * in_common.bayes_factor
+
+
+def one_copier(seed, copies, honest=45, rewards=2000):
+    """15 honest agents of three arms, means even on [0, 1], and an agent that registers one item several times."""
+    rng = np.random.default_rng(seed)
+    means = [*rng.uniform(0, 1, honest), *[rng.uniform(0, 1)] * copies]
+    names = [f"agent {k // 3}" for k in range(honest)] + ["copier"] * copies
+    seen = drawn(rng, np.array(means), rewards)
+    return [arm(name, f"{k}", rewards, mean) for k, (name, mean) in enumerate(zip(names, seen, strict=True))]
+
+
+def test_more_copies_are_surer():
+    """The siblings of a copy used to make their mean common: the probability of a true pair fell with the copies."""
+    highest = {}
+    for copies in (2, 3, 6):
+        found = [
+            max(
+                pair.probability for pair in judge_pairs(seen, fit_priors(seen, BOUNDED), 0.1) if pair.agent == "copier"
+            )
+            for seen in (one_copier(seed, copies) for seed in range(3))
+        ]
+        highest[copies] = np.mean(found)
+    assert 0.4 < highest[2] < highest[3] < highest[6]
+    assert highest[6] > 0.9
+
+
+def test_an_agent_of_many_arms_is_judged_by_merging():
+    """Beyond the exact sum: the copies among twelve arms are found, the others stay apart."""
+    rng = np.random.default_rng(9)
+    own = drawn(rng, np.array([0.5] * 8 + [0.1, 0.25, 0.75, 0.9]), 3000)
+    seen = [arm("ana", f"{k}", 3000, mean) for k, mean in enumerate(own)]
+    seen += [arm(f"o{k}", "x", 3000, mean) for k, mean in enumerate(drawn(rng, rng.uniform(0, 1, 40), 3000))]
+    pairs, items = judge_agents(seen, fit_priors(seen, BOUNDED), odds=0.1)
+    assert [(item.agent, set(item.arms)) for item in items] == [("ana", set("01234567"))]
+    assert items[0].probability > 0.5
+    assert all(pair.probability < 0.05 for pair in pairs if {*pair.arms} & {"8", "9", "10", "11"})
+
+
+def test_in_the_demo_mallory_is_found_and_nobody_else():
+    """A season of `make serve-demo`, until every draw was tested; bo's pair of .35 and .2 used to stand at .571."""
+    machine = build_mechanism(TERMS)
+    tested = len(QUALITY) * TERMS.parameters["draws"] * TERMS.parameters["rounds"]
+    dice = np.random.default_rng(3)
+    session = cp.session(machine, {agent: len(arms) for agent, arms in QUALITY.items()}, horizon=TERMS.horizon, seed=3)
+    rewards = {name: [] for arms in QUALITY.values() for name in arms}
+    for _ in range(tested):
+        decision = session.decide()
+        name = list(QUALITY[decision.agent])[decision.arm]
+        rewards[name].append(float(dice.random() < QUALITY[decision.agent][name]))
+        session.reward(decision.id, rewards[name][-1])
+    seen = [
+        arm(agent, name, len(rewards[name]), float(np.mean(rewards[name] or [0.0])))
+        for agent, arms in QUALITY.items()
+        for name in arms
+    ]
+    pairs, items = judge_agents(seen, fit_priors(seen, TERMS.family), odds=0.1)
+    assert {item.agent for item in items} == {"mallory"}
+    assert max(pair.probability for pair in pairs if pair.agent != "mallory") < 0.2
+    assert max(pair.probability for pair in pairs if pair.agent == "bo") < 0.05
 
 
 def test_arms_without_rewards_say_nothing():

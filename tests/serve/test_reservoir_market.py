@@ -6,7 +6,7 @@ import cloneproof as cp
 from cloneproof.serve.api import calls
 from cloneproof.serve.api.client import Client
 from cloneproof.serve.api.what_if_messages import Belief, Task, WhatIf
-from cloneproof.serve.demo import TERMS
+from cloneproof.serve.demo import QUALITY, TERMS
 from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism
 from cloneproof.serve.local import LocalService
 from cloneproof.serve.offline.reading import replay_all
@@ -87,7 +87,10 @@ def test_the_answer_names_the_theorem_and_what_it_does_not_cover(played):
         assert words in found.scope
 
 
-def test_the_demo_runs_numbers_that_are_declared():
-    rates = (0.2, 0.35, 0.45, 0.55, 0.6)
-    tuned = cp.mechanism("reservoir", agents=5, originals=3, horizon=TERMS.horizon, rates=rates)
-    assert build_mechanism(TERMS).arm == tuned.arm
+def test_the_demo_looks_at_every_agents_arms_and_is_clone_proof():
+    """Its numbers are declared ones, not from what is registered, and any numbers of the reservoir are clone-proof."""
+    made = build_mechanism(TERMS)
+    assert made.arm == cp.mechanism("reservoir", **TERMS.parameters).arm
+    assert len(QUALITY) * TERMS.parameters["draws"] * TERMS.parameters["rounds"] <= TERMS.horizon / 2 + 100
+    found = answer(Task(TERMS, WhatIf(Belief(low=0.2, high=0.6, chance=0.5, originals=3, agents=3)), [], 20.0))
+    assert found.verdict == "clone-proof"

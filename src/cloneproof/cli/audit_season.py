@@ -54,6 +54,9 @@ def past_data(past: PastAudit) -> dict[str, Any]:
         "priors": {agent.name: agent.priors[0].to_dict() for agent in past.audit.market.agents},
         "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},
         "copy_odds": past.odds,
+        "one_item": [
+            {"agent": item.agent, "arms": list(item.arms), "probability": item.probability} for item in past.items
+        ],
         "pairs": [pair_data(pair) for pair in past.pairs],
         "best": {name: witness.to_dict() for name, witness in past.best.items()},
         "registered": {
@@ -93,6 +96,9 @@ def _show(past: PastAudit, facts: dict[str, Any]) -> None:
         gain = None if witness is None else witness.gain
         worth = "was not evaluated" if gain is None else f"is worth {gain.value:+.6g} ± {gain.error:.1e}"
         words.append(f"What {name} seems to have registered {worth} against registering each original once.")
+    for item in past.items:
+        arms = ", ".join(item.arms[:MOST_ROWS]) + (" .." if len(item.arms) > MOST_ROWS else "")
+        words.append(f"Rather one item than not: {arms} of {item.agent} (all of them: {item.probability:.3f}).")
     words.append("The verdict is about the fitted market.")
     words.append(f"Prior odds of a copy: {past.odds:g}. Equal means alone prove nothing. Assumed: {past.assumed}.")
     print(textwrap.fill(" ".join(words), width=100))

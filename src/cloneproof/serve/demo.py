@@ -1,8 +1,10 @@
 """A live market to look at: `make serve-demo`. The service on a temporary SQLite file, and simulated agents.
 
-Five agents with items of fixed quality; one, mallory, registers one item four times. The market runs the reservoir,
-with numbers as `cp.mechanism("reservoir", agents=5, originals=3, horizon=20_000, rates=(0.2, 0.35, 0.45, 0.55, 0.6))`
-tunes them: from what the platform declares, and not from what is registered. Seasons follow one another until Ctrl-C.
+Seven agents with items of fixed quality; one, mallory, registers one item four times. The market runs the reservoir,
+with every draw tested before one is gone on with (twelve draws of an agent's arms, 120 rounds each: half of the
+season), so that by then nearly every arm has rewards enough to be compared with its siblings. It is clone-proof with
+any numbers; tuned ones (`cp.mechanism("reservoir", agents=7, ..)`) would stop at the first good draw, and leave most
+arms without a reward. Seasons follow one another until Ctrl-C.
 Only a loopback port is opened, and everything is gone afterwards.
 """
 
@@ -28,7 +30,7 @@ TERMS: Final = MarketSpec(
     market=MARKET,
     mechanism="reservoir",
     horizon=20_000,
-    parameters={"rounds": 103, "draws": 7, "threshold": 62},
+    parameters={"rounds": 120, "draws": 12, "choose": "best"},
     share=0.4,
     rewards="bernoulli",
 )
@@ -37,6 +39,8 @@ QUALITY: Final[dict[str, dict[str, float]]] = {
     "bo": {"bo-music": 0.55, "bo-talks": 0.35, "bo-clips": 0.2},
     "cleo": {"cleo-film": 0.58},
     "dan": {"dan-maps": 0.3, "dan-games": 0.44},
+    "eve": {"eve-art": 0.14, "eve-craft": 0.68, "eve-food": 0.4},
+    "finn": {"finn-cars": 0.26, "finn-bikes": 0.07, "finn-boats": 0.5},
     "mallory": {"mallory-hit": 0.6, "mallory-hit-2": 0.6, "mallory-hit-3": 0.6, "mallory-hit-4": 0.6},
 }
 AT_ONCE: Final = 50

@@ -28,6 +28,8 @@ from cloneproof.analysis.copying.partitions import (
 )
 
 MOST_JUDGED: Final = 40
+MOST_QUICK: Final = 6
+LOG_SMALL: Final = 1.0
 THETAS: Final = (1.0, 10.0, 100.0)
 TRUST: Final = 0.9  # in likeness
 SUREST: Final = 1 - 1e-12  # no log shows more
@@ -140,7 +142,7 @@ def log_e_value(log_likelihood: FloatArray, priors: FloatArray, alike: Sequence[
     The mixture over all other partitions, with equal parts of Ewens' prior at theta = 1, which favours large groups,
     and at theta = k(k - 1)/2, at which about one pair is expected. Where arms are alike in what is known of them
     besides rewards, TRUST of the mixture goes to their groups: the product of 1 - TRUST + TRUST r(B) over the groups B
-    of `alike`, which have no arm in common. Under the null its expected value is exactly 1 for the prior that is right (at
+    of `alike`, which have no arm in common. Under the null its expected value is 1 for the prior that is right (at
     most 1 beyond MOST_EXACT arms); of the two priors' values the smaller is taken.
     """
     values = []
@@ -165,21 +167,36 @@ def e_value_thetas(count: int) -> tuple[float, ...]:
 
 
 def _log_mixture(log_likelihood: FloatArray, prior: FloatArray) -> float:
-    """Ln of sum over P of w(P) m(P) / m(all different), P = all different left out and w scaled accordingly."""
+    """Ln of sum over P of w(P) m(P) / m(all different), P = all different left out and w scaled accordingly.
+
+    For more than MOST_QUICK arms greedy merging comes first, which gives a part of the sum. Where that is small it is
+    the answer: a smaller e-value is one too, and most agents of a large log are of this kind.
+    """
     count = len(log_likelihood)
+    if count > MOST_QUICK:
+        merged = _scaled(
+            count, lambda theta: log_sum(np.array([-np.inf, *merge_greedily(log_likelihood, prior, theta).on_the_way]))
+        )
+        if count > MOST_EXACT or merged < LOG_SMALL:
+            return merged
+    factors = block_factors(log_likelihood, prior)
+
+    def all_but_different(theta: float) -> float:
+        whole, different = partition_sums(factors, theta).log_factor, _log_different(count, theta)
+        return whole + float(np.log1p(-np.exp(different - whole))) if whole > different else -np.inf
+
+    return _scaled(count, all_but_different)
+
+
+def _scaled(count: int, of_theta: Callable[[float], float]) -> float:
+    """The average over the thetas, each scaled to weights of sum 1 without the partition into different items."""
     thetas = e_value_thetas(count)
-    factors = block_factors(log_likelihood, prior) if count <= MOST_EXACT else None
-    parts = []
-    for theta in thetas:
-        different = count * np.log(theta) - log_rising(theta, count)  # ln w(all different)
-        if factors is not None:
-            whole = partition_sums(factors, theta).log_factor
-            part = whole + np.log1p(-min(1.0, np.exp(different - whole))) if whole > different else -np.inf
-        else:
-            way = merge_greedily(log_likelihood, prior, theta).on_the_way
-            part = log_sum(np.array(way)) if way else -np.inf
-        parts.append(part - np.log(-np.expm1(different)))
-    return float(log_sum(np.array(parts)) - np.log(len(thetas)))
+    parts = [of_theta(theta) - np.log(-np.expm1(_log_different(count, theta))) for theta in thetas]
+    return log_sum(np.array(parts)) - float(np.log(len(thetas)))
+
+
+def _log_different(count: int, theta: float) -> float:
+    return float(count * np.log(theta) - log_rising(theta, count))
 
 
 def likely_groups(

@@ -32,7 +32,7 @@ from cloneproof.errors import CloneproofError, brief
 LEVEL: Final = 0.05
 ODDS: Final = 0.1
 NEIGHBOURS: Final = 12  # arms on either side, in the order of means
-MOST_PAIRS: Final = 20_000  # of agents that are computed for being near each other
+MOST_PAIRS: Final = 5_000  # of agents that are computed for being near each other
 
 
 def find_copies(records: Sequence[ArmRecord], level: float = LEVEL, same: Sequence[str] = ()) -> CopyFindings:

@@ -2,7 +2,7 @@
 
 evidence   what the rewards of one arm say about its mean, on a grid
 fit        empirical Bayes: the priors by EM
-pairs      for two arms of one agent, the posterior probability of being copies
+pairs      which arms of one agent are copies: groups, and pairs as marginals
 support    whether there are rewards enough for a prior at all
 season_audit  all of this together, and the audit of the fitted market
 """

@@ -1,6 +1,6 @@
 """The audit of a season that was played: what its rewards say about priors, copies, and the worth of copying.
 
-1. Fit the priors (`fit`), judge every pair of an agent's arms (`pairs`).
+1. Fit the priors (`fit`), judge each agent's arms together (`pairs`).
 2. Rebuild the market: arms that are rather copies than not count as one original; each agent has its fitted prior,
    condensed to a few atoms; horizon, share and mechanism are the season's own.
 3. Audit that market: what copies would have earned each agent, and what the registration of the season earned it.
@@ -21,7 +21,7 @@ from cloneproof.analysis.audit.judgement import simplest_of
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history.evidence import ArmRewards
 from cloneproof.analysis.history.fit import FittedPriors, condense, fit_priors
-from cloneproof.analysis.history.pairs import Pair, checked_odds, clusters, judge_pairs
+from cloneproof.analysis.history.pairs import OneItem, Pair, checked_odds, clusters, judge_agents
 from cloneproof.analysis.history.support import informative_originals, supported_audit
 from cloneproof.errors import EngineError, brief
 from cloneproof.market import Agent, Market
@@ -33,7 +33,8 @@ ATOMS = 3
 
 ASSUMED = (
     "an arm's mean is drawn from its agent's prior, independently of the other arms; rewards given a mean are "
-    "independent; the priors are fitted by penalised maximum likelihood (EM on 2001 means), pooled over agents"
+    "independent; the priors are fitted by penalised maximum likelihood (EM on 2001 means), pooled over agents; an "
+    "agent's arms are judged together, by priors fitted without that agent"
 )
 
 
@@ -43,6 +44,7 @@ class PastAudit:
 
     arms        the rewards that were looked at
     pairs       every pair of one agent's arms with the probability of being copies, at the prior `odds`
+    items       every group of an agent's arms that is rather one item than not, with the probability that all of it is
     originals   each agent's arms in groups: a group of several is rather one original and its copies than not
     audit       the audit of the fitted market, whose priors are in `audit.market`
     best        each agent's best deviation in it (the simplest of those that are nearly best), where one was tried
@@ -52,6 +54,7 @@ class PastAudit:
     arms: tuple[ArmRewards, ...]
     audit: Audit
     pairs: tuple[Pair, ...]
+    items: tuple[OneItem, ...]
     originals: Mapping[str, tuple[tuple[str, ...], ...]]
     best: Mapping[str, Witness]
     registered: Mapping[str, Witness | None]
@@ -89,7 +92,7 @@ def audit_past(
     if not any(arm.rewards for arm in arms):
         raise EngineError("expected a season with rewards to fit priors to, got none; wait until some have come")
     fitted = fit_priors(arms, family)
-    pairs = judge_pairs(arms, fitted, odds)
+    pairs, items = judge_agents(arms, fitted, odds)
     originals = {
         name: tuple(clusters([arm.arm for arm in arms if arm.agent == name], [p for p in pairs if p.agent == name]))
         for name in fitted.agents
@@ -99,7 +102,9 @@ def audit_past(
     most = max(max_copies, *(len(group) for groups in originals.values() for group in groups))
 
     def past_audit(of_fitted: Audit) -> PastAudit:
-        return _past_audit(tuple(arms), supported_audit(of_fitted, informative), tuple(pairs), originals, odds)
+        return _past_audit(
+            tuple(arms), supported_audit(of_fitted, informative), tuple(pairs), tuple(items), originals, odds
+        )
 
     early = None if draft is None else (lambda of_fitted: draft(past_audit(of_fitted)))
     return past_audit(audit(market, mechanism, agent=agent, max_copies=most, draft=early, **search))
@@ -109,6 +114,7 @@ def _past_audit(
     arms: tuple[ArmRewards, ...],
     of_fitted: Audit,
     pairs: tuple[Pair, ...],
+    items: tuple[OneItem, ...],
     originals: Mapping[str, tuple[tuple[str, ...], ...]],
     odds: float,
 ) -> PastAudit:
@@ -123,7 +129,7 @@ def _past_audit(
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(arms, of_fitted, pairs, originals, best, registered, odds)
+    return PastAudit(arms, of_fitted, pairs, items, originals, best, registered, odds)
 
 
 def fitted_market(

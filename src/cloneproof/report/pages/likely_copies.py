@@ -78,8 +78,16 @@ def _why(past: PastAudit, group: tuple[str, ...], pairs: list[Pair]) -> str:
     return (
         f"They earned {min(means):.3f} to {max(means):.3f} a round, over {rewards:,} rewards. One mean for all of them "
         f"explains that better than a mean for each: two of them are copies with probability {between}, at prior "
-        f"odds of {past.odds:g}."
+        f"odds of {past.odds:g}.{_all_of_them(past, pairs[0].agent, group)}"
     )
+
+
+def _all_of_them(past: PastAudit, agent: str, group: tuple[str, ...]) -> str:
+    """The probability of the whole group, where it has more than two arms."""
+    for item in past.items:
+        if len(group) > 2 and item.agent == agent and set(item.arms) == set(group):
+            return f" All {len(group)} are one item with probability {probability_words(item.probability)}."
+    return ""
 
 
 def _worth(past: PastAudit, agent: str) -> str:

@@ -60,6 +60,14 @@ class PairView(msgspec.Struct):
     bayes_factor: float
 
 
+class OneItemView(msgspec.Struct):
+    """Arms of one agent that are rather one item than not: the probability that all of them are."""
+
+    agent: str
+    arms: list[str]
+    probability: float
+
+
 class PriorView(msgspec.Struct):
     """An agent of the audited market: its originals and the atoms of its prior."""
 
@@ -80,6 +88,7 @@ class WhatIfView(msgspec.Struct):
     pairs: list[PairView]
     notes: list[str]
     seconds: float
+    items: list[OneItemView] = []
 
 
 class WhatIfFailed(msgspec.Struct, tag_field="kind", tag="failed"):

@@ -21,7 +21,16 @@ from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.history import ArmRewards, PastAudit, audit_past
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.serve.api.what_if_messages import Belief, Deviation, PairView, PriorView, Task, WhatIfFailed, WhatIfView
+from cloneproof.serve.api.what_if_messages import (
+    Belief,
+    Deviation,
+    OneItemView,
+    PairView,
+    PriorView,
+    Task,
+    WhatIfFailed,
+    WhatIfView,
+)
 from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism
 
 _MOST_SHOWN = 200
@@ -60,7 +69,9 @@ def _past_view(past: PastAudit, agent: str | None) -> WhatIfView:
     missed = [name for name in names if name not in past.best]
     words = f"Not looked at, for want of time: {', '.join(missed)}. Ask about one of them."
     notes = [words] * bool(missed) + [f"Assumed: {past.assumed}."]
-    return _view(past.audit, past.best.values(), pairs[:_MOST_SHOWN], notes)
+    view = _view(past.audit, past.best.values(), pairs[:_MOST_SHOWN], notes)
+    view.items = [OneItemView(item.agent, list(item.arms), item.probability) for item in past.items[:_MOST_SHOWN]]
+    return view
 
 
 def _market_of_belief(belief: Belief, horizon: int, spec: MarketSpec) -> Market:

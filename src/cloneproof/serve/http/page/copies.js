@@ -105,6 +105,9 @@ function draw(reply) {
     const atoms = (prior) => prior.atoms.map(([mean, weight]) => `${mean.toFixed(2)} (${Math.round(100 * weight)} %)`).join("  ");
     place.append(table(["agent", "items", "fitted prior (chance)"], reply.priors.slice(0, 20).map((prior) => [prior.agent, String(prior.originals), atoms(prior)])));
   }
+  if (reply.items.length) {
+    place.append(table(["agent", "rather one item than not", "all of them, with probability"], reply.items.slice(0, 8).map((item) => [item.agent, item.arms.slice(0, 12).join(", ") + (item.arms.length > 12 ? " .." : ""), item.probability.toFixed(3)])));
+  }
   if (reply.pairs.length) {
     place.append(table(["agent", "two of its arms", "Bayes factor", "copies, with probability"], reply.pairs.slice(0, 8).map((pair) => [pair.agent, pair.arms.join(" and "), shown(pair.bayes_factor), pair.probability.toFixed(3)])));
     place.append(made("p", "Equal means alone do not prove a copy: where a mean is common, honest arms share it.", "hint"));

@@ -1,0 +1,179 @@
+"""The search for copies: planted ones are found, honest logs give few findings, likeness looks at no reward."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from cloneproof.analysis.copying import ArmRecord, find_copies
+from cloneproof.analysis.copying.discoveries import discoveries
+from cloneproof.analysis.copying.evidence import arm_evidence
+from cloneproof.analysis.copying.likeness import alike
+from cloneproof.analysis.copying.two_agents import judge_two
+from cloneproof.analysis.copying.weights import CopyQuestion, question_weights
+from cloneproof.errors import CloneproofError
+from planted_logs import PLANTS, draw_log
+
+
+def record(agent, arm, rounds, clicks, **features):
+    return ArmRecord(agent, arm, rounds, float(clicks), float(clicks), features)
+
+
+def test_honest_logs_give_few_findings_and_plants_are_found():
+    """The study in small (`studies/copy_power.py`): at level .05 at most one log in twenty has a wrong finding."""
+    logs = [draw_log(1000 + seed, "beta", 32_000, planted) for seed in range(5) for planted in (False, True)]
+    wrong, found = 0, []
+    for log in logs:
+        groups = find_copies(log.records, 0.05, ["title"]).found
+        wrong += any(not log.is_right(group) for group in groups)
+        agents = {group.agents for group in groups}
+        found += [{plant for plant, who in log.plants.items() if who in agents}] if log.plants else []
+    assert wrong <= binom.isf(1e-6, len(logs), 0.05)
+    near = sum(PLANTS[5] in one for one in found)
+    assert near > binom.ppf(1e-6, len(found), 0.95)
+    assert any(PLANTS[2] in one for one in found)
+
+
+def test_findings_are_data():
+    log = draw_log(3, "beta", 32_000, True)
+    findings = find_copies(log.records, 0.05, ["title"])
+    assert json.loads(json.dumps(findings.to_dict()))["level"] == 0.05
+    assert [group.found for group in findings.groups] == sorted((g.found for g in findings.groups), reverse=True)
+    assert findings.hypotheses == 20 + 20 * 19 // 2
+    assert findings.compared <= findings.hypotheses
+    text = " ".join([findings.guarantee, *findings.notes, *(group.evidence for group in findings.groups)])
+    assert not any(word in text.lower() for word in ("cheat", "fraud", "guilty", "suspect", "manipul", "attack"))
+
+
+def test_rounds_are_enough_without_features():
+    honest = [record(f"p{k}", "only", 10_000, 250 * k) for k in range(1, 30)]
+    copied = [record("ana", f"ad {k}", 10_000, 3_100 + 9 * k) for k in range(4)]
+    (group,) = find_copies(honest + copied).found
+    assert (group.agents, len(group.arms), group.kind) == (("ana",), 4, "one agent")
+    apart = [record("ana", f"ad {k}", 10_000, 1_100 + 2_100 * k) for k in range(4)]
+    assert find_copies(honest + apart).found == ()
+
+
+# ---- discoveries and weights
+
+
+def test_e_bh_is_the_largest_set():
+    """Against its definition, by trying every k."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        values, weights = np.exp(rng.normal(2, 3, 12)), rng.uniform(0, 2, 12)
+        hypotheses, level = 15, 0.1
+        order = np.argsort(-values * weights)
+        sizes = [k for k in range(1, 13) if (values * weights)[order[k - 1]] >= hypotheses / (level * k)]
+        want = set(order[: max(sizes, default=0)].tolist())
+        assert set(discoveries(np.log(values), weights, hypotheses, level)) == want
+    assert discoveries(np.array([]), np.array([]), 3, 0.05) == []
+
+
+def test_weights_average_one_over_all_hypotheses():
+    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, k < 2) for k in range(5)]
+    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k < 3) for k in range(6)]
+    weights, left = question_weights(asked, 5, 40), 40 - 6
+    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0, False)], 5, 40)[-1]
+    assert weights.sum() + left * plain == pytest.approx(45)
+
+
+def test_likeness_and_so_the_weights_look_at_no_reward():
+    log = draw_log(5, "beta", 2_000, True).records
+    other = [replace(one, total=one.rounds - one.total, squares=one.rounds - one.total) for one in log]
+    assert alike(log, ["title"]) == alike(other, ["title"])
+
+
+# ---- two agents
+
+
+def test_the_e_value_of_two_agents_has_the_mean_one_or_less():
+    """By summing over all outcomes of two agents with two arms each, of two rewards."""
+    means, prior = np.array([0.1, 0.4, 0.8]), np.array([0.5, 0.3, 0.2])
+    laws = np.stack([(1 - means) ** 2, 2 * means * (1 - means), means**2])
+    chance = laws @ prior
+    for matched in ((), ((0, 1),), ((0, 1), (1, 0))):
+        total = 0.0
+        for outcome in np.ndindex(3, 3, 3, 3):
+            table = np.log(laws[list(outcome)])
+            total += np.exp(judge_two(table[:2], table[2:], prior[None], matched).log_e) * np.prod(
+                chance[list(outcome)]
+            )
+        assert 0.5 < total <= 1 + 1e-12
+
+
+# ---- evidence and likeness
+
+
+def test_evidence_is_binomial_on_any_scale():
+    seen = arm_evidence([record("a", "x", 4000, 20), record("b", "y", 2500, 15)])
+    top = np.argmax(seen.log_likelihood, axis=1)
+    assert len(set(top.tolist())) > 0
+    grid = np.sin((seen.places[0] + (np.arange(seen.log_likelihood.shape[1]) - top[0]) * seen.step) / 2) ** 2
+    want = binom.logpmf(20, 4000, grid)
+    near = want - want.max() > -8
+    assert np.allclose(seen.log_likelihood[0][near], (want - want.max())[near], atol=0.02)
+
+
+def test_rewards_that_vary_less_count_for_more():
+    ratings = [ArmRecord("a", "x", 100, 60.0, 38.5), ArmRecord("b", "y", 100, 40.0, 18.5)]
+    own, binary = Fraction(77, 2) - 36 + Fraction(37, 2) - 16, 2 * 100 * Fraction(24, 100)
+    assert arm_evidence(ratings).worth == pytest.approx(float(binary / own))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "near"),
+    [
+        ("Red shoes, 50 % off!", "red SHOES 50% off", True),
+        ("summer shoes for children", "shoes for summer childre", True),
+        ("summer shoes for children", "winter coats for grown-ups", False),
+        ("", "", False),
+        ((1.0, 2.0, 3.0), (1.01, 2.0, 3.0), True),
+        ((1.0, 2.0, 3.0), (-1.0, 2.0, 3.0), False),
+        ((1.0, 2.0), (1.0, 2.0, 3.0), False),
+        ((0.0, 0.0), (0.0, 0.0), False),
+    ],
+)
+def test_texts_and_vectors_that_are_alike(first, second, near):
+    records = [record("a", "x", 1, 0, thing=first), record("b", "y", 1, 0, thing=second), record("c", "z", 1, 0)]
+    assert (set(alike(records, ["thing"])) == {(0, 1)}) == near
+
+
+def test_without_rapidfuzz_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+    with pytest.raises(CloneproofError, match=r"pip install 'cloneproof\[log\]'"):
+        alike([record("a", "x", 1, 0, t="one"), record("b", "y", 1, 0, t="two")], ["t"])
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "words"),
+    [
+        ([record("a", "x", 10, 3)] * 2, {}, "each arm of an agent once"),
+        ([record("a", "x", 10, 13)], {}, "rewards in \\[0, 1\\]"),
+        ([record("a", "x", 10, float("nan"))], {}, "rewards in \\[0, 1\\]"),
+        ([record("a", "x", 10, 3)], {"level": 0}, "a level between 0 and 1"),
+        ([record("a", "x", 10, 3)], {"same": ["title"]}, "a feature of some arm"),
+    ],
+)
+def test_bad_input_is_one_sentence(records, options, words):
+    with pytest.raises(CloneproofError, match=words):
+        find_copies(records, **options)
+
+
+@pytest.mark.parametrize("records", [[], [record("a", "x", 0, 0)], [record("a", "x", 5, 1), record("a", "y", 0, 0)]])
+def test_too_little_to_compare(records):
+    findings = find_copies(records)
+    assert (findings.groups, findings.hypotheses) == ((), 0)
+
+
+def test_arms_without_successes_and_an_agent_alone():
+    none = [record(f"a{k}", f"{j}", 50, 0) for k in range(4) for j in range(3)]
+    assert find_copies(none).found == ()
+    alone = [record("a", f"{j}", 50, 3 * j) for j in range(5)]
+    assert find_copies(alone).hypotheses == 1
