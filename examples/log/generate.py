@@ -1,8 +1,8 @@
 """The log of an invented advertising platform, to try `cloneproof log` on.
 
 20 advertisers have 60 campaigns. Three of them run one campaign several times under slightly other titles, and a fourth
-runs all of its campaigns again from a second account. The platform explores a little and otherwise serves what did well so far; each row
-has the probability with which its campaign was served.
+runs all of its campaigns again from a second account. The platform explores a little and otherwise serves what did well
+so far; each row has the probability with which its campaign was served.
 
     python examples/log/generate.py clicks.csv                 # 1,000,000 impressions
     python examples/log/generate.py clicks.csv --seasonal      # click rates that rise and fall over the week
@@ -25,9 +25,9 @@ BLOCK = 4000  # impressions between two looks at the statistics
 EVEN = 0.6  # of the impressions are spread evenly
 WEEK = 7 * 24 * 3600
 WORDS = (
-    "trail,alpine,urban,silent,golden,arctic,coastal,velvet,rapid,vintage,nordic,lunar".split(","),
-    "running shoes,rain jackets,headphones,coffee beans,desk lamps,city bikes,yoga mats,watches,tents,cameras".split(","),
-    "on sale,for spring,made to last,shipped free,back in stock,for beginners,under 50,for gifts".split(","),
+    ("trail", "alpine", "urban", "silent", "golden", "arctic", "coastal", "velvet", "rapid", "vintage", "nordic"),
+    ("running shoes", "rain jackets", "headphones", "coffee beans", "desk lamps", "city bikes", "yoga mats", "tents"),
+    ("on sale", "for spring", "made to last", "shipped free", "back in stock", "for beginners", "under 50"),
 )
 CHANGES = ("{}", "{}!", "{} ", "{} - now", "New: {}", "{} today")
 
@@ -38,7 +38,7 @@ def platform(seed=0):
     titles = [f"{a} {b} {c}" for a in WORDS[0] for b in WORDS[1] for c in WORDS[2]]
     rng.shuffle(titles)
     names = [f"adv-{number:02d}" for number in range(ADVERTISERS)]
-    wanted = {name: 1 for name in names} | ORIGINALS  # originals
+    wanted = dict.fromkeys(names, 1) | ORIGINALS  # originals
     others = [name for name in names if name not in ORIGINALS]
     left = CAMPAIGNS - sum(wanted.values()) - sum(copies - 1 for copies in COPIERS.values())
     for number in range(left):

@@ -38,8 +38,8 @@ else:
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "Market", "Mechanism", "Point", "Session", "Uniform",
     "adapters", "audit", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate", "gain", "load_market",
-    "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "save_market", "session", "simulate", "sweep",
-    "verify", "write_certificate",
+    "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "save_market", "session", "simulate",
+    "sweep", "verify", "write_certificate",
 ]  # fmt: skip
 
 

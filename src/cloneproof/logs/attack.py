@@ -101,7 +101,7 @@ def _sampled(
     scope = (
         f"copies of every item of {agent}, {tried} times, against honest others with the fitted priors, "
         f"{market.horizon:,} rounds, gains of up to {tolerance:g} of the honest payoff pass; by "
-        f"{sum(each.runs for each in found):,} pairs of runs, at {CONFIDENCE:.0%}; other agents and copies were not tried"
+        f"{sum(each.runs for each in found):,} pairs of runs, at {CONFIDENCE:.0%}; other agents and copies not tried"
     )
     verdict: Verdict = "exploitable" if pays else "undecided"
     return LogVerdict(verdict, scope, agent, best.copies[agent], best.honest, best.copied, best.estimate)

@@ -8,8 +8,9 @@ With weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
     DR    sum_a q(a) m(a) + sum w (r - m(a)) / n     doubly robust (Dudik, Langford and Li 2011)
 
 m(a) is the mean of arm a in the other half of the rows, so that nothing is judged by the rows that made it. Bounds are
-95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them nothing
-is claimed. What a policy does while it still learns is `replay`. Assumed: the propensities are right, and an arm's rewards do not depend on what was served before.
+95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them
+nothing is claimed. What a policy does while it still learns is `replay`. Assumed: the propensities are right, and an
+arm's rewards do not depend on what was served before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Priors fitted to a log: empirical Bayes on a grid that the data choose, pooled over agents.
 
 As the season's audit does (`analysis.history.fit`), with two differences that click rates ask for: the grid spans the
-rates that the log has instead of [0, 1], and all agents get one support of few levels, cut at quantiles of the market's
-prior. Agents differ by their weights. Rewards count as Wedderburn's quasi-binomial: a reward whose variance is a c-th of
-a binary one's is worth c of them.
+rates that the log has instead of [0, 1], and all agents get one support of few levels, cut at quantiles of the
+market's prior. Agents differ by their weights. Rewards count as Wedderburn's quasi-binomial: a reward whose variance is
+a c-th of a binary one's is worth c of them.
 """
 
 from __future__ import annotations

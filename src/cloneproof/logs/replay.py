@@ -3,8 +3,8 @@
 The queue method (Mandel, Liu, Brunskill and Popovic 2016). An arm's rewards count as exchangeable, so the next one is
 drawn without replacement; rewards are 0 and 1. It ends when the policy asks for an arm that has none left: later rounds
 would be chosen by what the log happens to have. For logs that drew arms evenly this is replay in the sense of Li et al.
-(2011), without the rows that it throws away. Over R rounds the mean of rewards is within sqrt(ln(2/0.05) / 2R) of the mean
-of their conditional expectations, with 95 % (Azuma and Hoeffding).
+(2011), without the rows that it throws away. Over R rounds the mean of rewards is within sqrt(ln(2/0.05) / 2R) of the
+mean of their conditional expectations, with 95 % (Azuma and Hoeffding).
 """
 
 from __future__ import annotations

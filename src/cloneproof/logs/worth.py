@@ -98,7 +98,9 @@ def _worth(
                 return CopyWorth(owner, with_copies, without, with_copies - without)
         question: dict[str, Any] = {"seed": seed, "stratify": False, "stop_when_decided": False}
         gain(market.with_horizon(len(market.agents) * 4), mechanism, owner.name, registered, runs=2, **question)
-        sampled = gain(market, mechanism, owner.name, registered, runs=RUNS, budget_seconds=max(seconds, SHORT), **question)
+        sampled = gain(
+            market, mechanism, owner.name, registered, runs=RUNS, budget_seconds=max(seconds, SHORT), **question
+        )
     except CloneproofError as refusal:
         return CopyWorth(owner, None, None, None, str(refusal))
     totals = sampled.progress

@@ -13,9 +13,7 @@ from cloneproof.errors import LogError
 
 
 def log(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet or JSON lines; globs and folders.")
-    ],
+    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet, JSON lines; globs, folders.")],
     agent: Annotated[str | None, typer.Option(help="The column with the provider; guessed if left out.")] = None,
     arm: Annotated[str | None, typer.Option(help="The column with the item that was served.")] = None,
     reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
@@ -24,9 +22,7 @@ def log(
         str | None, typer.Option(help="The column with the probability with which the arm was served.")
     ] = None,
     count: Annotated[str | None, typer.Option(help="Rows of several rounds: the column with their number.")] = None,
-    total: Annotated[
-        str | None, typer.Option("--sum", help="Rows of several rounds: the sum of their rewards.")
-    ] = None,
+    total: Annotated[str | None, typer.Option("--sum", help="Rows of several rounds: the sum of rewards.")] = None,
     owners: Annotated[
         str | None, typer.Option(metavar="FILE", help="Whose arm it is, where the log does not say: arm and agent.")
     ] = None,

@@ -57,7 +57,8 @@ def save_cached(log: Log, place: Path, note: Callable[[str], None]) -> None:
 def _data(log: Log) -> dict[str, Any]:
     return {
         "arms": [
-            [a.agent, a.arm, a.rounds, str(a.total), str(a.squares), a.first, a.last, dict(a.features)] for a in log.arms
+            [a.agent, a.arm, a.rounds, str(a.total), str(a.squares), a.first, a.last, dict(a.features)]
+            for a in log.arms
         ],
         "rows": log.rows, "low": str(log.low), "high": str(log.high), "columns": asdict(log.columns),
         "faults": [asdict(fault) for fault in log.faults], "notes": log.notes, "exact": log.exact,

@@ -84,16 +84,7 @@ def chosen_columns(
     >>> found.notes[0]
     'using `advertiser_id` as the agent'
     """
-    chosen = {role: _given(known, role, name) for role, name in given.items() if name is not None}
-    if len(set(chosen.values())) < len(chosen):
-        twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)
-        raise LogError(f"expected a column for each meaning, got {brief(twice)} for two of them; name another one")
-    if ("count" in chosen) != ("total" in chosen) and "reward" not in chosen:
-        raise LogError("expected the number of rounds and the sum of rewards of a row together; give both or neither")
-    if "count" in chosen and "reward" in chosen:
-        raise LogError(
-            "expected a reward a row, or a count and a sum of rewards a row, got a count and a reward; leave one out"
-        )
+    chosen = _named(known, given)
     notes: list[str] = []
     free = [name for name in known if name not in chosen.values()]
 
@@ -122,12 +113,24 @@ def chosen_columns(
             guess(role)
     for name in same:
         _given(known, "what is compared", name)
-    for name in (*chosen.values(), *same):
-        if list(known).count(name) > 1:
-            raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     if owners:
         chosen.pop("agent", None)
     return LogColumns(**chosen, same=tuple(same), notes=tuple(notes))
+
+
+def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
+    """The columns that the caller named, if they make sense together."""
+    chosen = {role: _given(known, role, name) for role, name in given.items() if name is not None}
+    if len(set(chosen.values())) < len(chosen):
+        twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)
+        raise LogError(f"expected a column for each meaning, got {brief(twice)} for two of them; name another one")
+    if ("count" in chosen) != ("total" in chosen) and "reward" not in chosen:
+        raise LogError("expected the number of rounds and the sum of rewards of a row together; give both or neither")
+    if "count" in chosen and "reward" in chosen:
+        raise LogError(
+            "expected a reward a row, or a count and a sum of rewards a row, got a count and a reward; leave one out"
+        )
+    return chosen
 
 
 def _given(known: Sequence[str], role: str, name: str) -> str:

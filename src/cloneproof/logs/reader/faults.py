@@ -70,8 +70,8 @@ def row_faults(source: LogSource, columns: LogColumns, scale: Scale, terms: RowT
     text = " ".join(f"WHEN {number} THEN {shown[kind]}" for number, kind in enumerate(kinds))
     sql = (
         "SELECT kind, count(*), arg_min({'file': log_file, 'row': log_row, 'text': seen}, (log_file, log_row)) FROM "
-        f"(SELECT log_file, log_row, CASE kind {text} END AS seen, kind FROM (SELECT *, CASE {' '.join(cases)} END AS kind "
-        f"FROM {source.numbered})) WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
+        f"(SELECT log_file, log_row, CASE kind {text} END AS seen, kind FROM "
+        f"(SELECT *, CASE {' '.join(cases)} END AS kind FROM {source.numbered})) WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
     )
     source.connection.execute("SET preserve_insertion_order = true")
     return [_row_fault(kinds[kind], int(count), first, source) for kind, count, first in source.query(sql)]
@@ -101,12 +101,23 @@ def ragged_lines(source: LogSource) -> list[Fault]:
     found = source.query(
         "SELECT e.error_type, count(DISTINCT (s.file_path, e.line)), "
         "arg_min({'file': s.file_path, 'line': e.line}, (s.file_path, e.line)) "
-        "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id) WHERE e.error_type <> 'CAST' GROUP BY e.error_type ORDER BY 1"
+        "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id) "
+        "WHERE e.error_type <> 'CAST' GROUP BY e.error_type ORDER BY 1"
     )
     return [
         Fault(f"{str(kind).lower()} in a line", int(count), "line", f"line {at['line']:,} of {Path(at['file']).name}")
         for kind, count, at in found
     ]
+
+
+def skipped_lines(source: LogSource) -> int:
+    """How many lines of CSV files were skipped so far, those with a value that is no number included."""
+    if not source.lenient:
+        return 0
+    ((count,),) = source.query(
+        "SELECT count(DISTINCT (s.file_path, e.line)) FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id)"
+    )
+    return int(count)
 
 
 def refuse(faults: Sequence[Fault], rows: int) -> None:

@@ -15,10 +15,10 @@ from cloneproof.errors import LogError, brief
 from cloneproof.logs.log import Feature, Log, LoggedArm, Moment, two_owners
 from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
 from cloneproof.logs.reader.columns import LogColumns, chosen_columns
-from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults
+from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.owners import Owners, read_owners
 from cloneproof.logs.reader.propensities import propensity_sums
-from cloneproof.logs.reader.sources import LogSource, log_source
+from cloneproof.logs.reader.sources import TWICE, LogSource, log_source
 from cloneproof.logs.reader.statistics import ArmSums, Scale, arm_sums, checked_scale, exactness, row_terms
 
 LONGEST_NAME = 1000
@@ -102,6 +102,9 @@ def read_log(
     found = log_source(source, whole(threads))
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
     columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None)
+    for name in (*(each for each in columns.to_dict().values() if isinstance(each, str)), *same):
+        if found.columns[name].type == TWICE:
+            raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
     question = (columns, owned, scale, local_arms, leave_out)
     place = cache_place(found.files, question) if cache else None
@@ -135,7 +138,7 @@ def _read(
     if columns.time is not None and not terms.time:
         notes.append(f"`{columns.time}` has no times that can be read, and is not used")
     faults = ragged_lines(source)
-    rows = sum(each.rows for each in sums) + sum(fault.count for fault in faults)
+    rows = sum(each.rows for each in sums) + skipped_lines(source)
     if source.lenient or any(
         each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums
     ):

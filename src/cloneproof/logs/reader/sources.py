@@ -7,6 +7,7 @@ or JSON-lines file is text, and what is no number is counted as such and not as 
 from __future__ import annotations
 
 import glob
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
 MOST_COLUMNS = 10_000
+TWICE = "two columns of this name"
 STRICTLY = ", store_rejects = false"
 SKIPPING = ", store_rejects = true, rejects_limit = 1000000"
 MEMORY = "1GB"  # for DuckDB; beyond it spills to a temporary folder
@@ -162,8 +164,11 @@ def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSou
     first = next(iter(groups))[0]
     if len(first) > MOST_COLUMNS:
         raise LogError(f"expected at most {MOST_COLUMNS:,} columns, got {len(first):,}; keep those that are needed")
-    common = [name for name in first if all(name in names for names, _ in groups)]
-    columns = {name: LogColumn(f"k{number}", "VARCHAR") for number, name in enumerate(common)}
+    common = list(dict.fromkeys(name for name in first if all(name in names for names, _ in groups)))
+    twice = {name for names, _ in groups for name, count in Counter(names).items() if count > 1}
+    columns = {
+        name: LogColumn(f"k{number}", TWICE if name in twice else "VARCHAR") for number, name in enumerate(common)
+    }
     parts, numbered = [], []
     for (names, delimiter), group in groups.items():
         typed = ", ".join(f"c{number}: 'VARCHAR'" for number in range(len(names)))

@@ -18,7 +18,7 @@ from cloneproof.logs.reader.sources import LogColumn, LogSource
 
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
-KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "ENUM")
+KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "ENUM")
 ROUNDED: Final = 1e-4  # of a tick: what the binary form of a decimal number may be off
 NEAR: Final = 2**31  # products of whole numbers up to here fit 64 bits
 
@@ -62,23 +62,28 @@ def number_of(column: LogColumn, what: str) -> str:
     """A column as a number; what is none is NULL."""
     if column.type == "BOOLEAN":
         return f"CAST({column.sql} AS TINYINT)"
-    if column.type.startswith(NUMBERS):
+    if _plain_type(column) in NUMBERS:
         return column.sql if column.type in WHOLE else f"CAST({column.sql} AS DOUBLE)"
     if column.type == "VARCHAR":
         return f"TRY_CAST({column.sql} AS DOUBLE)"
     raise LogError(f"expected numbers for {what}, got a column of type {column.type}; name another one")
 
 
+def _plain_type(column: LogColumn) -> str:
+    """The type without its width, e.g. DECIMAL of DECIMAL(18,3); a list of numbers is no number."""
+    return "" if column.type.endswith("]") else column.type.partition("(")[0]
+
+
 def key_of(column: LogColumn, what: str) -> str:
     """A column as a name; empty text is none."""
-    if not column.type.startswith(KEYS):
+    if _plain_type(column) not in KEYS:
         raise LogError(f"expected names or numbers for {what}, got a column of type {column.type}; name another one")
     return f"NULLIF({column.sql}, '')" if column.type == "VARCHAR" else column.sql
 
 
 def time_of(column: LogColumn, source: LogSource) -> str:
     """A column as a time: a number, or a date; what is neither is NULL. Of text, the first rows decide which."""
-    if column.type.startswith(NUMBERS):
+    if _plain_type(column) in NUMBERS:
         return column.sql
     if column.type.startswith(("DATE", "TIMESTAMP")):
         return f"CAST({column.sql} AS TIMESTAMP)"
@@ -139,18 +144,17 @@ def arm_sums(source: LogSource, columns: LogColumns, scale: Scale, terms: RowTer
     """The one pass: a group for each agent and arm that occur together, those without a name included."""
     features = [source.columns[name].sql for name in columns.same]
     tick = "reward" if terms.whole else f"TRY_CAST(round(reward * {scale.ticks}) AS BIGINT)"
-    inner = [f"{terms.agent} AS agent", f"{terms.arm} AS arm", f"{terms.reward} AS reward", f"{terms.usable} AS usable"]
-    inner += [f"{terms.count} AS rounds"] if columns.aggregated else []
-    inner += [f"{terms.time} AS moment"] if terms.time else []
+    usable = f"CASE WHEN {terms.usable} THEN"
+    inner = [f"{terms.agent} AS agent", f"{terms.arm} AS arm", f"{usable} {terms.reward} END AS reward"]
+    inner += [f"{usable} {terms.count} END AS rounds"] if columns.aggregated else []
+    inner += [f"{usable} {terms.time} END AS moment"] if terms.time else []
     inner += [f"{sql} AS feature{number}" for number, sql in enumerate(features)]
-    sums = ["count(*)", "count(reward) FILTER (usable)"]
-    sums.append("CAST(sum(rounds) FILTER (usable) AS HUGEINT)" if columns.aggregated else "count(*) FILTER (usable)")
-    sums.append(f"sum({tick}) FILTER (usable)")
-    sums.append("0" if columns.aggregated else f"sum({tick} * {tick}) FILTER (usable)")
-    sums.append(
-        "0.0" if terms.whole else f"max(abs(reward * {scale.ticks} - round(reward * {scale.ticks}))) FILTER (usable)"
-    )
-    sums += ["min(moment) FILTER (usable)", "max(moment) FILTER (usable)"] if terms.time else ["NULL", "NULL"]
+    sums = ["count(*)", "count(reward)", "CAST(sum(rounds) AS HUGEINT)" if columns.aggregated else "count(reward)"]
+    sums.append(f"sum({tick})")
+    sums.append("0" if columns.aggregated else f"sum({tick} * {tick})")
+    off = f"max(abs(reward * {scale.ticks} - round(reward * {scale.ticks})))"
+    sums.append("0.0" if terms.whole else off)
+    sums += ["min(moment)", "max(moment)"] if terms.time else ["NULL", "NULL"]
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
     sql = (

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._version import __version__
-from cloneproof.advice.words import choice_sentence, cost_words, exploring_words, gain_words, price_sentence, regret_words
+from cloneproof.advice.words import (
+    choice_sentence,
+    cost_words,
+    exploring_words,
+    gain_words,
+    price_sentence,
+    regret_words,
+)
 from cloneproof.analysis.copying import CopyGroup
 from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.log import LoggedArm
@@ -80,7 +87,7 @@ def _title(study: LogStudy) -> str:
 
 def _sentence(study: LogStudy) -> str:
     if study.verdict is None:
-        return "No policy was named, so all mechanisms of the catalogue stand below; which of them made the log is not claimed."
+        return "No policy was named, so all mechanisms stand below; which of them made the log is not claimed."
     words = {
         "exploitable": "pays for copies in the market fitted to this log",
         "clone-proof": "does not pay for copies in the market fitted to this log",
@@ -91,7 +98,9 @@ def _sentence(study: LogStudy) -> str:
 
 def _unit(study: LogStudy) -> str:
     column = study.log.columns.reward or study.log.columns.total or "reward"
-    return formatting.printable("clicks" if column in ("click", "clicks", "clicked", "is_click") else f"units of `{column}`")
+    return formatting.printable(
+        "clicks" if column in ("click", "clicks", "clicked", "is_click") else f"units of `{column}`"
+    )
 
 
 def _scaled(value: Estimate, study: LogStudy) -> Estimate:
@@ -105,11 +114,15 @@ def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
     if study.worth and (best := study.worth[0]).gain is not None:
         gain = _scaled(best.gain, study)
         who = shorten(formatting.printable(best.owner.name), 30)
-        tiles.append((f"Most earned by copies: {who}", formatting.number(gain, sign=True), formatting.error_words(gain)))
+        tiles.append(
+            (f"Most earned by copies: {who}", formatting.number(gain, sign=True), formatting.error_words(gain))
+        )
     if study.recommendation is not None and study.recommendation.ranked:
         choice = study.recommendation.choice
         cost = _scaled(choice.regret, study)
-        tiles.append((f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {study.log.rounds:,} rounds"))
+        tiles.append(
+            (f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {study.log.rounds:,} rounds")
+        )
     return tiles
 
 
@@ -182,7 +195,8 @@ def _alternatives(study: LogStudy) -> list[tuple[str, ...]]:
     if found is None:
         return []
     return [
-        (each.name, regret_words(each.regret), exploring_words(each), gain_words(each.gain)) for each in found.ranked[:4]
+        (each.name, regret_words(each.regret), exploring_words(each), gain_words(each.gain))
+        for each in found.ranked[:4]
     ]
 
 
