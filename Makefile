@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
-        reservoir-comparison copy-power \
+        reservoir-comparison copy-power audit-power \
         docs test-long test-cluster test-serve-long bench clean
 
 venv: $(INSTALLED)
@@ -25,7 +25,7 @@ test: lint types layers docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce/test_quick.py
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
@@ -76,6 +76,9 @@ bench: $(INSTALLED)
 figures: $(INSTALLED)
 	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
 	$(BIN)/python studies/reservoir_figures.py docs/textbook/figures
+
+audit-power: $(INSTALLED)
+	$(BIN)/python studies/audit_power.py build/audit-power
 
 reservoir-comparison: $(INSTALLED)
 	$(BIN)/python studies/reservoir_comparison.py

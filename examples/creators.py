@@ -17,12 +17,12 @@ from pathlib import Path
 MARKET = "creators.toml"
 MECHANISMS = (
     "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r", "holdout-h-etc",
-    "reservoir", "epsilon-greedy", "thompson",
+    "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson",
 )  # fmt: skip
 CLONEPROOF = (sys.executable, "-c", "from cloneproof.cli import main; main()")  # the command, wherever it is installed
 
 
-def main(budget: float = 7.0) -> None:
+def main(budget: float = 20.0) -> None:
     """Print the table."""
     start = time.perf_counter()
     names = [word for name in MECHANISMS for word in ("--mechanism", name)]

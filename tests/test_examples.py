@@ -71,11 +71,18 @@ def test_examples_use_the_public_interface_alone(path):
     assert "_" not in {name[0] for name in re.findall(r"\bcp\.(\w+)", path.read_text())}
 
 
-# this has a test of its own, at a smaller size
-SIZED = {EXAMPLES / "creators.py"}
+# these have tests of their own, at a smaller size
+SIZED = {EXAMPLES / "creators.py", EXAMPLES / "can_my_mabwiser_bandit_be_gamed.py"}
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - SIZED), ids=lambda path: path.name)
 def test_every_script_runs(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_the_mabwiser_example_with_fewer_pairs(capsys):
+    main = runpy.run_path(str(EXAMPLES / "can_my_mabwiser_bandit_be_gamed.py"))["main"]
+    main.__globals__["RUNS"] = 16
+    main()
+    assert "(16 pairs)" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from cloneproof.analysis.properties.conformance import Conformance
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import Record
-from cloneproof.mechanisms.online.session import Decision
+from cloneproof.mechanisms.online.decisions import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [

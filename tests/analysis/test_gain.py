@@ -31,8 +31,11 @@ def by_reference(job, first, count):
     for run in range(first, first + count):
         market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
         found.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
-    payoff = [[one.payoff[agent.name] for agent in job.market.agents] for one in found]
-    return Outcomes(np.array(payoff, np.float64), np.array([one.regret for one in found], np.float64))
+    payoff, served = (
+        np.array([[getattr(one, field)[agent.name] for agent in job.market.agents] for one in found], np.float64)
+        for field in ("payoff", "served")
+    )
+    return Outcomes(payoff, np.array([one.regret for one in found], np.float64), served)
 
 
 def found_gain(*arguments, **options):
@@ -100,9 +103,10 @@ def test_decisions_at_their_stopping_times_are_right():
 
     def shifted(job, first, count):
         coins = words(run_streams(job.seed, first, count), 5 if job.copies["ana"] == (2,) else 6) / 2.0**64
-        return Outcomes((coins[:, None] < (0.6 if job.copies["ana"] == (2,) else 0.5)) * 1.0, np.zeros(count))
+        payoff = (coins[:, None] < (0.6 if job.copies["ana"] == (2,) else 0.5)) * 1.0
+        return Outcomes(payoff, np.zeros(count), payoff)
 
-    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=1)
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(1.0))], horizon=1)
     options = {"runs": 2000, "confidence": 0.9, "outcomes": shifted, "chunk": 500, "threads": 1}
     found = [gain(market, UCB, "ana", (2,), seed=seed, **options) for seed in range(60)]
     missed = sum(not one.estimate.low <= 0.1 <= one.estimate.high for one in found)

@@ -9,6 +9,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.certificate.document import RejectedError
 from cloneproof.analysis.replay_record import replay, replay_record
+from cloneproof.cli import main
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
@@ -163,3 +164,25 @@ def test_a_record_of_another_market_or_mechanism_is_not_drawn():
     ):
         with pytest.raises(RejectedError, match=words):
             _check_about(data, *asked)
+
+
+def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(data, tmp_path, capsys, monkeypatch):
+    """The last deviation has a billion pairs, which nobody draws in a second."""
+    last = len(data["deviations"]) - 1
+    long = changed(data, "deviations", last, "pairs", to=1 << 30)
+    found = replay(long, budget_seconds=1.0)
+    assert (found.outcome, found.holds, found.out_of_time) == ("undecided", False, True)
+    assert f" of {last + 1} deviations were drawn whole and came out the same" in found.statement
+    tampered = changed(long, "deviations", 0, "pairs", to=data["deviations"][0]["pairs"] + 2)
+    assert replay(tampered, budget_seconds=60.0).outcome == "not reproduced"  # a difference that is found is one
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(long))
+    monkeypatch.setattr("sys.argv", ["cloneproof", "verify", str(path), "--seconds", "1"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert end.value.code == 3
+    assert out.startswith("undecided: 1 s were over")
+    assert f"rounds of {last + 1} deviations, drawn again for at most 1 s" in err
+    with pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"):
+        cp.verify(path, budget_seconds=float("nan"))

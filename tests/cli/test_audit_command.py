@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
+from support import command
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "audit"]
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    return command.run("audit", *arguments)
 
 
 def test_exploitable_exits_1_with_a_table_that_fits():

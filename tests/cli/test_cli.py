@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit codes, data on stdout and nothing else."""
+"""The command line as a user meets it: exit codes, data on stdout and nothing else; real processes where it matters."""
 
 import json
 import os
@@ -14,13 +14,10 @@ import pytest
 import cloneproof as cp
 from cloneproof.cli.display.award_table import award_rows
 from cloneproof.mechanisms import CATALOGUE
+from support.command import run
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
-
-
-def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_simulate_prints_a_table_that_fits():

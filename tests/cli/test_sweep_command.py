@@ -13,6 +13,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.cli import main
+from support import command
 from support.dask_processes import eventually
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grids" / "copies.toml"
@@ -26,7 +27,7 @@ runs = 1_000_000
 
 
 def sweep(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    return command.run("sweep", *arguments)
 
 
 @pytest.fixture

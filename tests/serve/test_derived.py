@@ -159,13 +159,12 @@ def test_ids_that_vanish_while_the_service_runs_do_not_let_a_request_count_twice
 @pytest.mark.parametrize("name", ["r70", "r118"])
 def test_a_start_refuses_a_line_whose_hash_does_not_fit(kept, name):
     """The name of a request is not derived from anything, so only the hash can tell."""
-    desk = Desk(kept.storage(10**6))
-    open_market(desk, {"ana": 2, "bo": 1})
-    play(desk, 0, 60)
-    desk.runner.run(desk.app._service.writer.checkpoint())
-    play(desk, 60, 120)
-    desk.storage.close()  # as after `kill -9`: lines after the last snapshot are read at the start
-    desk.runner.close()
+    with Desk(kept.storage(10**6)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        play(desk, 0, 60)
+        desk.runner.run(desk.app._service.writer.checkpoint())
+        play(desk, 60, 120)
+        desk.crash()  # lines after the last snapshot are read at the start
     snapshots = kept.edit("SELECT entry FROM snapshots")
     assert snapshots
     kept.edit("UPDATE ledger SET lines = replace(lines, ?, ?)", f'"{name}"', '"x"')

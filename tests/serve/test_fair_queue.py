@@ -213,30 +213,28 @@ def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):
 @pytest.mark.parametrize("snapshot", [False, True])
 def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path, snapshot):
     path = tmp_path / "market.db"
-    desk = Desk(SqliteStorage(str(path)))
-    open_market(desk, {"ana": 2, "bo": 1})
-    items = [{"request_id": f"{n}"} for n in range(1000)]
-    assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
-    writer = desk.app._service.writer
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        items = [{"request_id": f"{n}"} for n in range(1000)]
+        assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
+        writer = desk.app._service.writer
 
-    async def cut_short():
-        ending, before = writer.submit(Settle("feed", lambda market: market.state)), writer.groups
-        while writer.groups == before:
-            await asyncio.sleep(0)
-        writer._task.cancel()  # the first step is stored, and the next one under way
-        await writer.in_writing_thread(lambda: None)
-        if snapshot:
-            await writer.checkpoint()
-        return ending.done()
+        async def cut_short():
+            ending, before = writer.submit(Settle("feed", lambda market: market.state)), writer.groups
+            while writer.groups == before:
+                await asyncio.sleep(0)
+            writer._task.cancel()  # the first step is stored, and the next one under way
+            await writer.in_writing_thread(lambda: None)
+            if snapshot:
+                await writer.checkpoint()
+            return ending.done()
 
-    assert desk.runner.run(cut_short()) is False
-    desk.storage.close()
-    desk.runner.close()
-    again = Desk(SqliteStorage(str(path)))
-    again.key = desk.key
-    reply = again.call("POST", f"{FEED}/decisions", {"request_id": "more"})
-    assert reply.json()["error"] == "season_settled"
-    again.close()
+        assert desk.runner.run(cut_short()) is False
+        desk.crash()
+    with Desk(SqliteStorage(str(path))) as again:
+        again.key = desk.key
+        reply = again.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+        assert reply.json()["error"] == "season_settled"
     (found,) = replay_all(str(path))
     assert found.fits, found.statement
 
@@ -285,28 +283,27 @@ def fail_once(desk, monkeypatch, name):
 
 def test_a_fault_is_answered_500_and_concerns_no_other_market(tmp_path, monkeypatch):
     path = tmp_path / "market.db"
-    desk = Desk(SqliteStorage(str(path)))
-    open_market(desk, {"ana": 2, "bo": 1})
-    assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
-    writer = desk.app._service.writer
-    small = writer.markets.by_name["small"]
-    fail_once(desk, monkeypatch, "feed")
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        writer = desk.app._service.writer
+        small = writer.markets.by_name["small"]
+        fail_once(desk, monkeypatch, "feed")
 
-    async def together():
-        calls = [
-            desk.http.post(f"{FEED}/decisions", json={"request_id": "first"}, headers=headers),
-            desk.http.get("/v1/markets/small", headers=headers),
-            desk.http.get("/v1/markets/feed", headers=headers),
-            desk.http.post(f"{FEED}/decisions", json={"request_id": "poison"}, headers=headers),
-            desk.http.post(f"{FEED}/agents", json={"agent": "cy"}, headers=headers),
-        ]
-        return [reply.status_code for reply in await asyncio.gather(*calls)]
+        async def together():
+            calls = [
+                desk.http.post(f"{FEED}/decisions", json={"request_id": "first"}, headers=headers),
+                desk.http.get("/v1/markets/small", headers=headers),
+                desk.http.get("/v1/markets/feed", headers=headers),
+                desk.http.post(f"{FEED}/decisions", json={"request_id": "poison"}, headers=headers),
+                desk.http.post(f"{FEED}/agents", json={"agent": "cy"}, headers=headers),
+            ]
+            return [reply.status_code for reply in await asyncio.gather(*calls)]
 
-    headers = {"Authorization": f"Bearer {desk.key}"}
-    assert desk.runner.run(together()) == [200, 200, 200, 500, 201]
-    assert writer.markets.by_name["small"] is small  # not read back
-    again = desk.call("POST", f"{FEED}/decisions", {"request_id": "poison"}).json()
-    assert (again["decision"], again["duplicate"]) == (2, False)
-    desk.close()
+        headers = {"Authorization": f"Bearer {desk.key}"}
+        assert desk.runner.run(together()) == [200, 200, 200, 500, 201]
+        assert writer.markets.by_name["small"] is small  # not read back
+        again = desk.call("POST", f"{FEED}/decisions", {"request_id": "poison"}).json()
+        assert (again["decision"], again["duplicate"]) == (2, False)
     (found, _) = replay_all(str(path))
     assert found.fits, found.statement

@@ -97,25 +97,22 @@ def without_log(path):
 
 @pytest.mark.parametrize("lose", [deleted, moved, replaced, without_log])
 def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_path, lose):
-    desk = Desk(sqlite(tmp_path / "a.db"))
-    open_market(desk, {"ana": 1})
-    assert desk.call("GET", "/ready").status_code == 200
-    lose(tmp_path / "a.db")
-    assert desk.call("GET", "/ready").status_code == 503
-    for _ in range(3):
-        assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).status_code == 503
-        assert desk.call("POST", "/v1/keys", {"role": "auditor"}).status_code == 503
-    desk.close()
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1})
+        assert desk.call("GET", "/ready").status_code == 200
+        lose(tmp_path / "a.db")
+        assert desk.call("GET", "/ready").status_code == 503
+        for _ in range(3):
+            assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).status_code == 503
+            assert desk.call("POST", "/v1/keys", {"role": "auditor"}).status_code == 503
 
 
 def test_files_are_for_their_owner_alone(tmp_path):
     before = os.umask(0o022)
     try:
-        storage = sqlite(tmp_path / "a.db")
-        desk = Desk(storage)
-        open_market(desk, {"ana": 1})
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-        desk.close()
+        with Desk(sqlite(tmp_path / "a.db")) as desk:
+            open_market(desk, {"ana": 1})
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     finally:
         os.umask(before)
     assert set(modes) >= {"a.db", "a.db-wal", "a.db-shm"}

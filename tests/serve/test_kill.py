@@ -1,4 +1,7 @@
-"""`kill -9` under load, at random moments: nothing acknowledged is lost, nothing counts twice, the chain holds."""
+"""`kill -9` under load, at random moments: nothing acknowledged is lost, nothing counts twice, the chain holds.
+
+Rewards come late, and some after their window: commitments wait for them, and defaults are entered in their place.
+"""
 
 import os
 import random
@@ -9,22 +12,27 @@ from contextlib import ExitStack
 from cloneproof.mechanisms.online.level import ticks
 from cloneproof.serve.api import calls
 from cloneproof.serve.ledger.chain import payment
-from cloneproof.serve.ledger.entries import Decided, Rewarded, decode
+from cloneproof.serve.ledger.entries import Decided, Defaulted, Late, Rewarded, decode
 from cloneproof.serve.offline.reading import ledgers, replay_all
 from support.service import TERMS, Process, spec
 
-KILLS = int(os.environ.get("CLONEPROOF_KILLS", "10"))
+KILLS = int(os.environ.get("CLONEPROOF_KILLS", "2"))
+SEED = int(os.environ.get("CLONEPROOF_KILL_SEED", "5"))
+KILLS_A_MARKET = 2  # then another one begins, whose commitments wait again
+WINDOW = 60  # rounds
+TURNS = 8  # of each worker at least, however slow the machine is: enough for windows to end
 WORKERS = 3
 
 
 class Worker(threading.Thread):
-    """A platform that decides and rewards, and writes down what was acknowledged."""
+    """A platform that decides and rewards, some of it late, and writes down what was acknowledged."""
 
-    def __init__(self, name: str, services: list[Process], stop: threading.Event, pause: float) -> None:
+    def __init__(self, name: str, services: list[Process], markets: list[str], pause: float) -> None:
         super().__init__()
-        self.label, self.services, self.stop, self.pause = name, services, stop, pause
-        self.decisions: dict[str, int] = {}
-        self.rewards: dict[str, tuple[int, float]] = {}
+        self.label, self.services, self.markets, self.pause = name, services, markets, pause
+        self.stop = threading.Event()
+        self.decisions: dict[str, tuple[str, int]] = {}
+        self.rewards: dict[str, tuple[str, int, float]] = {}
         self.failure: Exception | None = None
 
     def run(self) -> None:
@@ -34,24 +42,36 @@ class Worker(threading.Thread):
             self.failure = problem
 
     def work(self) -> None:
-        dice, turn = random.Random(self.label), 0
+        dice, turn = random.Random(f"{self.label}-{SEED}"), 0
+        held: list[tuple[int, str, tuple[str, int, float]]] = []  # until which turn
         with ExitStack() as stack:
             clients = [stack.enter_context(service.client(patience=120.0)) for service in self.services]
-            while not self.stop.is_set():
+            while turn < TURNS or not self.stop.is_set():
                 turn += 1
                 time.sleep(self.pause)
-                api = dice.choice(clients)
+                api, market = dice.choice(clients), self.markets[-1]
                 requests = [f"{self.label}-{turn}-{n}" for n in range(20)]
-                made = api.send(calls.decide_batch("feed", requests)).results
-                self.decisions |= {one.request_id: one.decision for one in made}
-                items = [(f"event-{one.request_id}", one.decision, dice.choice([0.0, 0.3, 1.0])) for one in made]
-                api = dice.choice(clients)
-                for event, decision, value in items[:4]:
-                    assert api.send(calls.reward("feed", event, decision, value)).decision == decision
-                    self.rewards[event] = (decision, value)
-                results = api.send(calls.reward_batch("feed", items)).results
-                assert all(one.status == 200 for one in results)
-                self.rewards |= {event: (decision, value) for event, decision, value in items}
+                made = api.send(calls.decide_batch(market, requests)).results
+                self.decisions |= {one.request_id: (market, one.decision) for one in made}
+                for one in made:
+                    item = (f"event-{one.request_id}", one.decision, dice.choice([0.0, 0.3, 1.0]))
+                    held.append((turn + dice.choice([0, 0, 0, 1, 2, 4, 60]), market, item))
+                due, held = [one for one in held if one[0] <= turn], [one for one in held if one[0] > turn]
+                self.reward(dice.choice(clients), due)
+            self.reward(dice.choice(clients), held)
+
+    def reward(self, api, due: list[tuple[int, str, tuple[str, int, float]]]) -> None:
+        for market in dict.fromkeys(market for _, market, _ in due):
+            self.reward_in(api, market, [item for _, name, item in due if name == market])
+
+    def reward_in(self, api, market: str, items: list[tuple[str, int, float]]) -> None:
+        for event, decision, value in items[:4]:
+            assert api.send(calls.reward(market, event, decision, value)).decision == decision
+            self.rewards[event] = (market, decision, value)
+        for start in range(0, len(items), 1000):
+            results = api.send(calls.reward_batch(market, items[start : start + 1000])).results
+            assert all(one.status == 200 for one in results)
+        self.rewards |= {event: (market, decision, value) for event, decision, value in items}
 
 
 def test_nothing_acknowledged_is_lost(tmp_path):
@@ -68,54 +88,77 @@ def test_nothing_acknowledged_is_lost_with_two_services_on_postgres(server):
 def killed_under_load(place, services, pause=0.0):
     for service in services:
         service.start()
-    with services[0].client() as api:
-        api.send(calls.create_market(spec(horizon=10**9)))
-        for agent in ("ana", "bo"):
-            api.send(calls.register_agent("feed", agent))
-            api.send(calls.register_arm("feed", agent, "x"))
-        api.send(calls.start("feed"))
-    stop, dice, back = threading.Event(), random.Random(5), []
-    workers = [Worker(f"w{n}", services, stop, pause) for n in range(WORKERS)]
-    for worker in workers:
-        worker.start()
+    dice, back, markets = random.Random(SEED), list[float](), list[str]()
+    workers = [Worker(f"w{n}", services, markets, pause) for n in range(WORKERS)]
     try:
-        for _ in range(KILLS):
+        for number in range(KILLS):
+            if number % KILLS_A_MARKET == 0:
+                markets.append(open_market(services[0], f"feed{number}"))
+            if number == 0:
+                for worker in workers:
+                    worker.start()
             time.sleep(dice.uniform(0.05, 0.6))
             service = dice.choice(services)
             service.kill()
             back.append(service.start())
         time.sleep(0.2)
     finally:
-        stop.set()
+        for worker in workers:
+            worker.stop.set()
         for worker in workers:
             worker.join()
     for service in services:
         service.kill()
-    print(f"back after at most {max(back):.2f} s")
     assert [worker.failure for worker in workers] == [None] * WORKERS
-    check(place, workers)
+    print(f"{KILLS} kills, back after at most {max(back):.2f} s; {check(place, workers)}")
     service.start()
     with service.client() as api:  # a retry still gets the same answer, whatever happened in between
         for worker in workers:
-            for request, decision in dice.sample(sorted(worker.decisions.items()), 20):
-                again = api.send(calls.decide("feed", request))
+            for request, (market, decision) in dice.sample(sorted(worker.decisions.items()), 20):
+                again = api.send(calls.decide(market, request))
                 assert (again.decision, again.duplicate) == (decision, True)
     service.stop()
 
 
+def open_market(service, name):
+    with service.client(patience=120.0) as api:
+        parameters = {"agent_rounds": 40, "arm_rounds": 20}
+        api.send(calls.create_market(spec(market=name, horizon=10**9, parameters=parameters, wait_rounds=WINDOW)))
+        for agent in ("ana", "bo"):
+            api.send(calls.register_agent(name, agent))
+            for arm in ("x", "y"):
+                api.send(calls.register_arm(name, agent, arm))
+        api.send(calls.start(name))
+    return name
+
+
 def check(place, workers):
-    (found,) = replay_all(place)
-    assert found.fits, found.statement
+    """What was acknowledged is stored, once, and pays what it should; rounds were waited in and windows ended."""
+    found = replay_all(place)
+    assert all(one.fits for one in found), [one.statement for one in found]
+    count = {Decided: 0, Rewarded: 0, Defaulted: 0, Late: 0}
+    waited, stored, decided = 0, dict[str, tuple[str, int, float]](), dict[str, tuple[str, int]]()
+    share = round(TERMS["share"] * 1_000_000)
     with ledgers(place) as books:
-        entries = [decode(line) for line, _ in books["feed"]]
-    rewarded = [one for one in entries if isinstance(one, Rewarded)]
-    stored = {one.event: (one.id, one.value) for one in rewarded}
-    assert len(stored) == len(rewarded) == len({one.id for one in rewarded})
-    decided = {one.request: one.id for one in entries if isinstance(one, Decided)}
+        for one in found:
+            entries = [decode(line) for line, _ in books[one.market]]
+            rewarded = [entry for entry in entries if isinstance(entry, Rewarded)]
+            sent = [entry for entry in entries if isinstance(entry, Rewarded | Late)]
+            assert len(sent) == len({entry.event for entry in sent}) == len({entry.id for entry in sent})
+            assert len(rewarded) == len({entry.id for entry in rewarded})
+            stored |= {entry.event: (one.market, entry.id, entry.value) for entry in sent}
+            decided |= {entry.request: (one.market, entry.id) for entry in entries if isinstance(entry, Decided)}
+            waited += sum(isinstance(entry, Decided) and entry.phase == "waiting" for entry in entries)
+            for kind in count:
+                count[kind] += sum(isinstance(entry, kind) for entry in entries)
+            for agent, balance in one.balances.items():  # a default is 0 and pays nothing
+                assert balance == sum(payment(ticks(entry.value), share) for entry in rewarded if entry.agent == agent)
     for worker in workers:
         assert worker.rewards
         assert worker.rewards.items() <= stored.items()
         assert worker.decisions.items() <= decided.items()
-    share = round(TERMS["share"] * 1_000_000)
-    for agent, balance in found.balances.items():
-        assert balance == sum(payment(ticks(one.value), share) for one in rewarded if one.agent == agent)
+    assert waited > 0
+    assert count[Defaulted] > 0
+    assert count[Late] > 0
+    said = ", ".join(f"{number} {kind.__name__.lower()}" for kind, number in count.items())
+    return f"{len(found)} markets, {said}, {waited} waited in"

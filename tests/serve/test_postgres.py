@@ -70,8 +70,7 @@ def machine_on(address):
             if orderly:
                 self.desk.close()
             else:
-                self.desk.storage.close()
-                self.desk.runner.close()
+                self.desk.crash()
             self.desk = self.another()
 
         def teardown(self):

@@ -4,13 +4,14 @@ import os
 import random
 
 import apsw
+import pytest
 
 from cloneproof.serve.commit.markets import ServedMarkets
 from cloneproof.serve.offline.reading import replay_all
 from cloneproof.serve.storage import SqliteStorage
 from support.service import spec
 
-LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "15"))
+LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "6"))
 
 
 class PowerLossError(Exception):
@@ -176,11 +177,11 @@ def test_what_was_acknowledged_survives(tmp_path):
 
 def test_a_storage_that_does_not_sync_is_caught(tmp_path):
     """The simulation can fail: with synchronous=OFF acknowledged entries go missing, or the file is unreadable."""
-    lost = 0
     for number in range(12):
         try:
             acknowledged, found, fits = after_the_loss(tmp_path, number, careless=True)
-            lost += not fits or found < acknowledged
         except Exception:
-            lost += 1
-    assert lost > 0
+            return
+        if not fits or found < acknowledged:
+            return
+    pytest.fail("nothing was lost in any of them")

@@ -30,7 +30,7 @@ from cloneproof.serve.storage import MemoryStorage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from support.service import TERMS
 
-EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "4"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 schema = schemathesis.openapi.from_dict(document(ROUTES))
 

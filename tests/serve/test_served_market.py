@@ -12,10 +12,11 @@ from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import ticks
 from cloneproof.serve.ledger.chain import payment
 from cloneproof.serve.ledger.dice import MarketDice
-from cloneproof.serve.ledger.entries import Decided, Late, decode, encode
+from cloneproof.serve.ledger.entries import Decided, Defaulted, Late, Rewarded, decode, encode
 from cloneproof.serve.ledger.terms import complete
 from cloneproof.serve.market.engine import MarketEngine
-from support.service import SEASON_SEED, SECRET, spec
+from cloneproof.serve.market.ledger_replay import replay
+from support.service import SEASON_SEED, SECRET, Desk, open_market, spec
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
@@ -166,6 +167,31 @@ def test_a_window_also_ends_after_so_many_decisions():
         market.reward(f"e{last.id}", last.id, 1.0, 1000, None)
         assert list(market.expire(1000)) == []
         assert not market.overdue(1000)
+
+
+def test_a_window_of_rounds_holds_inside_a_batch():
+    """Nobody sends a reward: each default stands before the fourth decision after its own, whatever came together."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 1, "bo": 2}, wait_rounds=3)
+        batch = {"items": [{"request_id": f"r{number}"} for number in range(20)]}
+        made = desk.call("POST", "/v1/markets/feed/decisions/batch", batch)
+        ids = [one["decision"] for one in made.json()["results"]]
+        assert ids == list(range(1, 21))
+        answer = desk.call("POST", "/v1/markets/feed/rewards", {"event_id": "e", "decision": 17, "value": 1.0})
+        assert answer.json()["result"] == "late"
+        answer = desk.call("POST", "/v1/markets/feed/rewards", {"event_id": "f", "decision": 18, "value": 1.0})
+        assert answer.json()["result"] == "recorded"
+        lines = [(line.line, line.hash) for line in desk.storage.lines(1, 0, 1000)]
+    awaited, decided = set[int](), 0
+    for entry in (decode(line) for line, _ in lines):
+        if isinstance(entry, Decided):
+            assert not awaited or entry.id - min(awaited) <= 3
+            awaited.add(entry.id)
+            decided += 1
+        elif isinstance(entry, Defaulted | Rewarded):
+            awaited.discard(entry.id)
+    assert decided == 20
+    assert replay(lines, MarketDice("feed", SECRET)).entries == len(lines)
 
 
 def test_settlement_pays_the_default_for_what_still_waits():

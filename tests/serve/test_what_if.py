@@ -1,7 +1,6 @@
 """What would a copy earn? The endpoint says what `cp.audit` says, to those who may ask, within its time."""
 
 import asyncio
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -145,10 +144,8 @@ def test_too_long_is_stopped_and_only_one_runs(desk):
             await asyncio.sleep(0)
         return await desk.http.post(PATH, json=hard, headers=headers), await first
 
-    begun = time.monotonic()
     busy, stopped = desk.runner.run(both())
     service.audit_seconds = 30.0
     assert (busy.status_code, busy.json()["error"]) == (429, "busy")
     assert (stopped.status_code, stopped.json()["error"]) == (422, "too_hard")
     assert not service.audit_lock.locked()
-    assert time.monotonic() - begun < 60

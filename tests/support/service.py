@@ -27,6 +27,7 @@ from cloneproof.serve.http.keys import new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.dice import make_secret, season_dice
 from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.run import create_key
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
 from cloneproof.serve.storage.interface import SharedStorage
 
@@ -71,7 +72,7 @@ class Desk:
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
-        self.agent_rate = agent_rate
+        self.agent_rate, self.closed = agent_rate, False
         self.open()
 
     def open(self) -> None:
@@ -92,8 +93,20 @@ class Desk:
         return self.call("POST", "/v1/keys", {"role": role, "agent": agent}).json()["key"]
 
     def close(self) -> None:
-        self.runner.run(self.app.close())
-        self.runner.run(self.http.aclose())
+        """Stop orderly; nothing, where it was stopped already."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self.runner.run(self.app.close())
+            self.runner.run(self.http.aclose())
+        finally:
+            self.runner.close()
+
+    def crash(self) -> None:
+        """Leave everything as it is, as `kill -9` does."""
+        self.closed = True
+        self.storage.close()
         self.runner.close()
 
     def __enter__(self) -> Desk:
@@ -141,8 +154,7 @@ class Process:
 
     def __init__(self, path: Path | str, key: str | None = None) -> None:
         self.path = path
-        command = [*COMMAND, "serve", str(path), "--create-key", "platform"]
-        self.key = key or subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        self.key = key or create_key(str(path), "platform", None)
         self.port = 0
 
     def start(self) -> float:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 from typing import Any
 
 from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError, did_you_mean
@@ -20,7 +22,10 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
+POLL = 0.2  # seconds between looks at what the processes have done
 UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
+
+_told: SimpleQueue[list[ComparedMechanism]] | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class ComparedMechanism:
     """A line of the comparison.
 
     name        the mechanism
-    verdict     the audit's; None where it was not audited
+    verdict, state    the audit's; None where it was not audited
     agent, copies, gain, relative_gain    the best attack found, or the largest gain that was not ruled out
     regret      if everybody is honest; None where no engine can do it
     attacked    if that agent registers those copies
@@ -44,6 +49,7 @@ class ComparedMechanism:
     copies: tuple[int, ...]
     gain: Estimate | None
     relative_gain: float
+    state: AuditState | None
     regret: Estimate | None
     attacked: Estimate | None
     exact: bool
@@ -57,6 +63,7 @@ class ComparedMechanism:
         return {
             "mechanism": self.name,
             "verdict": self.verdict,
+            "state": self.state,
             "agent": self.agent,
             "copies": list(self.copies),
             "relative_gain": self.relative_gain if self.gain is not None else None,
@@ -95,12 +102,28 @@ def compare(
         for question in asked:
             rows |= _in_turn(*question, done)
         return [rows[name] for name in chosen]
-    with ProcessPoolExecutor(processes) as pool:
-        for job in as_completed([pool.submit(_in_turn, *question) for question in asked]):
+    told = get_context().SimpleQueue()
+    with ProcessPoolExecutor(processes, initializer=_tell_to, initargs=(told,)) as pool:
+        jobs = [pool.submit(_in_turn, *question, _tell) for question in asked]
+        waiting: set[Future[dict[str, ComparedMechanism]]] = set(jobs)
+        while waiting:
+            waiting = wait(waiting, POLL).not_done
+            while done is not None and not told.empty():
+                done(told.get())
+        for job in jobs:
             rows |= job.result()
-            if done is not None:
-                done(list(job.result().values()))
     return [rows[name] for name in chosen]
+
+
+def _tell_to(queue: SimpleQueue[list[ComparedMechanism]]) -> None:
+    """Where this process, one of a pool, puts the lines that it has done."""
+    global _told  # noqa: PLW0603 (a process has one pool)
+    _told = queue
+
+
+def _tell(rows: list[ComparedMechanism]) -> None:
+    if _told is not None:
+        _told.put(rows)
 
 
 def compare_one(market: Market, name: str, budget: float, tolerance: float, seed: int) -> ComparedMechanism:
@@ -109,8 +132,8 @@ def compare_one(market: Market, name: str, budget: float, tolerance: float, seed
 
     def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
         nothing: dict[str, Any] = {
-            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "regret": None,
-            "attacked": None, "exact": False, "tried": 0, "remark": "",
+            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "state": None,
+            "regret": None, "attacked": None, "exact": False, "tried": 0, "remark": "",
         }  # fmt: skip
         return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
 
@@ -133,14 +156,24 @@ def compare_one(market: Market, name: str, budget: float, tolerance: float, seed
         agent=worst.agent,
         copies=worst.copies,
         gain=worst.gain,
-        relative_gain=worst.relative_gain
-        if audited.verdict != "undecided" or worst.honest.value <= 0
-        else worst.gain.high / worst.honest.value,
+        relative_gain=worst.relative_gain if audited.verdict != "undecided" else _at_most(audited),
+        state=audited.state,
         regret=regret,
         attacked=attacked,
         exact=exact,
         tried=len(audited.tried),
+        remark=audited.about_tried,
     )
+
+
+def _at_most(audited: Audit) -> float:
+    """The relative gain that none of the deviations tried exceeds; that of the worst, where there is no such bound."""
+    if audited.state == "none tried pays":
+        return audited.tolerance
+    bound, worst = audited.tried_at_most, audited.worst
+    if bound is None:
+        return worst.gain.high / worst.honest.value if worst.honest.value > 0 else worst.relative_gain
+    return bound
 
 
 def _in_turn(

@@ -12,7 +12,7 @@ from cloneproof.analysis.exact_evaluations import exact_evaluations
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.closed_form import closed_form
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
@@ -42,6 +42,7 @@ def evaluate(
     budget_seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
+    bounds: BoundsName = "distribution-free",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -72,6 +73,10 @@ def evaluate(
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
+    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+        Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
+        the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
+        "asymptotic" then.
 
     Returns
     -------
@@ -101,7 +106,7 @@ def evaluate(
     seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
     runs, threads = whole(runs), whole(threads)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
@@ -109,7 +114,7 @@ def evaluate(
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
         with black_box_runs(threads) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor).evaluation
+            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, bounds=bounds).evaluation
     notes: list[str] = []
     for name in _candidates(engine, arithmetic):
         try:
@@ -118,7 +123,8 @@ def evaluate(
             elif name == "tree":
                 evaluation = tree(market, mechanism, full)[market.horizon]
             else:
-                evaluation = sample(Job(market, mechanism, full, seed), *limits, outcomes=kernel_outcomes).evaluation
+                job = Job(market, mechanism, full, seed)
+                evaluation = sample(job, *limits, outcomes=kernel_outcomes, bounds=bounds).evaluation
         except EngineError as refusal:
             if engine != "auto":
                 raise

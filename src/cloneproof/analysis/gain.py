@@ -11,7 +11,7 @@ from cloneproof._display import Displayed
 from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.driver import SamplingStatus, StopReason
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
@@ -126,6 +126,7 @@ def gain(
     resume: RunTotals | None = None,
     outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
+    bounds: BoundsName = "distribution-free",
 ) -> Gain:
     """What an agent gains by registering these copies, sampled in pairs of runs.
 
@@ -164,6 +165,9 @@ def gain(
         `Gain.progress` of an earlier call with the same question, to go on from there.
     outcomes, chunk : optional
         Where the runs come from and how many at a time: for stores that have them already.
+    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+        "distribution-free": the interval holds at its confidence for any number of runs. "asymptotic": in the limit of
+        many runs only, and is several times narrower while runs are few; estimates are of the kind "asymptotic" then.
 
     Returns
     -------
@@ -184,7 +188,7 @@ def gain(
     ('pays', True)
     """
     checked_market(market)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress)
+    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
     runs, threads = whole(runs), whole(threads)
     if resume is not None and not isinstance(resume, RunTotals):
         raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
@@ -199,7 +203,7 @@ def gain(
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
         runs, precision, confidence, checked_seed(seed), stratify, stop_when_decided, budget_seconds, threads,
-        progress, resume, outcomes, chunk,
+        progress, resume, outcomes, chunk, bounds,
     )  # fmt: skip
     return sampled_gain(market, mechanism, agent, full, sampling)
 
@@ -212,7 +216,7 @@ def sampled_gain(
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
-    difference, honest, copied = totals.estimates(sampling.confidence, method)
+    difference, honest, copied = totals.estimates(sampling.confidence, method, sampling.bounds)
     reason: StopReason | Literal["decided"] = stopped
     if stopped == "enough" and not sampling.is_precise(totals):
         reason = "decided"

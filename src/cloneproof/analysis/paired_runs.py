@@ -14,6 +14,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job
@@ -26,7 +27,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     kernel_outcomes,
     limit_of,
 )
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, payoff_bounds
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, reach_of, served_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import Strata, strata_of
 from cloneproof.market.copies import FullCopies
@@ -52,6 +53,7 @@ class PairedSampling:
     resume: RunTotals | None = None
     outcomes: ChunkOutcomes[Any] | None = None
     chunk: int | None = None
+    bounds: BoundsName = "distribution-free"
 
     @property
     def alpha(self) -> float:
@@ -60,11 +62,11 @@ class PairedSampling:
 
     def is_precise(self, totals: RunTotals) -> bool:
         """Whether the gain is known to the precision asked for."""
-        return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE)
+        return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE, self.bounds)
 
     def is_enough(self, totals: RunTotals) -> bool:
         """Whether the sign or the precision is reached."""
-        width = float(totals.half_widths(self.alpha)[0])
+        width = float(totals.half_widths(self.alpha, self.bounds)[0])
         if self.precision is not None and width <= self.precision:
             return True
         mean = float(totals.means[0])
@@ -91,8 +93,9 @@ def draw_pairs(
     def drive_jobs(
         before: J, after: J, outcomes: ChunkOutcomes[J], executor: Callable[[int], Executor]
     ) -> tuple[RunTotals, StopReason]:
-        bounds = (gain_bounds(market), payoff_bounds(market), payoff_bounds(market))
-        estimands = Estimands(bounds, strata.weights, identity(after, agent))
+        served = served_bounds(market, agent)
+        bounds = (gain_bounds(market, agent), served, served)
+        estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent))
         start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
         plan = _run_plan(sampling, len(strata.weights), executor)
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
@@ -111,7 +114,8 @@ def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], E
     precision = sampling.precision
     aim = None
     if precision is not None:
-        aim = partial(expected_count, precision=precision, alpha=sampling.alpha, columns=DIFFERENCE)
+        bounds = sampling.bounds
+        aim = partial(expected_count, precision=precision, alpha=sampling.alpha, columns=DIFFERENCE, bounds=bounds)
     return RunPlan(
         limit=limit_of(sampling.runs, precision, sampling.budget_seconds, strata),
         enough=sampling.is_enough,
@@ -125,9 +129,9 @@ def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], E
 
 
 def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
-    """One row a run: what the copies changed, and the payoff without and with them."""
-    before = outcomes(honest, first, count).payoff[:, agent]
-    after = outcomes(copied, first, count).payoff[:, agent]
+    """One row a run: what the copies changed, and what the agent was served without and with them."""
+    before = outcomes(honest, first, count).served[:, agent]
+    after = outcomes(copied, first, count).served[:, agent]
     return np.column_stack([after - before, before, after])
 
 

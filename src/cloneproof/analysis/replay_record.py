@@ -9,6 +9,7 @@ ALPHA whoever draws it.
 from __future__ import annotations
 
 import json
+import math
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -107,17 +108,65 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
     }
 
 
+class ReplayTimer:
+    """The time that a replay may take, and how far it has come: in rounds, which the record counts beforehand."""
+
+    def __init__(self, seconds: float, rounds: int) -> None:
+        self._seconds, self._rounds, self._began, self._done = seconds, rounds, time.monotonic(), 0
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._began + self._seconds - time.monotonic()
+
+    def finish(self, rounds: int) -> None:
+        """So many more rounds are drawn, and came out the same where they end a deviation."""
+        self._done += rounds
+
+    def stop(self, checked: int, of: int) -> ReplayTimeOver:
+        """What there is to say when the time is over."""
+        passed = time.monotonic() - self._began
+        words = f"{self._seconds:g} s were over after {self._done:.3g} of {self._rounds:.3g} rounds; "
+        words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
+        if self._done:
+            words += f"; all of it takes about {_duration(passed * self._rounds / self._done)} here: allow that much"
+        return ReplayTimeOver(words)
+
+
+class ReplayTimeOver(CertificateError):  # noqa: N818 (it names what happened)
+    """The time for a replay was over before its end."""
+
+
+def _duration(seconds: float) -> str:
+    """About how long, in the largest unit that fits."""
+    for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
+
+
+def recorded_rounds(data: dict[str, Any]) -> int:
+    """How many rounds a record has to be drawn again, in both worlds of each pair."""
+    return sum(2 * whole(deviation["pairs"]) * whole(deviation["horizon"]) for deviation in data["deviations"])
+
+
 def replay(
-    data: dict[str, Any], market: Market | None = None, mechanism: MechanismOrFactory | None = None
+    data: dict[str, Any],
+    market: Market | None = None,
+    mechanism: MechanismOrFactory | None = None,
+    budget_seconds: float = math.inf,
 ) -> Verification:
     """Draw everything again: the same bits, and the verdict that follows from them, or what differs.
 
-    Where a market or a mechanism is given, a record of another one is not drawn.
+    Where a market or a mechanism is given, a record of another one is not drawn. When the time is over before the end,
+    nothing is decided.
     """
     began = time.monotonic()
     try:
         _check_about(data, market, mechanism)
-        statement, same = _replay(data), True
+        statement, same = _replay(data, budget_seconds), True
+    except ReplayTimeOver as over:
+        return Verification(False, str(over), time.monotonic() - began, "replay record", out_of_time=True)
     except RejectedError as problem:
         statement, same = str(problem), False
     except CloneproofError as problem:
@@ -141,7 +190,7 @@ def _check_about(data: dict[str, Any], market: Market | None, mechanism: Mechani
             raise RejectedError(words)
 
 
-def _replay(data: dict[str, Any]) -> str:
+def _replay(data: dict[str, Any], budget_seconds: float) -> str:
     listed = data["deviations"]
     tolerance = float(number(data["tolerance"]))
     confidences = [float(number(deviation["confidence"])) for deviation in listed]
@@ -149,19 +198,27 @@ def _replay(data: dict[str, Any]) -> str:
     missed = sum(2 * (1 - confidence) for confidence in confidences)  # a gain and an honest payoff each
     all_at_once = all(0 < confidence < 1 for confidence in confidences) and missed <= ALPHA * (1 + 1e-9)
     require(bool(listed) and all_at_once, "its intervals do not hold all at once at 99 %")
-    rounds = sum(2 * whole(deviation["pairs"]) * whole(deviation["horizon"]) for deviation in listed)
+    rounds = recorded_rounds(data)
     require(rounds <= MOST_ROUNDS, f"{rounds:.2g} rounds are more than can be replayed, {MOST_ROUNDS:.0e}")
     market = market_from_toml(data["market"], "the record")
     mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
-    witnesses = {}
+    witnesses, timer = dict[tuple[str, tuple[int, ...], int], Witness](), ReplayTimer(budget_seconds, rounds)
     for deviation, confidence in zip(listed, confidences, strict=True):
         agent, horizon, copies = deviation["agent"], deviation["horizon"], tuple(map(whole, deviation["copies"]))
         at_horizon = market.with_horizon(horizon)
+        if timer.left <= 0:
+            raise timer.stop(len(witnesses), len(listed))
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
             runs=deviation["pairs"], confidence=confidence, seed=deviation["seed"],
             stratify=len(deviation["sums"]["weights"]) > 1, stop_when_decided=False,
+            budget_seconds=None if math.isinf(timer.left) else timer.left,
         )  # fmt: skip
+        timer.finish(2 * drawn.runs * horizon)
+        if drawn.stopped == "interrupted":
+            raise KeyboardInterrupt
+        if drawn.stopped == "budget":
+            raise timer.stop(len(witnesses), len(listed))
         who = f"copies {copies} of {agent!r} at horizon {horizon}"
         same_sums = json.loads(drawn.progress.to_json()) == deviation["sums"]
         require(same_sums, f"{who}: other sums came out{_made_by(data)}")

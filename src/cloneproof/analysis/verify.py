@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
 
+from cloneproof._checks import real
 from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.certificate.description import first_difference
 from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
@@ -15,9 +17,15 @@ from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
 
+SECONDS = 600.0  # that a replay record may take, where nothing else is said
+
 
 def verify(
-    path: str | Path, *, market: Market | None = None, mechanism: MechanismOrFactory | None = None
+    path: str | Path,
+    *,
+    market: Market | None = None,
+    mechanism: MechanismOrFactory | None = None,
+    budget_seconds: float = SECONDS,
 ) -> Verification:
     """Check a certificate or a replay record that an audit wrote.
 
@@ -36,6 +44,9 @@ def verify(
         opponent on whom nothing depends only has to be continuous.
     mechanism : Mechanism or callable, optional
         The mechanism that it has to be about, or a function of the market that makes one.
+    budget_seconds : float, default 600
+        The time for drawing a replay record again; its outcome is `undecided` where that is not enough. A certificate
+        needs none: one that takes more than about half a minute is rejected before the work.
 
     Returns
     -------
@@ -65,6 +76,9 @@ def verify(
     """
     if market is not None:
         checked_market(market)
+    seconds = real(budget_seconds)
+    if seconds is None or not 0 < seconds < math.inf:
+        raise CertificateError(f"expected seconds above 0 for a replay, got {brief(budget_seconds)}; 600 is usual")
     data = read_json(path)
     if isinstance(data, dict):
         from cloneproof.analysis import replay_record  # late: it loads what draws runs, which a certificate needs not
@@ -72,7 +86,7 @@ def verify(
         if data.get("format") == replay_record.FORMAT:
             keys = replay_record.KEYS
             record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys)
-            return replay_record.replay(record, market, mechanism)
+            return replay_record.replay(record, market, mechanism, seconds)
     document = whole_document(data, path, CERTIFICATE, VERSION, KEYS)
     began = time.monotonic()
     try:
@@ -82,6 +96,19 @@ def verify(
     except (AttributeError, KeyError, TypeError, ValueError):  # no description of either: the checker says why
         difference = None
     return check(document) if difference is None else Verification(False, difference, time.monotonic() - began)
+
+
+def replay_work(path: str | Path) -> str | None:
+    """How much there is to draw again, in words, where a file is a replay record; read from it, before any of it."""
+    from cloneproof.analysis import replay_record
+
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("format") != replay_record.FORMAT:
+        return None
+    try:
+        return f"{replay_record.recorded_rounds(data):.3g} rounds of {len(data['deviations'])} deviations"
+    except (CertificateError, KeyError, TypeError, ValueError):
+        return None  # `verify` says what is wrong with it
 
 
 def _running(document: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> Mechanism | None:

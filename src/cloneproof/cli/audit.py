@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.cli.display.audit_output import show_audit, write_evidence
 from cloneproof.cli.display.output import print_json, progress_bar
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, policy_box
+from cloneproof.cli.options import AsJson, BoundsOption, Settings, chosen_mechanism, policy_box
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
@@ -48,6 +48,7 @@ def audit(
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
+    bounds: BoundsOption = "distribution-free",
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
     certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
@@ -89,6 +90,7 @@ def audit(
         search |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
         search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
         search |= {"copy_cost": copy_cost, "informed": informed, "budget_seconds": budget, "runs": runs, "seed": seed}
+        search["bounds"] = bounds
         verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
         raise typer.Exit(EXIT[verdict])
     if any(option is not None for option in (market_name, season, copy_odds, atoms)):
@@ -122,6 +124,7 @@ def audit(
             budget_seconds=budget,
             runs=runs,
             seed=seed,
+            bounds=bounds,  # type: ignore[arg-type]
             progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:

@@ -12,6 +12,7 @@ from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import (
     AsJson,
+    BoundsOption,
     CopiesOption,
     MarketFile,
     MechanismName,
@@ -48,6 +49,7 @@ def evaluate(
     budget: Annotated[float | None, typer.Option(help="Monte Carlo: the most seconds; exit 3 when spent.")] = None,
     threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
+    bounds: BoundsOption = "distribution-free",
     as_json: AsJson = False,
 ) -> None:
     """Compute expected payoffs and the expected regret. Each comes with its error bound.
@@ -80,6 +82,7 @@ def evaluate(
                     budget_seconds=budget,
                     threads=threads,
                     progress=report,
+                    bounds=bounds,  # type: ignore[arg-type]
                 )
             }
         else:

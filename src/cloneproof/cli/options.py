@@ -25,6 +25,10 @@ CopiesOption = Annotated[
     list[str] | None,
     typer.Option("--copies", metavar="AGENT=N,N,..", help="Copies of each original of an agent; may be repeated."),
 ]
+BoundsOption = Annotated[
+    str,
+    typer.Option(metavar="KIND", help="Of samples: distribution-free, or asymptotic, narrower and true in the limit."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 

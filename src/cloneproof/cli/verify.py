@@ -1,10 +1,11 @@
 """`cloneproof verify`: a certificate is checked, a replay record is drawn again.
 
-Exit code 0 accepted or replayed, 1 rejected or not reproduced, 2 unreadable.
+Exit code 0 accepted or replayed, 1 rejected or not reproduced, 3 undecided when the time is over, 2 unreadable.
 """
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,13 +32,19 @@ def verify(
         typer.Option("--mechanism", "-m", help="Accept only one about this mechanism, with parameters as in `audit`."),
     ] = None,
     settings: Settings = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="The time for a replay record; then what was checked is said.")
+    ] = 600.0,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate, or draw a replay record again. The checker is small and shares no code with the search.
 
     Only a certificate can be accepted: it is a proof, about the market and the mechanism that are printed with it. A
-    replay record of a sampled verdict can be replayed.
+    replay record of a sampled verdict can be replayed, for at most --seconds.
+
+    Exit code 0: accepted or replayed, 1: rejected or not reproduced, 3: undecided, the time is over, 2: unreadable.
     """
+    from cloneproof.analysis.verify import replay_work
     from cloneproof.analysis.verify import verify as verified
 
     if mechanism is not None and market_file is None:
@@ -52,14 +59,17 @@ def verify(
     declared = None
     if mechanism is not None:
         declared = lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon)  # noqa: E731
-    found = verified(certificate, market=market, mechanism=declared)
+    work = replay_work(certificate)
+    if work is not None:
+        print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
+    found = verified(certificate, market=market, mechanism=declared, budget_seconds=seconds)
     if as_json:
         print_json({"kind": found.kind, "outcome": found.outcome, **_plain(found), "about": dict(found.about)})
     else:
         print(_wrapped(f"{found.outcome}: {found.statement}"))
         for what, how in found.about:
             print(_wrapped(f"  {what}: {how}"))
-    raise typer.Exit(0 if found.holds else 1)
+    raise typer.Exit(3 if found.out_of_time else 0 if found.holds else 1)
 
 
 def _wrapped(text: str) -> str:
@@ -67,5 +77,5 @@ def _wrapped(text: str) -> str:
 
 
 def _plain(found: Verification) -> dict[str, Any]:
-    names = ("accepted", "replayed", "statement", "seconds")
+    names = ("accepted", "replayed", "out_of_time", "statement", "seconds")
     return {name: getattr(found, name) for name in names}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from cloneproof._display import Displayed
 from cloneproof._tables import Tabular
 
-ErrorKind = Literal["proven", "confidence", "estimated"]
+ErrorKind = Literal["proven", "confidence", "asymptotic", "estimated"]
+BoundsName = Literal["distribution-free", "asymptotic"]  # of what is sampled
+_ORDER: Final[tuple[ErrorKind, ...]] = ("proven", "confidence", "asymptotic", "estimated")  # the surest first
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,10 @@ class Estimate(Displayed):
         The number itself.
     error : float
         The half-width: the true value lies in `value` +- `error`, in the sense of `kind`.
-    kind : {"proven", "confidence", "estimated"}
+    kind : {"proven", "confidence", "asymptotic", "estimated"}
         "proven": it surely does, by interval arithmetic or by exact arithmetic and its rounding. "confidence": it does
-        with the probability that the method states. "estimated": the error itself was estimated, e.g. from two
+        with the probability that the method states. "asymptotic": it does with that probability in the limit of many
+        runs, which of finitely many proves nothing. "estimated": the error itself was estimated, e.g. from two
         resolutions of a quadrature or from a count of roundings.
     method : str
         How the number was obtained, in words.
@@ -57,8 +60,7 @@ class Estimate(Displayed):
 
     def __sub__(self, other: Estimate) -> Estimate:
         """The difference; it is only as sure as the less sure of the two."""
-        order: list[ErrorKind] = ["proven", "confidence", "estimated"]
-        kind = max(self.kind, other.kind, key=order.index)
+        kind = max(self.kind, other.kind, key=_ORDER.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
         heuristic = self.heuristic or other.heuristic
@@ -98,8 +100,7 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     value = math.fsum(weight * part.value for weight, part in parts)
     size = math.fsum(abs(weight) * (abs(part.value) + part.error) for weight, part in parts)
     error = math.fsum(abs(weight) * part.error for weight, part in parts) + 8 * size * 2.0**-53
-    order: list[ErrorKind] = ["proven", "confidence", "estimated"]
-    kind = max((part.kind for _, part in parts), key=order.index)
+    kind = max((part.kind for _, part in parts), key=_ORDER.index)
     method = "; ".join(dict.fromkeys(part.method for _, part in parts))
     return Estimate(value, error, kind, method, any(part.heuristic for _, part in parts))
 

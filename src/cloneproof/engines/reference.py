@@ -7,9 +7,9 @@ is a function of (seed, run, agent, original, copy, pull), so two strategies see
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cloneproof._checks import whole
 from cloneproof._randomness import substream, uniform, word
@@ -48,10 +48,14 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The outcome of one whole run: what each agent was paid, and the platform's regret."""
+    """The outcome of one whole run: what each agent was paid, and the platform's regret.
+
+    `served` is what each agent would have been paid if every pull had paid its arm's mean.
+    """
 
     payoff: dict[str, float]
     regret: float
+    served: dict[str, float]
 
 
 def drawn_means(market: Market, seed: int, run: int) -> Means:
@@ -107,7 +111,19 @@ def simulate_run(
     """One run, as its outcome."""
     live, arms = _open_session(market, mechanism, copies, checked_seed(seed), run)
     regret = math.fsum(record.regret for record in _steps(live, arms))
-    return Run(live.payoff, regret)
+    return Run(live.payoff, regret, served(market.share, arms))
+
+
+class PulledArm(Protocol):
+    """An arm that knows its mean and how often it was pulled."""
+
+    mean: float
+    pulls: int
+
+
+def served(share: float, arms: Mapping[str, Iterable[PulledArm]]) -> dict[str, float]:
+    """What the pulls of each agent are worth: the share of the sum of their means."""
+    return {name: share * math.fsum(arm.pulls * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
 
 
 class _TapedArm:
@@ -206,7 +222,7 @@ def summarise(runs: Iterable[Run]) -> RunSummary:
 
     Examples
     --------
-    >>> summarise([Run({"ana": 3.0}, 1.0), Run({"ana": 5.0}, 0.0)]).payoff["ana"]
+    >>> summarise([Run({"ana": 3.0}, 1.0, {"ana": 2.5}), Run({"ana": 5.0}, 0.0, {"ana": 3.5})]).payoff["ana"]
     SampleMean(mean=4.0, standard_error=1.0, runs=2)
     """
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
@@ -237,8 +253,8 @@ def simulate_runs(
     --------
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> market = Market([Agent("ana", 1, Point(1.0))], horizon=3, rewards="deterministic")
-    >>> list(simulate_runs(market, mechanism("ucb1"), runs=2))
-    [Run(payoff={'ana': 3.0}, regret=0.0), Run(payoff={'ana': 3.0}, regret=0.0)]
+    >>> [run.payoff for run in simulate_runs(market, mechanism("ucb1"), runs=2)]
+    [{'ana': 3.0}, {'ana': 3.0}]
     """
     count = whole(runs)
     if count is None or count < 1:

@@ -28,7 +28,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.log import Log
-from cloneproof.logs.originals import LogOwner
+from cloneproof.logs.originals import ArmPlace, LogOwner
 from cloneproof.logs.reader.propensities import PropensitySums
 from cloneproof.logs.replay import replayed
 from cloneproof.market import Agent, Market, Point
@@ -39,8 +39,6 @@ LEAST: Final = 50  # effective rows
 UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
 COMMITTED: Final = 20_000  # rounds of a simulated policy that soon commits; its shares are those of the last half
 ADAPTIVE: Final = 60_000  # rounds times arms of one that looks at all arms in every round
-
-Arm = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -150,8 +148,12 @@ def _replayed(
 
 
 def _shares(
-    made: Mechanism | BlackBox | None, model: Mapping[Arm, float], owners: Sequence[LogOwner], rounds: int, seed: int
-) -> dict[Arm, float]:
+    made: Mechanism | BlackBox | None,
+    model: Mapping[ArmPlace, float],
+    owners: Sequence[LogOwner],
+    rounds: int,
+    seed: int,
+) -> dict[ArmPlace, float]:
     """How often each arm is served: evenly, or as the policy does in the end in a market with these means."""
     arms = [(arm.agent, arm.arm) for owner in owners for group in owner.originals for arm in group]
     known = [arm for arm in arms if arm in model]
@@ -165,7 +167,7 @@ def _shares(
     agents = [
         Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()
     ]
-    counts: dict[Arm, int] = {}
+    counts: dict[ArmPlace, int] = {}
     last = min(rounds, affordable_rounds(made, len(known)))
     for record in islice(simulate(Market(agents, rounds), made, seed=seed), last // 2, last):
         served = listed[record.agent][record.arm]
@@ -181,7 +183,7 @@ def affordable_rounds(made: Mechanism, arms: int) -> int:
 
 
 def _estimates(
-    half: list[PropensitySums], target: Mapping[Arm, float], model: Mapping[Arm, float]
+    half: list[PropensitySums], target: Mapping[ArmPlace, float], model: Mapping[ArmPlace, float]
 ) -> tuple[list[float], list[float], float]:
     """IPS, SNIPS and DR on one half, the half-widths of their 95 % intervals, and the effective rows."""
     rows = sum(each.rows for each in half)

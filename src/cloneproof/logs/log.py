@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from cloneproof._tables import Tabular
+from cloneproof.analysis.copying.records import Feature
 from cloneproof.logs.reader.columns import LogColumns
 from cloneproof.logs.reader.faults import Fault
 from cloneproof.logs.reader.propensities import PropensitySums
 
-Feature = str | tuple[float, ...]
 Moment = str | float | None
 
 
@@ -42,10 +42,7 @@ class LoggedArm:
     squares: Fraction
     first: Moment = None
     last: Moment = None
-    features: Mapping[str, Feature] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", {} if self.features is None else dict(self.features))
+    features: Mapping[str, Feature] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:

@@ -13,7 +13,7 @@ from cloneproof.analysis.copying import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
 
 MOST_ORIGINALS_STUDIED = 300
-Place = tuple[str, str]
+ArmPlace = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
     return tuple(owners)
 
 
-def _joined(group: CopyGroup, arms: Mapping[Place, LoggedArm]) -> list[tuple[Place, Place]]:
+def _joined(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> list[tuple[ArmPlace, ArmPlace]]:
     """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its nearest likeness.
 
     Arms of two agents are matched one to one, the most alike first: by what is known of them, then by what they earned.
@@ -82,7 +82,7 @@ def _joined(group: CopyGroup, arms: Mapping[Place, LoggedArm]) -> list[tuple[Pla
     mine = [place for place in group.arms if place[0] == group.agents[0]]
     theirs = [place for place in group.arms if place[0] != group.agents[0]]
     ranked = sorted(((a, b) for a in mine for b in theirs), key=lambda pair: _unlike(arms[pair[0]], arms[pair[1]]))
-    matched: list[tuple[Place, Place]] = []
+    matched: list[tuple[ArmPlace, ArmPlace]] = []
     for first, second in ranked:
         if all(first not in pair and second not in pair for pair in matched):
             matched.append((first, second))

@@ -2,7 +2,8 @@
 
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, Sample
-from cloneproof.mechanisms.online.session import Decision, Session, session
+from cloneproof.mechanisms.online.decisions import Decision
+from cloneproof.mechanisms.online.session import Session, session
 from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
 from cloneproof.mechanisms.restart import Restart
 from cloneproof.mechanisms.restarts.doubling import Doubling

@@ -76,6 +76,7 @@ def kind_words(estimate: Estimate) -> str:
     meaning = {
         "proven": "proven: the true value lies within the bound",
         "confidence": "with the probability that the method states",
+        "asymptotic": "with that probability in the limit of many runs",
         "estimated": "the bound is a count or an estimate of errors, not a proof",
     }
     return f"{meaning[estimate.kind]} ({estimate.method})"

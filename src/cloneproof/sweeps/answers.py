@@ -48,7 +48,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
             return stored_answer
         if not need.sampled:
             return PointAnswer({}, "refused", tuple(refusals))
-    stored = [StoredRuns(index, key, len(point.market.agents) + 1) for key in need.sampled]
+    stored = [StoredRuns(index, key, 2 * len(point.market.agents) + 1) for key in need.sampled]
     confidence = point.options["confidence"]
     if point.question == "evaluate":
         job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
@@ -109,8 +109,8 @@ class StoredRuns:
             part = self._rows(chunk)[at - chunk.first : first + count - chunk.first]
             rows.append(part)
             at += len(part)
-        together = np.concatenate(rows)
-        return Outcomes(together[:, :-1], together[:, -1])
+        together, agents = np.concatenate(rows), self.columns // 2
+        return Outcomes(together[:, :agents], together[:, agents], together[:, agents + 1 :])
 
     def _chunk_with(self, run: int) -> StoredChunk:
         if self._open is not None and self._open[0].first <= run < self._open[0].stop:

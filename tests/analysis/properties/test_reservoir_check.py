@@ -6,7 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.properties.reservoir_check import reservoir
-from cloneproof.mechanisms.online import level_states
+from cloneproof.mechanisms.online import epoch_state
 from cloneproof.mechanisms.online.slot_state import SlotState
 from cloneproof.mechanisms.online.two_level_state import TwoLevelState
 
@@ -69,7 +69,7 @@ class LaterChampion(TwoLevelState):
     ],
 )
 def test_a_state_that_peeks_is_caught(monkeypatch, name, state, mechanism):
-    monkeypatch.setattr(level_states, name, state)
+    monkeypatch.setattr(epoch_state, name, state)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
     with pytest.raises(cp.errors.ConformanceError, match="reservoir: with"):
         cp.check_mechanism(mechanism)

@@ -32,7 +32,7 @@ def coins(job, first, count):
     streams = run_streams(job.seed, first, count)
     tosses = np.stack([words(streams, toss) >> np.uint64(63) for toss in range(3 * HORIZON)], axis=1)
     sums = tosses.reshape(count, 3, HORIZON).sum(axis=2).astype(np.float64)
-    return Outcomes(sums[:, :2], sums[:, 2] / 2)
+    return Outcomes(sums[:, :2], sums[:, 2] / 2, sums[:, :2])
 
 
 def by_reference(job, first, count):
@@ -42,7 +42,7 @@ def by_reference(job, first, count):
         market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
         runs.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
     payoff = [[run.payoff[agent.name] for agent in job.market.agents] for run in runs]
-    return Outcomes(np.array(payoff, np.float64), np.array([run.regret for run in runs], np.float64))
+    return Outcomes(np.array(payoff, np.float64), np.array([run.regret for run in runs], np.float64), np.array(payoff))
 
 
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(1, 700), st.none() | st.floats(0.1, 2.0))
@@ -176,7 +176,11 @@ def test_a_hundred_thousand_runs_hold_few_bytes():
 
     tracemalloc.start()
     try:
-        sample(JOB, 100_000, outcomes=lambda job, first, count: Outcomes(np.ones((count, 2)), np.ones(count)))
+        sample(
+            JOB,
+            100_000,
+            outcomes=lambda job, first, count: Outcomes(np.ones((count, 2)), np.ones(count), np.ones((count, 2))),
+        )
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

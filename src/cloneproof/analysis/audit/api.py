@@ -32,6 +32,7 @@ from cloneproof.analysis.audit.search.results import SearchResult
 from cloneproof.analysis.audit.search.sampling import confirm_heuristics, plays, sampled_results
 from cloneproof.analysis.audit.search.scan_search import scan_results, scan_withholding, with_scan_scope
 from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
@@ -58,6 +59,7 @@ def audit(
     budget_seconds: float | None = None,
     runs: int | None = None,
     seed: int = 0,
+    bounds: BoundsName = "distribution-free",
     progress: ProgressCallback | None = None,
     draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
@@ -99,6 +101,9 @@ def audit(
         Pairs of runs for a candidate, where the audit samples.
     seed : int, default 0
         The seed, where the audit samples.
+    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+        What intervals rest on, where the audit samples. "asymptotic" ones hold in the limit of many runs only, and are
+        several times narrower while runs are few. The scope and the kind of every estimate say so.
     progress : callable, optional
         Called with (done, total, what).
     draft : callable, optional
@@ -135,7 +140,7 @@ def audit(
             f"unknown opponents {brief(opponents)}; {did_you_mean(str(opponents), known)}known are {', '.join(known)}"
         )
     seed = checked_seed(seed)
-    check_sampling(runs=runs, progress=progress)
+    check_sampling(runs=runs, progress=progress, bounds=bounds)
     runs = whole(runs)
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
@@ -161,7 +166,7 @@ def audit(
         results = by_theorem
     elif honest is None:
         with plays(question.box, clock) as play:
-            results = sampled_results(agents, cap, slack, runs, seed, clock, play)
+            results = sampled_results(agents, cap, slack, runs, seed, clock, play, bounds)
     else:
         shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
         exact = [
@@ -174,7 +179,7 @@ def audit(
             draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
         refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
-        results = exact or sampled_results(agents, cap, slack, runs, seed, clock)
+        results = exact or sampled_results(agents, cap, slack, runs, seed, clock, bounds=bounds)
     tried_here = withhold and by_theorem is None
     apart, notes = other_deviations(results, cap, slack, tried_here, split, copy_cost, clock)
     if withhold and by_theorem is not None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, relative_gain_at_most, simplest_of
 from cloneproof.analysis.audit.proof.coverage import Coverage, coverage
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.scope import scope_of
-from cloneproof.analysis.audit.search.results import SearchResult, for_exchangeable
+from cloneproof.analysis.audit.search.results import SampledResult, SearchResult, for_exchangeable
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
 from cloneproof.errors import EngineError
 
+BoundedDeviation = tuple[Witness, float | None]
 CoverageByCase = dict[tuple[str, int], Coverage]  # (agent, horizon)
 
 
@@ -35,6 +36,7 @@ def conclude(
         for case in result.cases
         if case.horizon in result.honest
     }
+    bounds = [bounded for result in results for bounded in _bounds(result)]
     paying = [witness for witness in tried if pays(witness, question.tolerance)]
     cases = sum(map(len, question.cases.values()))
     verdict: Verdict
@@ -44,8 +46,7 @@ def conclude(
     elif len(covered) == cases and all(each.argument is not None for each in covered.values()):
         verdict, worst = "clone-proof", best_of(tried)
     else:
-        verdict, worst = "undecided", max(tried, key=_relative_gain_not_ruled_out)
-    bounds = [relative_gain_at_most(witness) for witness in tried]
+        verdict, worst = "undecided", max(bounds, key=_relative_gain_not_ruled_out)[0]
     deciding = next(case for case in question.cases[worst.agent] if case.horizon == worst.horizon)
     audit = Audit(
         mechanism=deciding.mechanism,
@@ -53,7 +54,7 @@ def conclude(
         verdict=verdict,
         worst=worst,
         scope=scope_of(question, verdict, worst, results, covered),
-        tried_at_most=None if None in bounds else max(bound for bound in bounds if bound is not None),
+        tried_at_most=_largest(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(tried),
@@ -63,6 +64,19 @@ def conclude(
         seconds=seconds,
     )
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
+
+
+def _bounds(result: SearchResult) -> list[BoundedDeviation]:
+    """The deviations of a result with relative gains that they do not exceed, all of them together."""
+    if isinstance(result, SampledResult) and result.at_most:
+        return [(result.evaluated[vector][0], bound) for vector, bound in result.at_most.items()]
+    return [(witness, relative_gain_at_most(witness)) for witness in result.witnesses]
+
+
+def _largest(bounds: Iterable[float | None]) -> float | None:
+    """The largest of them; None where one is not known."""
+    known = list(bounds)
+    return None if None in known else max(bound for bound in known if bound is not None)
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
@@ -75,8 +89,10 @@ def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[
     ]
 
 
-def _relative_gain_not_ruled_out(witness: Witness) -> float:
-    return witness.gain_at_most / max(witness.honest.value, 1e-300)
+def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, float]:
+    witness, bound = bounded
+    upper_end = witness.gain_at_most / max(witness.honest.value, 1e-300)
+    return (upper_end if bound is None else bound), upper_end
 
 
 def _shown(paying: list[Witness]) -> Witness:

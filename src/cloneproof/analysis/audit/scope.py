@@ -67,8 +67,9 @@ def _evidence(worst: Witness) -> str:
     gain = worst.gain
     if gain.kind == "proven":
         return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
-    if gain.kind == "confidence":
-        return f"the gain of {gain.value:.6g} has a confidence sequence of half-width {gain.error:.3g} ({gain.method})"
+    if gain.kind in ("confidence", "asymptotic"):
+        sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
+        return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
     return (
         f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
         f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"

@@ -201,8 +201,10 @@ class Audit(Displayed, Tabular):
             return ""
         bound = max(bound, self.tolerance) if self.state == "none tried pays" else bound
         what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else "gains anything"
-        sampled = any(witness.gain.kind == "confidence" for witness in self.tried)
-        return f"none of the {len(self.tried)} deviations tried {what}{', at 99 %' if sampled else ''}"
+        kinds = {witness.gain.kind for witness in self.tried}
+        sure = ", at 99 % in the limit of many runs" if "asymptotic" in kinds else ", at 99 %"
+        sampled = not kinds.isdisjoint(("confidence", "asymptotic"))
+        return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`.

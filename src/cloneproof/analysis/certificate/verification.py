@@ -39,6 +39,8 @@ class Verification:
     about : tuple of (str, str)
         The mechanism, every prior, the horizon and the agent of an accepted certificate, which proves something of
         exactly these.
+    out_of_time : bool
+        Whether the time for a record was over before all of it was drawn; `statement` says what was checked by then.
     """
 
     accepted: bool
@@ -47,6 +49,7 @@ class Verification:
     kind: Literal["certificate", "replay record"] = "certificate"
     replayed: bool = False
     about: CertificateFacts = ()
+    out_of_time: bool = False
 
     @property
     def holds(self) -> bool:
@@ -58,6 +61,8 @@ class Verification:
         """In a word."""
         if self.kind == "certificate":
             return "accepted" if self.accepted else "rejected"
+        if self.out_of_time:
+            return "undecided"
         return "replayed" if self.replayed else "not reproduced"
 
 

@@ -60,7 +60,7 @@ def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) 
 
 def _merge(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[list[tuple[int, ...]], list[float]]:
     """The blocks of one slice, and what each merger gained."""
-    blocks = [(arm,) for arm in range(len(log_likelihood))]
+    blocks: list[tuple[int, ...]] = [(arm,) for arm in range(len(log_likelihood))]
     tables = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     alone, sizes = tables @ prior, np.ones(len(blocks))
     scores = np.full((len(blocks), len(blocks)), -np.inf)
@@ -111,7 +111,7 @@ def pair_given_others(
         size, added = len(rest), len(joined)
         summed = likelihood[rest] + log_likelihood[list(joined)].sum(axis=0)
         value = log_mean(summed, prior) - log_mean(likelihood[rest], prior)
-        return value + (gammaln(size + added) - gammaln(size) if size else np.log(theta) + gammaln(added))
+        return float(value + (gammaln(size + added) - gammaln(size) if size else np.log(theta) + gammaln(added)))
 
     places = [rest for rest in rests if rest] + [()]
     together = log_sum(np.array([evidence(place, first, second) for place in places]))

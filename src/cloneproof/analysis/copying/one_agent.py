@@ -21,6 +21,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.copying.merging import log_mean, merge_greedily, pair_given_others
 from cloneproof.analysis.copying.partitions import (
     MOST_EXACT,
+    PartitionSums,
     block_factors,
     log_rising,
     log_sum,
@@ -72,11 +73,13 @@ Together = Callable[[tuple[int, ...]], float]
 def _exactly(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
     """The probability that some arms are one item, as a function of them: over all partitions."""
     thetas, weight, honest = copying_habits(odds)
-    sums, logs = [], []
+    sums: list[PartitionSums | None] = []
+    logs = []
     for prior in priors:
         factors, alone = block_factors(log_likelihood, prior), _log_alone(log_likelihood, prior)
-        sums += [partition_sums(factors, theta) for theta in thetas]
-        logs += [np.log(weight) + alone + one.log_factor for one in sums[-len(thetas) :]]
+        of_thetas = [partition_sums(factors, theta) for theta in thetas]
+        logs += [np.log(weight) + alone + one.log_factor for one in of_thetas]
+        sums += of_thetas
         logs.append((np.log(honest) if honest > 0 else -np.inf) + alone)
         sums.append(None)
     weights = softmax(logs)

@@ -113,20 +113,20 @@ def _two_agents(
     alike_: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for first, second in links:
         if records[first].agent != records[second].agent:
-            one, other = sorted((first, second), key=lambda arm: order[records[arm].agent])
-            alike_[records[one].agent, records[other].agent].append((one, other))
+            arm, other = sorted((first, second), key=lambda number: order[records[number].agent])
+            alike_[records[arm].agent, records[other].agent].append((arm, other))
     questions = []
-    for one, other in dict.fromkeys([*alike_, *_near(records, evidence.places, order)]):
-        first, second = by_agent[one], by_agent[other]
-        matched = _matching(alike_.get((one, other), []), first, second)
+    for agents in dict.fromkeys([*alike_, *_near(records, evidence.places, order)]):
+        own, others = by_agent[agents[0]], by_agent[agents[1]]
+        matched = _matching(alike_.get(agents, []), own, others)
         judged = judge_two(
-            evidence.log_likelihood[first],
-            evidence.log_likelihood[second],
-            priors.pair(int(folds[first[0]]), int(folds[second[0]])),
+            evidence.log_likelihood[own],
+            evidence.log_likelihood[others],
+            priors.pair(int(folds[own[0]]), int(folds[others[0]])),
             matched,
         )
-        pairs = tuple((first[row], second[column]) for row, column in judged.pairs)
-        questions.append(CopyQuestion((one, other), (*first, *second), judged.log_e, bool(matched), pairs))
+        pairs = tuple((own[row], others[column]) for row, column in judged.pairs)
+        questions.append(CopyQuestion(agents, (*own, *others), judged.log_e, bool(matched), pairs))
     return questions
 
 

@@ -29,10 +29,12 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     if row.verdict is None:
         return row.name, "not audited", "", "", _number(row.regret, row.exact), "", time
     gain = f"{100 * row.relative_gain:+.1f}"
+    copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
     if row.verdict == "undecided":  # what the samples do not rule out
-        gain = f"at most {100 * row.relative_gain:+.0f}"
-    copies = f"{row.agent} {','.join(map(str, row.copies))}"
-    return row.name, row.verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
+        gain = f"at most {100 * row.relative_gain:+.2g}"
+    if row.state == "none tried pays":
+        copies, verdict = f"any of {row.tried}", row.state
+    return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
 
 
 def _number(estimate: Estimate | None, exact: bool) -> str:

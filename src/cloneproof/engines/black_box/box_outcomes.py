@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from time import monotonic
 
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.failure import BlackBoxError
@@ -11,7 +12,7 @@ from cloneproof.engines.black_box.play import Player, outcomes_of_runs
 from cloneproof.engines.black_box.workers import UnsendableError, Workers
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.reference import Run
-from cloneproof.errors import EngineError
+from cloneproof.errors import EngineError, OutOfTimeError
 
 Tick = Callable[[], object]
 
@@ -37,6 +38,8 @@ def black_box_outcomes(
     Where a run fails, the `BlackBoxError` names the first that does and holds the outcomes of those before it.
     """
     _check(first, count)
+    if until is not None and monotonic() > until:
+        raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time for run {first}; give it more")
     tick = tick or (lambda: None)
     if processes is None:
         return _here(job, first, count, tick, until)

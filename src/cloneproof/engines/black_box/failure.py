@@ -34,7 +34,7 @@ class BlackBoxError(EngineError):
     def __init__(self, message: str, run: int = 0, first: int = 0, partial: Outcomes | None = None) -> None:
         super().__init__(message)
         self.run, self.first = run, first
-        self.partial = Outcomes(np.empty((0, 0)), np.empty(0)) if partial is None else partial
+        self.partial = Outcomes(np.empty((0, 0)), np.empty(0), np.empty((0, 0))) if partial is None else partial
 
 
 def contract_error(name: str, place: Place, expected: str, got: str, advice: str) -> BlackBoxError:

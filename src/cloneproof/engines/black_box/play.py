@@ -19,7 +19,7 @@ from cloneproof.engines.black_box.call_limit import CALL, CALLS, ROUND, RUN, Cal
 from cloneproof.engines.black_box.contract import BlackBox, View
 from cloneproof.engines.black_box.failure import Place, contract_error, exception_text, short_repr, timeout_error
 from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means
+from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, Run, drawn_means, served
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.copies import Copies, arms_of, full_copies
 from cloneproof.market.market import Market
@@ -39,7 +39,7 @@ def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, s
     ...     def update(self, arm, reward): self.pulls += 1
     >>> market = Market([Agent("ana", 1, Point(1.0)), Agent("bo", 1, Point(0.5))], horizon=9, rewards="deterministic")
     >>> black_box_run(market, BlackBox(InTurn), {"ana": (2,)})
-    Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5)
+    Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5, served={'ana': 6.0, 'bo': 1.5})
     """
     job = BlackBoxJob(market, box, full_copies(market.agents, copies), checked_seed(seed))
     return Player(job).run(run)
@@ -81,7 +81,9 @@ class Player:
             sums = self._play_rounds(world)
         share, market = self.job.market.share, self.job.market
         payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
-        return Run(payoff, math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls)))
+        regret = math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls))
+        arms = {agent.name: [arm for arm in world.arms if arm.agent == i] for i, agent in enumerate(market.agents)}
+        return Run(payoff, regret, served(share, arms))
 
     def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
         """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
@@ -158,8 +160,11 @@ def box_of(job: BlackBoxJob) -> BlackBox:
 def outcomes_of_runs(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
     """Outcomes of runs, in order."""
     names = [agent.name for agent in job.market.agents]
-    payoff = np.array([[run.payoff[name] for name in names] for run in runs], dtype=np.float64)
-    return Outcomes(payoff.reshape(len(runs), len(names)), np.array([run.regret for run in runs], dtype=np.float64))
+    payoff, worth = (
+        np.array([[by_name[name] for name in names] for by_name in each], dtype=np.float64).reshape(-1, len(names))
+        for each in ([run.payoff for run in runs], [run.served for run in runs])
+    )
+    return Outcomes(payoff, np.array([run.regret for run in runs], dtype=np.float64), worth)
 
 
 def _open_world(job: BlackBoxJob, run: int) -> _World:

@@ -33,7 +33,13 @@ class Job(SamplingJob[Mechanism]):
 
 
 class Outcomes(NamedTuple):
-    """What each run of a range came to: payoffs (runs x agents, the share included) and regrets (runs)."""
+    """What each run of a range came to: payoffs (runs x agents, the share included) and regrets (runs).
+
+    `served` is the payoff with every reward replaced by the mean of the arm that was pulled. A reward has that mean
+    given all that went before, so `served` has the expectation of `payoff`, without the noise of the rewards; and it
+    lies between nothing and all rounds at the agent's best mean, whatever the rewards are.
+    """
 
     payoff: FloatArray
     regret: FloatArray
+    served: FloatArray

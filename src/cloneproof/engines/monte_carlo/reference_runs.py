@@ -17,5 +17,8 @@ def reference_run(job: Job, run: int) -> Run:
 def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Runs first, .., first + count - 1 of any job: slow, but there is nothing that it cannot run."""
     runs = [reference_run(job, run) for run in range(first, first + count)]
-    payoff = np.array([list(run.payoff.values()) for run in runs]).reshape(count, len(job.market.agents))
-    return Outcomes(payoff, np.array([run.regret for run in runs]))
+    payoff, served = (
+        np.array([list(getattr(run, field).values()) for run in runs]).reshape(count, len(job.market.agents))
+        for field in ("payoff", "served")
+    )
+    return Outcomes(payoff, np.array([run.regret for run in runs]), served)

@@ -9,19 +9,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import real, whole
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
 from cloneproof.engines.monte_carlo.driver import RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
-from cloneproof.errors import EngineError, brief
+from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.toml import market_to_toml
 
 J = TypeVar("J", bound=SamplingJob[Any])
@@ -83,6 +83,7 @@ def sample(
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
     chunk: int | None = None,
+    bounds: BoundsName = "distribution-free",
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
@@ -95,13 +96,14 @@ def sample(
     weights = tuple(weights) if job.strata else (1.0,)
     if len(weights) != max(1, len(job.strata)):
         raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
-    bounds = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
-    estimands = Estimands(bounds, weights, identity(job))
+    ranges = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
+    estimands = Estimands(ranges, weights, identity(job))
+    aimed = {"precision": precision, "alpha": 1 - confidence, "bounds": bounds}
     start = RunTotals.empty(estimands) if resume is None else resume.check_same(estimands)
     plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(weights)),
-        enough=None if precision is None else partial(is_precise, precision=precision, alpha=1 - confidence),
-        aim=None if precision is None else partial(expected_count, precision=precision, alpha=1 - confidence),
+        enough=None if precision is None else partial(is_precise, **aimed),
+        aim=None if precision is None else partial(expected_count, **aimed),
         budget_seconds=budget_seconds,
         threads=threads,
         chunk=chunk,
@@ -109,9 +111,9 @@ def sample(
         executor=executor,
     )
     totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
-    *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}")
+    *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     names = [agent.name for agent in job.market.agents]
-    notes = shortfalls(totals, stopped, runs, precision, confidence)
+    notes = shortfalls(totals, stopped, runs, precision, confidence, bounds)
     if isinstance(job, Job):  # a black box is slow by itself
         notes += _slow(job)
     evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
@@ -141,19 +143,36 @@ def limit_of(runs: int | None, precision: float | None, budget_seconds: float | 
     return -(-runs // strata)
 
 
-def is_precise(totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> bool:
+def is_precise(
+    totals: RunTotals,
+    precision: float,
+    alpha: float,
+    columns: slice = slice(None),
+    bounds: BoundsName = "distribution-free",
+) -> bool:
     """Whether every half-width is at most the precision."""
-    return bool((totals.half_widths(alpha)[columns] <= precision).all())
+    return bool((totals.half_widths(alpha, bounds)[columns] <= precision).all())
 
 
-def expected_count(totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None)) -> int | None:
+def expected_count(
+    totals: RunTotals,
+    precision: float,
+    alpha: float,
+    columns: slice = slice(None),
+    bounds: BoundsName = "distribution-free",
+) -> int | None:
     """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
-    widest = float(totals.half_widths(alpha)[columns].max())
+    widest = float(totals.half_widths(alpha, bounds)[columns].max())
     return max(totals.count, math.ceil(totals.count * (widest / precision) ** 2))
 
 
 def shortfalls(
-    totals: RunTotals, stopped: StopReason, runs: int | None, precision: float | None, confidence: float
+    totals: RunTotals,
+    stopped: StopReason,
+    runs: int | None,
+    precision: float | None,
+    confidence: float,
+    bounds: BoundsName = "distribution-free",
 ) -> tuple[str, ...]:
     """What was asked for and not reached, in words."""
     notes = []
@@ -161,7 +180,7 @@ def shortfalls(
         why = "the budget is spent" if stopped == "budget" else "interrupted"
         notes.append(f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs")
     if precision is not None and stopped != "enough":
-        widest = float(totals.half_widths(1 - confidence).max())
+        widest = float(totals.half_widths(1 - confidence, bounds).max())
         if widest > precision:
             notes.append(
                 f"precision {precision:g} undecided: the widest half-width is {widest:.3g} after {totals.runs} runs"
@@ -176,8 +195,14 @@ def check_sampling(
     budget_seconds: object = None,
     threads: object = None,
     progress: object = None,
+    bounds: object = "distribution-free",
 ) -> None:
     """One sentence for whatever makes no sense."""
+    if bounds not in get_args(BoundsName):
+        known = get_args(BoundsName)
+        raise EngineError(
+            f"unknown bounds {brief(bounds)}; {did_you_mean(str(bounds), known)}known are {', '.join(known)}"
+        )
     for name, value, most, example in (("runs", runs, MOST_RUNS, 1000), ("threads", threads, MOST_THREADS, 2)):
         number = whole(value)
         if value is not None and (number is None or not 1 <= number <= most):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.reader.columns import LogColumns
 from cloneproof.logs.reader.sources import LogSource
-from cloneproof.logs.reader.statistics import RowTerms, Scale
+from cloneproof.logs.reader.statistics import RewardScale, RowTerms
 
 MOST_SAID: Final = 4
 
@@ -37,7 +37,7 @@ class Fault:
         return {"kind": self.kind, "count": self.count, "unit": self.unit, "first": self.first}
 
 
-def row_faults(source: LogSource, columns: LogColumns, scale: Scale, terms: RowTerms) -> list[Fault]:
+def row_faults(source: LogSource, columns: LogColumns, scale: RewardScale, terms: RowTerms) -> list[Fault]:
     """Why rows cannot be used: for each kind, how many and the first."""
     shown: dict[str, str] = {}
     cases: list[str] = []
@@ -71,7 +71,8 @@ def row_faults(source: LogSource, columns: LogColumns, scale: Scale, terms: RowT
     sql = (
         "SELECT kind, count(*), arg_min({'file': log_file, 'row': log_row, 'text': seen}, (log_file, log_row)) FROM "
         f"(SELECT log_file, log_row, CASE kind {text} END AS seen, kind FROM "
-        f"(SELECT *, CASE {' '.join(cases)} END AS kind FROM {source.numbered})) WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
+        f"(SELECT *, CASE {' '.join(cases)} END AS kind FROM {source.numbered})) "
+        "WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
     )
     source.connection.execute("SET preserve_insertion_order = true")
     return [_row_fault(kinds[kind], int(count), first, source) for kind, count, first in source.query(sql)]

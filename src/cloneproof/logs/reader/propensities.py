@@ -12,7 +12,7 @@ from typing import Any
 
 from cloneproof.logs.reader.columns import LogColumns
 from cloneproof.logs.reader.sources import LogSource
-from cloneproof.logs.reader.statistics import RowTerms, Scale
+from cloneproof.logs.reader.statistics import RewardScale, RowTerms
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PropensitySums:
 
 
 def propensity_sums(
-    source: LogSource, columns: LogColumns, scale: Scale, terms: RowTerms, owners: dict[str, str] | None
+    source: LogSource, columns: LogColumns, scale: RewardScale, terms: RowTerms, owners: dict[str, str] | None
 ) -> tuple[PropensitySums, ...]:
     """A second pass, where the log has propensities."""
     low, width = float(scale.low), float(scale.high - scale.low)

@@ -11,15 +11,16 @@ from os import PathLike
 from typing import Any
 
 from cloneproof._checks import is_one_line, whole
+from cloneproof.analysis.copying.records import Feature
 from cloneproof.errors import LogError, brief
-from cloneproof.logs.log import Feature, Log, LoggedArm, Moment, two_owners
+from cloneproof.logs.log import Log, LoggedArm, Moment, two_owners
 from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
 from cloneproof.logs.reader.columns import LogColumns, chosen_columns
 from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.owners import Owners, read_owners
 from cloneproof.logs.reader.propensities import propensity_sums
 from cloneproof.logs.reader.sources import TWICE, LogSource, log_source
-from cloneproof.logs.reader.statistics import ArmSums, Scale, arm_sums, checked_scale, exactness, row_terms
+from cloneproof.logs.reader.statistics import ArmSums, RewardScale, arm_sums, checked_scale, exactness, row_terms
 
 LONGEST_NAME = 1000
 MOST_LOGGED_ARMS = 1_000_000
@@ -120,7 +121,7 @@ def read_log(
 def _read(
     source: LogSource,
     columns: LogColumns,
-    scale: Scale,
+    scale: RewardScale,
     owners: dict[str, str] | None,
     local_arms: bool,
     leave_out: bool,
@@ -180,7 +181,7 @@ def _read(
 
 
 def _arms(
-    sums: list[ArmSums], columns: LogColumns, scale: Scale, owners: dict[str, str] | None, faults: list[Fault]
+    sums: list[ArmSums], columns: LogColumns, scale: RewardScale, owners: dict[str, str] | None, faults: list[Fault]
 ) -> list[LoggedArm]:
     """The arms with a name and an owner; what else is wrong with them is added to the faults."""
     arms, unowned, odd = [], [], []
@@ -208,7 +209,7 @@ def _arms(
     return arms
 
 
-def _arm(each: ArmSums, name: str, agent: str, columns: LogColumns, scale: Scale) -> LoggedArm:
+def _arm(each: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
     low, width, rounds = scale.low, scale.high - scale.low, each.rounds
     total = Fraction(each.total, scale.ticks)
     moved = (total - rounds * low) / width

@@ -24,7 +24,7 @@ NEAR: Final = 2**31  # products of whole numbers up to here fit 64 bits
 
 
 @dataclass(frozen=True)
-class Scale:
+class RewardScale:
     """The range of rewards as declared, and how many ticks make 1: rewards are counted in ticks."""
 
     low: Fraction
@@ -32,7 +32,7 @@ class Scale:
     ticks: int
 
     @classmethod
-    def of(cls, low: float, high: float) -> Scale:
+    def of(cls, low: float, high: float) -> RewardScale:
         """A millionth, or as fine as the range allows in 64 bits."""
         ticks = 10**6
         while ticks > 1 and max(abs(low), abs(high)) * ticks > NEAR:
@@ -112,7 +112,7 @@ class RowTerms:
     usable: str
 
 
-def row_terms(source: LogSource, columns: LogColumns, scale: Scale) -> RowTerms:
+def row_terms(source: LogSource, columns: LogColumns, scale: RewardScale) -> RowTerms:
     """The terms in which every query about this log is written."""
     known = source.columns
     agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
@@ -140,7 +140,7 @@ def row_terms(source: LogSource, columns: LogColumns, scale: Scale) -> RowTerms:
     return RowTerms(agent, arm, reward, whole, count, time, propensity, usable)
 
 
-def arm_sums(source: LogSource, columns: LogColumns, scale: Scale, terms: RowTerms) -> list[ArmSums]:
+def arm_sums(source: LogSource, columns: LogColumns, scale: RewardScale, terms: RowTerms) -> list[ArmSums]:
     """The one pass: a group for each agent and arm that occur together, those without a name included."""
     features = [source.columns[name].sql for name in columns.same]
     tick = "reward" if terms.whole else f"TRY_CAST(round(reward * {scale.ticks}) AS BIGINT)"
@@ -174,7 +174,7 @@ def arm_sums(source: LogSource, columns: LogColumns, scale: Scale, terms: RowTer
     return found
 
 
-def exactness(sums: Sequence[ArmSums], scale: Scale, whole: bool) -> str:
+def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
     """What is exact about the sums, in a sentence."""
     if whole:
         return "rewards are whole numbers and their sums exact"
@@ -186,11 +186,11 @@ def exactness(sums: Sequence[ArmSums], scale: Scale, whole: bool) -> str:
     )
 
 
-def _resolution(scale: Scale) -> str:
+def _resolution(scale: RewardScale) -> str:
     return "1" if scale.ticks == 1 else f"1/{scale.ticks:,}"
 
 
-def checked_scale(limits: object) -> Scale:
+def checked_scale(limits: object) -> RewardScale:
     """The declared range of rewards."""
     if isinstance(limits, Sequence) and not isinstance(limits, str) and len(limits) == 2:
         try:
@@ -198,5 +198,5 @@ def checked_scale(limits: object) -> Scale:
         except (TypeError, ValueError, OverflowError):
             low = high = 0.0
         if low < high and abs(low) <= 1e9 and abs(high) <= 1e9:
-            return Scale.of(low, high)
+            return RewardScale.of(low, high)
     raise LogError(f"expected the range of rewards as two numbers, the lower first, got {brief(limits)}; e.g. (1, 5)")

@@ -1,4 +1,4 @@
-"""The state of a mechanism whose epochs run mechanisms of their own."""
+"""The state of a mechanism without epochs, by its structure, and of one whose epochs run mechanisms of their own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from typing import Any
 
 from cloneproof.mechanisms.epochs import epoch_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.level_states import level_state
+from cloneproof.mechanisms.online.one_level_state import OneLevelState
 from cloneproof.mechanisms.online.registration import Allocation, Registration
+from cloneproof.mechanisms.online.slot_state import SlotState
+from cloneproof.mechanisms.online.two_level_state import TwoLevelState
+
+
+def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
+    """The class of the state, by the structure of the mechanism."""
+    if mechanism.agent is not None:
+        return TwoLevelState
+    return SlotState if mechanism.arm.draws and mechanism.arm.commits else OneLevelState
 
 
 class EpochState:

@@ -7,17 +7,16 @@ reached from it.
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from cloneproof._checks import real, whole
 from cloneproof._randomness import substream
 from cloneproof.errors import CloneproofError, SessionError, brief
 from cloneproof.market.family import BOUNDED, RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.decisions import Decision, SessionEntry, SessionHistory
 from cloneproof.mechanisms.online.level import ONE, ticks
 from cloneproof.mechanisms.online.opening import SessionTerms, checked_terms, open_registration
 from cloneproof.mechanisms.online.registration import Allocation, Registration
@@ -30,41 +29,6 @@ from cloneproof.mechanisms.online.session_file import (
 )
 from cloneproof.mechanisms.online.state import initial_state
 from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM, coins_of
-
-
-class Decision(NamedTuple):
-    """Whom to serve this round.
-
-    Attributes
-    ----------
-    id : int
-        The round, from 1; a reward names it.
-    agent : str
-        Whose arm.
-    arm : int
-        Which of its arms, from 0.
-    phase : {"trial", "award", "waiting", "play"}
-        "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
-        rewards, and "play" otherwise.
-    slot : int
-        The number of the draw that is played, where the mechanism draws from arms; else -1.
-    """
-
-    id: int
-    agent: str
-    arm: int
-    phase: str
-    slot: int = -1
-
-
-class SessionEntry(NamedTuple):
-    """A line of the ledger: the reward of a decision and what its owner was paid."""
-
-    id: int
-    agent: str
-    arm: int
-    reward: float
-    paid: float
 
 
 class Session:
@@ -105,7 +69,7 @@ class Session:
         self.pending: dict[int, Allocation] = {}
         self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
         self.sums = [0] * len(terms.registration.names)
-        self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
+        self._past = SessionHistory()
 
     def decide(self) -> Decision:
         """Decide the next round. Never waits for rewards.
@@ -165,9 +129,7 @@ class Session:
         if self._coins is not None and self._coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
             self._coins.expect(first, count, *self.state.place(allocation))
         if self.history:
-            self._agent_of.extend([allocation.agent] * count)
-            self._arm_of.extend([allocation.arm] * count)
-            self._value_of.extend([math.nan] * count)
+            self._past.add(allocation.agent, allocation.arm, count)
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
 
@@ -244,7 +206,7 @@ class Session:
             self.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
-            self._value_of[decision - 1] = value
+            self._past.enter(decision, value)
         return allocation
 
     def _checked(self, value: object) -> float:
@@ -268,7 +230,7 @@ class Session:
         self._checked_id(decision)
         if not self.history:
             raise SessionError(f"decision {decision} already has its reward, got {value!r}; a reward is final")
-        before = self._value_of[decision - 1]
+        before = self._past.value(decision)
         if before != value:
             raise SessionError(
                 f"decision {decision} already has reward {before!r}, got {value!r}; a reward is final, "
@@ -290,13 +252,7 @@ class Session:
     @property
     def ledger(self) -> list[SessionEntry]:
         """Every reward that has arrived, by decision, with what was paid for it."""
-        names = self.registration.names
-        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
-        return [
-            SessionEntry(number, names[agent], arm, value, self.share * value)
-            for number, (agent, arm, value) in lines
-            if value == value
-        ]
+        return list(self._past.entries(self.registration.names, self.share))
 
     def to_json(self) -> str:
         """The whole session as text, from which `from_json` goes on as if nothing had happened.
@@ -318,10 +274,8 @@ class Session:
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
-                "agent_of": self._agent_of.tolist(),
-                "arm_of": self._arm_of.tolist(),
                 "history": self.history,
-                "value_of": [None if math.isnan(value) else value for value in self._value_of],
+                **self._past.to_data(),
                 "machine": self.state.to_dict(),
                 **({"coins": self._coins.to_data()} if self._coins is not None and self._coins.by_pull else {}),
             }
@@ -361,8 +315,7 @@ class Session:
             live.sums = list(body["sums"])
             for allocation, numbers in pending_from_data(body["pending"]):
                 live.pending |= dict.fromkeys(numbers, live._allocations.setdefault(allocation, allocation))
-            live._agent_of, live._arm_of = array("q", body["agent_of"]), array("q", body["arm_of"])
-            live._value_of = array("d", [math.nan if value is None else value for value in body["value_of"]])
+            live._past = SessionHistory.from_data(body)
             live.state.restore(body["machine"])
             if live._coins is not None and live._coins.by_pull:
                 live._coins.restore(body["coins"])

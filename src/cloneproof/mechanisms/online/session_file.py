@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
-from operator import sub
+from itertools import accumulate, islice, pairwise
 from typing import Any, Final
+
+import numpy as np
 
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
@@ -17,12 +17,20 @@ from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
 VERSION: Final = 2
+_AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
     """The body as one JSON object; the digest detects damage, not forgery."""
-    text = json.dumps(body, separators=(",", ":"))
+    text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
     return json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text), "body": text})
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    """Compact JSON; a list of lists piece by piece, between which other threads have their turn."""
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return f"[{','.join(map(_text, value))}]"
+    return json.dumps(value, separators=(",", ":"))
 
 
 def opened(text: str) -> dict[str, Any]:
@@ -100,17 +108,26 @@ def _composed(saved: dict[str, Any]) -> Mechanism:
 def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     """Decisions with the same allocation together: the allocation, the first of them, and the steps to each next one.
 
+    Of an allocation that many decisions have there are several such pieces.
+
     >>> pending_to_data({4: (a := Allocation(0, 1, "award", False, False, 1)), 5: a, 9: a})
     [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
     """
-    allocations: dict[int, Allocation] = {}
-    numbers: defaultdict[int, list[int]] = defaultdict(list)
-    for number, allocation in pending.items():
-        allocations[id(allocation)] = allocation
-        numbers[id(allocation)].append(number)
+    number_of, places = len(pending), iter(map(id, pending.values()))
+    numbers, keys = np.empty(number_of, np.int64), np.empty(number_of, np.int64)
+    rounds = iter(pending)
+    for start in range(0, number_of, _AT_ONCE):  # in parts, between which other threads have their turn
+        part = slice(start, min(start + _AT_ONCE, number_of))
+        numbers[part] = np.fromiter(islice(rounds, _AT_ONCE), np.int64, part.stop - start)
+        keys[part] = np.fromiter(islice(places, _AT_ONCE), np.int64, part.stop - start)
+    order = np.argsort(keys, kind="stable")
+    edges = [0, *(np.flatnonzero(np.diff(keys[order])) + 1).tolist(), number_of] if number_of else [0]
+    groups = [numbers[order[low:high]] for low, high in pairwise(edges)]
+    groups.sort(key=lambda group: pending[int(group[0])])
     return [
-        [*_fields(allocations[key]), [decisions[0], *map(sub, decisions[1:], decisions)]]
-        for key, decisions in sorted(numbers.items(), key=lambda item: allocations[item[0]])
+        [*_fields(pending[int(group[0])]), [int(piece[0]), *np.diff(piece).tolist()]]
+        for group in groups
+        for piece in (group[start : start + _AT_ONCE] for start in range(0, len(group), _AT_ONCE))
     ]
 
 

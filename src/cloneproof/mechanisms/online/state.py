@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.epoch_state import EpochState
-from cloneproof.mechanisms.online.level_states import level_state
+from cloneproof.mechanisms.online.epoch_state import EpochState, level_state
 from cloneproof.mechanisms.online.registration import Allocation, Registration
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cloneproof.errors import Refused
 from cloneproof.serve.api.messages import DecisionReply, ItemError
 from cloneproof.serve.commit.markets import KnownEntries, ServedMarkets
-from cloneproof.serve.ledger.entries import Decided, Entry
+from cloneproof.serve.ledger.entries import Decided, Entry, keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Decide:
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
         fresh = [request for request in dict.fromkeys(self.requests) if f"q:{request}" not in seen]
-        decided, refusal = market.decide_many(fresh, now, markets.out_of_time)
+        decided, defaults, refusal = market.decide_in_windows(fresh, now, markets.out_of_time)
+        seen |= {key: entry for entry in defaults for key in keys(entry)}
         if len(decided) == len(self.requests):
             replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
         else:

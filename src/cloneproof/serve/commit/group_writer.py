@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.commit.checkpoints import CheckpointInTheMaking
 from cloneproof.serve.commit.commands import LATER, Command
 from cloneproof.serve.commit.fair_queue import GROUP_SECONDS, FairQueue, Group, QueuedCall
 from cloneproof.serve.commit.grouping import merge, split_reply
@@ -64,11 +65,13 @@ class Writer:
         self._writing_thread = ThreadPoolExecutor(1, "storage")
         self._reading_thread = ThreadPoolExecutor(1, "reader")
         self._aside_thread = ThreadPoolExecutor(1, "aside")
+        self._market_thread = ThreadPoolExecutor(1, "market")  # what a market waits for, and not behind other callers
         self._aside = 0
         self._queue = FairQueue()
         self._expiring = False  # whether more windows are over than were seen to
         self._rereading: set[asyncio.Task[None]] = set()
         self._reread: list[tuple[ServedMarkets, str, MarketEngine]] = []
+        self._checkpoint: CheckpointInTheMaking | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -125,14 +128,14 @@ class Writer:
         return any(market.overdue(now) for market in self.markets.by_name.values())
 
     async def _run(self) -> None:
-        while not (self._stopping and not self._queue):
-            if not self._queue and not self._expiring:
+        while not (self._stopping and not self._queue and not (self._checkpoint and self._checkpoint.working)):
+            self._between_groups()
+            if not (self._queue or self._expiring or self._checkpoint_is_complete):
                 self._wake.clear()
                 await self._wake.wait()
-                self._take_reread()
+                self._between_groups()
                 if not self._queue and not self._overdue():
                     continue
-            self._take_reread()
             group = self._queue.next_group()
             try:
                 replies = await self._commit_group(group)
@@ -190,8 +193,11 @@ class Writer:
             await self.in_writing_thread(lambda: storage.commit(appended))
         self.groups += 1
         self.commands += len(group)
-        if storage.checkpoint_due:
-            await self.checkpoint()
+        if self._checkpoint is not None and self._checkpoint.complete:
+            snapshots, self._checkpoint = self._checkpoint.snapshots, None
+            await self.in_writing_thread(lambda: storage.checkpoint(snapshots))
+        elif self._checkpoint is None and storage.checkpoint_due:
+            self._checkpoint = CheckpointInTheMaking(markets, storage)
         return replies
 
     def _do(self, command: Command, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
@@ -244,12 +250,40 @@ class Writer:
                     self._wake.set()
                     return
                 market = await asyncio.get_running_loop().run_in_executor(
-                    self._aside_thread, partial(follow, market, lines, markets.by_name[name].dice)
+                    self._market_thread, partial(follow, market, lines, markets.by_name[name].dice)
                 )
             except Exception as problem:
                 _log_failure("a market cannot be read back; trying again", problem)
                 market = None
                 await asyncio.sleep(_TICK)
+
+    def _between_groups(self) -> None:
+        """Nothing is half done here: markets that were read back come in, and one may be held for its snapshot."""
+        self._take_reread()
+        if self._checkpoint is not None and self._checkpoint.markets is not self.markets:
+            self._checkpoint = None  # all were read back meanwhile
+        if self._checkpoint is None or self._stopping or (work := self._checkpoint.next_work()) is None:
+            return
+        if self._checkpoint.held is not None:
+            self._queue.hold(self._checkpoint.held)
+        task = asyncio.get_running_loop().create_task(self._work_on(self._checkpoint, work))
+        self._rereading.add(task)
+        task.add_done_callback(self._rereading.discard)
+
+    @property
+    def _checkpoint_is_complete(self) -> bool:
+        return self._checkpoint is not None and self._checkpoint.complete
+
+    async def _work_on(self, checkpoint: CheckpointInTheMaking, work: Callable[[], None]) -> None:
+        """A piece of a checkpoint in a thread; then the market that waited for it goes on."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._market_thread, work)
+        except Exception as problem:
+            _log_failure("a snapshot failed; the next start reads more of the ledger", problem)
+        name, markets = checkpoint.end_work(), checkpoint.markets
+        if name is not None:
+            self._reread.append((markets, name, markets.by_name[name]))
+        self._wake.set()
 
     def _take_reread(self) -> None:
         """Go on with markets that were read back, unless all of them were meanwhile."""
@@ -277,8 +311,16 @@ class Writer:
         return known
 
     async def checkpoint(self) -> None:
-        """Write snapshots, so that the next start is short."""
-        await self.in_writing_thread(lambda: self.storage.checkpoint(self.markets.take_snapshots()))
+        """Write snapshots of everything, while nothing else goes on, so that the next start is short."""
+        taken = {} if self._checkpoint is None else self._checkpoint.snapshots
+        self._checkpoint = None
+
+        def work() -> None:
+            snapshots = taken | self.markets.take_snapshots()
+            self.storage.prepare_checkpoint()()
+            self.storage.checkpoint(snapshots)
+
+        await self.in_writing_thread(work)
 
     async def _recover(self) -> None:
         self.ready = False
@@ -313,6 +355,7 @@ class Writer:
         self._writing_thread.shutdown()
         self._reading_thread.shutdown()
         self._aside_thread.shutdown(cancel_futures=True)
+        self._market_thread.shutdown()
         self.storage.close()
 
 

@@ -113,11 +113,22 @@ class ServedMarkets:
                 appended.append((self.numbers[name], name, new))
         return appended
 
+    def mark_unchanged(self, name: str) -> None:
+        """A snapshot of a market is about to be taken."""
+        self._changed.discard(name)
+
+    def changed(self) -> list[str]:
+        """The markets that changed since their last snapshot."""
+        return sorted(self._changed, reverse=True)
+
+    def snapshot_possible(self, name: str) -> bool:
+        """Not of a market that is just being settled or read back."""
+        return name not in self.held and not self.by_name[name].settling
+
     def take_snapshots(self) -> dict[int, bytes]:
         """Snapshots of what changed since the last call; of a market that is just being settled, the next time."""
-        postponed = {name for name in self._changed if name in self.held or self.by_name[name].settling}
-        taken = sorted(self._changed - postponed)
-        self._changed = postponed
+        taken = [name for name in self.changed() if self.snapshot_possible(name)]
+        self._changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
 
 

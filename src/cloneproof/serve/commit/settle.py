@@ -35,11 +35,9 @@ class Settle:
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
         market = markets.market(self.market)
         seen = known[markets.numbers[self.market]]
-        for _ in range(DEFAULTS_AT_ONCE):
-            if (entry := market.settle_one(now)) is None:
-                break
-            seen |= dict.fromkeys(keys(entry), entry)
-        else:
+        entries = market.settle_some(now, DEFAULTS_AT_ONCE)
+        seen |= {key: entry for entry in entries for key in keys(entry)}
+        if len(entries) == DEFAULTS_AT_ONCE:
             return LATER
         market.settle(now)
         return self.view(market)

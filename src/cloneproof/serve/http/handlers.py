@@ -49,7 +49,7 @@ from cloneproof.serve.http.keys import Caller, new_key
 from cloneproof.serve.http.service import Service
 from cloneproof.serve.ledger.agent_lines import agent_key, open_position, own_lines, seal_position, shown_to_agent
 from cloneproof.serve.ledger.terms import MOST_ITEMS, MarketSpec
-from cloneproof.serve.market.declaration import check_room, check_room_for_agent, declared_market
+from cloneproof.serve.market.declaration import check_declaration, check_room, check_room_for_agent, declared_market
 from cloneproof.serve.market.engine import MarketEngine
 
 _QUICK: Final = 500  # arms and slots of a session that is made in a few milliseconds
@@ -79,6 +79,7 @@ async def version(service: Service, caller: Caller | None, params: Params, body:
 
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
+    check_declaration(body)  # without waiting for the thread
     declared = await service.writer.aside(lambda: declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:

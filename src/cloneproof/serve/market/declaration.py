@@ -20,8 +20,8 @@ MOST_REGISTERED: Final = 100_000  # arms of all agents together
 MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
 
-def declared_market(spec: MarketSpec) -> MarketEngine:
-    """The market of a declaration, before its first entry, or one clear refusal; it may take tenths of a second."""
+def check_declaration(spec: MarketSpec) -> None:
+    """Refuse at once what is out of bounds, whatever the mechanism."""
     for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
         if gap is not None and gap < SMALLEST_GAP:
             raise Refused(
@@ -36,6 +36,11 @@ def declared_market(spec: MarketSpec) -> MarketEngine:
             "invalid",
             f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less",
         )
+
+
+def declared_market(spec: MarketSpec) -> MarketEngine:
+    """The market of a declaration, before its first entry, or one clear refusal; it may take tenths of a second."""
+    check_declaration(spec)
     try:
         terms = msgspec.structs.replace(complete(spec), seed=None)
         market = MarketEngine(terms, dice=MarketDice(spec.market, make_secret(spec.seed)))

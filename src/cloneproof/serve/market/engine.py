@@ -200,6 +200,25 @@ class MarketEngine:
             self._enter_decisions(decided, now)
         return decided, refusal
 
+    def decide_in_windows(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[Decided], list[Defaulted], Refused | None]:
+        """The same, with the defaults of windows of so many rounds that are over in between, each in its place."""
+        decided, defaults = list[Decided](), list[Defaulted]()
+        while True:
+            left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
+            done = len(decided)
+            more, refusal = self.decide_many(
+                requests if left is None else requests[done : done + left], at, out_of_time
+            )
+            decided += more
+            if left is not None:
+                defaults += self.expire(at)
+            if left is None or len(more) < left or len(decided) == len(requests):
+                return decided, defaults, refusal
+            if out_of_time is not None and out_of_time():
+                return decided, defaults, None
+
     def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[Decided]:
         """Decisions for the requests after the first `done`, as many as no reward can change any more."""
         live = self.session
@@ -295,24 +314,30 @@ class MarketEngine:
         if self.session is None:
             return None
         overdue = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
-        return None if overdue is None else self._enter_default(overdue, at, "window")
+        return None if overdue is None else self._enter_defaults([overdue], at, "window")[0]
 
-    def settle_one(self, at: int) -> Defaulted | None:
-        """Before the settlement, the oldest decision that still awaits a reward gets the default."""
+    def settle_some(self, at: int, most: int) -> list[Defaulted]:
+        """Before the settlement, the oldest decisions that still await a reward get the default, so many at most."""
         live = self.session
         if live is None:
-            return None
+            return []
         self.settling = True
-        oldest = self.windows.first_pending(live.pending, live.round)
-        return None if oldest is None else self._enter_default(oldest, at, "settlement")
+        return self._enter_defaults(self.windows.oldest_pending(live.pending, live.round, most), at, "settlement")
 
-    def _enter_default(self, round_: int, at: int, because: Literal["window", "settlement"]) -> Defaulted:
+    def _enter_defaults(self, rounds: list[int], at: int, because: Literal["window", "settlement"]) -> list[Defaulted]:
+        if not rounds:
+            return []
         value = self.spec.default_reward
-        [(agent, arm, paid)] = self._count([(round_, value)])
-        self.defaulted += 1
-        entry = Defaulted(self.chain.n + 1, self._now(at), self.before + round_, agent, arm, value, paid, because)
-        self.chain.append(entry)
-        return entry
+        counted = self._count([(round_, value) for round_ in rounds])
+        self.defaulted += len(rounds)
+        n, now = self.chain.n + 1, self._now(at)
+        entries = [
+            Defaulted(n + k, now, self.before + round_, agent, arm, value, paid, because)
+            for k, (round_, (agent, arm, paid)) in enumerate(zip(rounds, counted, strict=True))
+        ]
+        self.windows.oldest = rounds[-1] + 1
+        self.chain.extend(entries, [f"d:{entry.id}" for entry in entries])
+        return entries
 
     def settle(self, at: int) -> Settled | None:
         """End the season; nothing if it is settled already."""
@@ -320,7 +345,7 @@ class MarketEngine:
             return None
         if self.state == "open" or self.session is None:
             raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
-        while self.settle_one(at) is not None:
+        while self.settle_some(at, 1000):
             pass
         dice = self.dice.season(self.season) or (None, None)
         entry = Settled(self.chain.n + 1, self._now(at), self.season, *dice)

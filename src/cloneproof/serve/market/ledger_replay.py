@@ -61,7 +61,8 @@ def repeat_entry(market: MarketEngine, entry: Entry) -> Entry | None:
     elif isinstance(entry, Rewarded):
         answer = market.reward(entry.event, entry.id, entry.value, entry.at, None)
     elif isinstance(entry, Defaulted):
-        answer = market.expire_one(entry.at) if entry.because == "window" else market.settle_one(entry.at)
+        defaults = market.expire(entry.at) if entry.because == "window" else market.settle_some(entry.at, 1)
+        answer = next(iter(defaults), None)
     elif isinstance(entry, Late):
         default = Defaulted(0, 0, entry.id, entry.agent, entry.arm, 0.0, 0, "window")  # of which only the arm counts
         answer = market.reward(entry.event, entry.id, entry.value, entry.at, default)

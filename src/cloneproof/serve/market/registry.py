@@ -9,7 +9,7 @@ import msgspec
 from cloneproof.errors import Refused
 
 
-class ArmRecord(msgspec.Struct):
+class RegistryArm(msgspec.Struct):
     """An arm of the running season: its decisions, its rewards and their sum in ticks of 2^-60."""
 
     arm: str
@@ -24,7 +24,7 @@ class AgentRecord(msgspec.Struct):
 
     agent: str
     season: int
-    arms: list[ArmRecord] = []
+    arms: list[RegistryArm] = []
     balance: int = 0
 
 
@@ -66,7 +66,7 @@ class Registry:
 
     def add_arm(self, agent: str, arm: str, season: int) -> None:
         """Enter an arm."""
-        self.agents[agent].arms.append(ArmRecord(arm, season))
+        self.agents[agent].arms.append(RegistryArm(arm, season))
         self.arm_count += 1
 
     def participants(self, season: int) -> dict[str, int]:
@@ -113,12 +113,13 @@ class Registry:
         """Take over a state."""
         for agent, season, balance, arms in state["agents"]:
             records = [
-                ArmRecord(arm, since, decisions, rewards, int(total)) for arm, since, decisions, rewards, total in arms
+                RegistryArm(arm, since, decisions, rewards, int(total))
+                for arm, since, decisions, rewards, total in arms
             ]
             self.agents[agent] = AgentRecord(agent, season, records, int(balance))
             self.arm_count += len(records)
         self._participants = [self.agents[name] for name in state["playing"]]
 
 
-def _arm_row(arm: ArmRecord) -> tuple[str, int, int, int, str]:
+def _arm_row(arm: RegistryArm) -> tuple[str, int, int, int, str]:
     return arm.arm, arm.season, arm.decisions, arm.rewards, str(arm.total)

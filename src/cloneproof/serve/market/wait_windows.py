@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Container
+from itertools import islice
 from typing import Final
 
 _STEPS: Final = 1000  # in a window
@@ -56,6 +57,13 @@ class WaitWindows:
             starts.popleft()
         return None
 
+    def rounds_left(self, pending: Container[int], last_round: int) -> int | None:
+        """How many rounds can be decided until a window is over by their number; None where no number is declared."""
+        if math.isinf(self._rounds):
+            return None
+        self.first_pending(pending, last_round)
+        return int(self._rounds) - (last_round - self.oldest)
+
     def first_pending(self, pending: Container[int], last_round: float) -> int | None:
         """The oldest round up to this one that awaits a reward, over or not."""
         while self.oldest <= last_round:
@@ -63,6 +71,11 @@ class WaitWindows:
                 return self.oldest
             self.oldest += 1
         return None
+
+    def oldest_pending(self, pending: Container[int], last_round: int, most: int) -> list[int]:
+        """The oldest rounds that await a reward, so many at most, over or not."""
+        rounds = filter(pending.__contains__, range(self.oldest, last_round + 1))
+        return list(islice(rounds, most))
 
     def clear(self) -> None:
         """Begin a season: no round was decided."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b, sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,18 +90,37 @@ class Generations:
 
     def add(self, values: IdWords, sums: bytes) -> None:
         """Take the hashes of the next generation into the filters, with the checksums of its pieces."""
-        at = self.count % _SIDE_BY_SIDE
+        self._add_to(self._filters, self.count, values)
+        self._sums.append(sums)
+        self.count += 1
+
+    def filters_with(self, several: Sequence[IdWords]) -> list[IdWords]:
+        """The filters with further generations, for `install`; those that are in use stay as they are."""
+        filters = list(self._filters)
+        if self.count % _SIDE_BY_SIDE:
+            filters[-1] = filters[-1].copy()
+        for count, values in enumerate(several, self.count):
+            self._add_to(filters, count, values)
+        return filters
+
+    def install(self, filters: list[IdWords], sums: Sequence[bytes]) -> None:
+        """Take in what `filters_with` made, with the checksums of the generations in it."""
+        self._filters = filters
+        self._sums += sums
+        self.count += len(sums)
+
+    @staticmethod
+    def _add_to(filters: list[IdWords], count: int, values: IdWords) -> None:
+        at = count % _SIDE_BY_SIDE
         if at == 0:
-            self._filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
+            filters.append(np.zeros(_FILTER_SIZE, dtype=np.uint64))
         marked = np.zeros(_FILTER_SIZE, dtype=np.uint8)  # small enough for the cache, which the words are not
         for positions in _probes(values):
             marked[positions] = 1
-        words, bit = self._filters[-1], np.uint64(1 << at)
+        words, bit = filters[-1], np.uint64(1 << at)
         for start in range(0, _FILTER_SIZE, ENTRIES_PER_GENERATION):  # in parts: a copy as wide as the words is 24 MB
             part = slice(start, start + ENTRIES_PER_GENERATION)
             words[part] |= marked[part] * bit
-        self._sums.append(sums)
-        self.count += 1
 
     def find(self, values: IdWords) -> Iterator[tuple[int, int]]:
         """Pairs of (which value, place of an entry whose key may be it)."""
@@ -132,6 +151,21 @@ class Generations:
         low, high = np.searchsorted(known, np.uint64(value), "left"), np.searchsorted(known, np.uint64(value), "right")
         places: list[int] = np.frombuffer(chunk[1], dtype=np.int64)[low:high].tolist()
         return places
+
+
+class NewGenerations(NamedTuple):
+    """Generations that are to be stored: the filters with them, and of each the pieces (number, hashes, places)."""
+
+    filters: list[IdWords]
+    pieces: list[list[tuple[int, bytes, bytes]]]
+    sums: list[bytes]
+
+
+def make_generations(before: Generations, parts: Sequence[tuple[IdWords, NDArray[np.int64]]]) -> NewGenerations:
+    """Generations of these hashes and places; a tenth of a second each, which may pass in any thread."""
+    pieces = [list(split_chunks(values, places)) for values, places in parts]
+    sums = [generation_sums({piece: (known, where) for piece, known, where in each}) for each in pieces]
+    return NewGenerations(before.filters_with([values for values, _ in parts]), pieces, sums)
 
 
 def split_chunks(values: IdWords, places: NDArray[np.int64]) -> Iterator[tuple[int, bytes, bytes]]:

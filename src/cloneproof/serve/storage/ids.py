@@ -24,14 +24,18 @@ class Ids:
     def forget_new(self) -> None:
         """What was new is in a generation now, or will be read from the ledger again."""
         self._new: dict[int, dict[str, int]] = {}
+        self._frozen: dict[int, dict[str, int]] = {}  # the oldest of the new ones, of which a generation is being made
+        self._frozen_count = 0
         self._values, self._places = array("Q"), array("q")
         self._hashed: dict[int, dict[str, int]] = {}  # what the last search had to hash, which is what is added next
 
     def candidates(self, market: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Names that are known, or may be, each with the number of its entry."""
-        new, rest = self._new.get(market, {}), []
+        new, frozen, rest = self._new.get(market, {}), self._frozen.get(market, {}), []
         for name in names:
             number = new.get(name)
+            if number is None and frozen:
+                number = frozen.get(name)
             if number is None:
                 rest.append(name)
             else:
@@ -56,3 +60,19 @@ class Ids:
     def new(self) -> tuple[IdWords, NDArray[np.int64]]:
         """Hashes and places of all new ids."""
         return np.array(self._values, np.uint64), np.array(self._places, np.int64)
+
+    def freeze(self) -> tuple[IdWords, NDArray[np.int64]]:
+        """Hashes and places of all ids that are new now, to be made into a generation while others come in."""
+        for market, names in self._new.items():
+            if market in self._frozen:
+                self._frozen[market] |= names
+            else:
+                self._frozen[market] = names
+        self._new, self._frozen_count = {}, len(self._values)
+        return self.new()
+
+    def forget_frozen(self) -> None:
+        """The ids that were frozen are in a generation now."""
+        self._frozen = {}
+        del self._values[: self._frozen_count], self._places[: self._frozen_count]
+        self._frozen_count = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -77,6 +77,17 @@ def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_the
     return found.head
 
 
+def nothing_to_prepare() -> None:
+    """For a storage whose checkpoints are short."""
+
+
+def snapshot_entry(snapshot: bytes) -> int:
+    """The entry that a snapshot was taken at."""
+    found = unseal(snapshot)
+    assert found is not None
+    return found.head.n
+
+
 class Storage(Protocol):
     """Ledgers, found by market number; snapshots; keys."""
 
@@ -96,8 +107,14 @@ class Storage(Protocol):
     def checkpoint_due(self) -> bool:
         """Whether so much was appended that the next start would take long without snapshots."""
 
+    def prepare_checkpoint(self) -> Callable[[], None]:
+        """The part of the next checkpoint that takes long and may be done beside commits, after its snapshots."""
+
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        """Store snapshots of all markets that changed since the last checkpoint, taken after the last commit."""
+        """Store snapshots of markets that changed since their last ones; each was taken between two commits.
+
+        Where something was prepared for it, the snapshots are older than that.
+        """
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
         """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cloneproof.serve.ledger.chain import GENESIS, Appended
 from cloneproof.serve.ledger.entries import decode
-from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted
+from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted, nothing_to_prepare
 
 
 class MemoryStorage:
@@ -49,6 +49,9 @@ class MemoryStorage:
             pairs = zip(new.lines, new.hashes, strict=True)
             lines.extend(Line(entry, line, hash_) for entry, (line, hash_) in enumerate(pairs, new.first))
             self._places.update(((number, key), place) for key, place in new.keys)
+
+    def prepare_checkpoint(self) -> Callable[[], None]:
+        return nothing_to_prepare
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         """Nothing outlives the process, so there is nothing to shorten."""

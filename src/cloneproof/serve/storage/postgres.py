@@ -9,7 +9,7 @@ primary key of the ledger is the second guard: a process that has missed an entr
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -25,6 +25,8 @@ from cloneproof.serve.storage.interface import (
     RemoteBlock,
     StoredMarket,
     Wanted,
+    nothing_to_prepare,
+    snapshot_entry,
     usable_head,
 )
 from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
@@ -182,9 +184,12 @@ class PostgresStorage:
         """Whether this process appended the entry at which the next snapshot is due, or whoever did so kept none."""
         return self._due or self._ids.unstored > 1
 
+    def prepare_checkpoint(self) -> Callable[[], None]:
+        return nothing_to_prepare
+
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         self.release()  # what is stored in a turn in which nothing is appended would end with it
-        rows = [(market, self._heads[market], body) for market, body in snapshots.items()]
+        rows = [(market, snapshot_entry(body), body) for market, body in snapshots.items()]
         with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
             cursor.execute("DELETE FROM cloneproof.snapshots WHERE market = ANY(%s)", (list(self._damaged),))
             cursor.executemany(

@@ -24,11 +24,20 @@ from cloneproof.serve.storage.id_generations import (
     CHUNKS,
     ENTRIES_PER_GENERATION,
     IdChunk,
+    NewGenerations,
     generation_sums,
-    split_chunks,
+    make_generations,
 )
 from cloneproof.serve.storage.ids import SHIFT, Ids
-from cloneproof.serve.storage.interface import FoundEntries, KeyRecord, Line, StoredMarket, Wanted, usable_head
+from cloneproof.serve.storage.interface import (
+    FoundEntries,
+    KeyRecord,
+    Line,
+    StoredMarket,
+    Wanted,
+    snapshot_entry,
+    usable_head,
+)
 from cloneproof.serve.storage.sqlite_schema import Connection, check_file, migrate
 
 _BLOCK: Final = 100  # entries a row: an old one is found by reading its row
@@ -71,11 +80,12 @@ class SqliteStorage:
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         migrate(self._writer)
         self._since = 0  # entries since the last checkpoint
+        self._prepared: tuple[int, NewGenerations] | None = None  # and how many entries are in it
         self._ids = Ids(self._chunk)
 
     def _read_ids(self) -> None:
         """The ids before the last checkpoint; where they are not those that it wrote, all is read from the ledger."""
-        self._ids = Ids(self._chunk)
+        self._ids, self._prepared = Ids(self._chunk), None
         last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
         for generation in range(0 if last is None else last // CHUNKS + 1):
             span = (generation * CHUNKS, (generation + 1) * CHUNKS)
@@ -208,35 +218,40 @@ class SqliteStorage:
     def checkpoint_due(self) -> bool:
         return self._since >= self._interval
 
+    def prepare_checkpoint(self) -> Callable[[], None]:
+        ids, since = self._ids, self._since
+        values, places = ids.freeze()
+
+        def prepare() -> None:
+            parts = max(1, len(values) // self._interval)  # filters have room for so many; more after lost snapshots
+            halves = zip(np.array_split(values, parts), np.array_split(places, parts), strict=True)
+            made = make_generations(ids.generations, [half for half in halves if len(half[0])])
+            if ids is self._ids:  # else all was read again meanwhile
+                self._prepared = since, made
+
+        return prepare
+
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        writer, (values, places) = self._writer, self._ids.new()
-        parts = max(1, len(values) // self._interval)  # filters have room for so many; more come after lost snapshots
-        halves = zip(np.array_split(values, parts), np.array_split(places, parts), strict=True) if len(values) else ()
-        generations = [(known, list(split_chunks(known, where))) for known, where in halves]
+        if self._prepared is None:
+            self.prepare_checkpoint()()
+        assert self._prepared is not None
+        writer, (since, made), self._prepared = self._writer, self._prepared, None
         writer.execute("BEGIN IMMEDIATE")
         try:
-            for market, body in snapshots.items():
-                entry = writer.execute(
-                    "SELECT max(place) FROM ledger WHERE place > ? AND place < ?",
-                    (market << SHIFT, (market + 1) << SHIFT),
-                ).fetchone()[0]
-                count = writer.execute("SELECT count FROM ledger WHERE place = ?", (entry,)).fetchone()[0]
-                last = entry - (market << SHIFT) + count - 1
-                writer.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (market, last, body))
-            for values, pieces in generations:
-                number = self._ids.generations.count
-                rows = [(number * CHUNKS + piece, known, where) for piece, known, where in pieces]
-                writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
-                sums = generation_sums({piece: (known, where) for piece, known, where in pieces})
-                self._ids.generations.add(values, sums)
+            rows = [(market, snapshot_entry(body), body) for market, body in snapshots.items()]
+            writer.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
+            for number, pieces in enumerate(made.pieces, self._ids.generations.count):
+                chunks = [(number * CHUNKS + piece, known, where) for piece, known, where in pieces]
+                writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", chunks)
+            self._ids.generations.install(made.filters, made.sums)
             writer.execute("DELETE FROM seal")
             writer.execute("INSERT INTO seal VALUES (?)", (self._seal(),))
             writer.execute("COMMIT")
         except BaseException:
             writer.execute("ROLLBACK")
             raise
-        self._ids.forget_new()
-        self._since = 0
+        self._ids.forget_frozen()
+        self._since -= since
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
         base, page = market << SHIFT, list[Line]()

@@ -99,7 +99,7 @@ def _piece(config: Configuration, piece: TaskPiece, seconds: float, stop: Callab
 
 
 def _runs(config: Configuration, piece: TaskPiece, seconds: float, stop: Callable[[], bool]) -> tuple[Any, float]:
-    """The rows (every payoff, then the regret) of as many runs as the time allows, and the seconds of the last ones.
+    """The rows (the outcomes, side by side) of as many runs as the time allows, and the seconds of the last ones.
 
     Steps grow to half a second. The time of the first does not count, since it may compile a kernel.
     """
@@ -110,7 +110,7 @@ def _runs(config: Configuration, piece: TaskPiece, seconds: float, stop: Callabl
         begun = time.perf_counter()
         outcomes = kernel_outcomes(job, piece.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
-        rows.append(np.column_stack([outcomes.payoff, outcomes.regret]))
+        rows.append(np.column_stack(outcomes))
         cost, done = took / step, done + step
         spent += took if len(rows) > 1 or took > COMPILING else 0.0
         if spent >= seconds or stop():

@@ -101,7 +101,7 @@ def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
 def check_shape(store: Store, chunk: StoredChunk, payload: bytes, columns: int | None = None) -> None:
     """Refuse contents that no worker wrote, though their checksum is right: rows of numbers, or a JSON object.
 
-    A row has an entry for every agent and one for the regret, `columns` of them where that is known. Numbers that
+    A row has two entries for every agent and one for the regret, `columns` of them where that is known. Numbers that
     somebody made up, in the right shape, are not found out.
     """
     if chunk.runs:

@@ -24,6 +24,7 @@ from cloneproof.engines.monte_carlo.statistics.payoff_ranges import (
     gain_bounds,
     payoff_bounds,
     regret_bounds,
+    served_bounds,
 )
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.errors import EngineError
@@ -146,11 +147,12 @@ def test_bounds_of_markets():
     agents = [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))]
     market = cp.Market(agents, horizon=100, share=0.5)
     assert payoff_bounds(market) == Bounds(0.0, 50.0)
-    assert gain_bounds(market) == Bounds(-50.0, 50.0)
+    assert served_bounds(market, "ana") == Bounds(0.0, 37.5)
+    assert gain_bounds(market, "ana") == Bounds(-37.5, 37.5)
     assert regret_bounds(market) == Bounds(0.0, 50.0)
     noisy = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], 100, 0.5, rewards={"family": "gaussian", "sd": 0.2})
     assert payoff_bounds(noisy) == Bounds(0.0, 50.0, 1.0)
-    assert gain_bounds(noisy).noise == 2.0
+    assert gain_bounds(noisy, "ana") == Bounds(-50.0, 50.0)  # means have no noise
     assert regret_bounds(noisy) == Bounds(0.0, 100.0)
 
 

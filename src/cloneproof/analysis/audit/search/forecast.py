@@ -4,7 +4,8 @@ With n observations of variance v and largest move c, a confidence sequence at l
 
     sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 3 (what its mixture of rates costs),
 
-wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e observations.
+wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e observations. An asymptotic one
+has no second part.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import math
 
 import numpy as np
 
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.engines.estimate import BoundsName
+from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 
-MIXTURE = 3.0
+MIXTURE, ONE_SIDED = 3.0, 2.0
 
 
 def variance(totals: RunTotals, column: int = 0) -> float:
@@ -24,26 +26,43 @@ def variance(totals: RunTotals, column: int = 0) -> float:
     bounds = totals.estimands.bounds[column]
     if count == 0 or (count == 1 and len(weights) == 1):
         return (bounds.most - bounds.least) ** 2 / 4
-    sums, squares = totals.sums[:, column], totals.squares[:, column]
     if count == 1:
+        sums = totals.sums[:, column]
         spread = float(weights @ (sums - weights @ sums) ** 2)
         return spread * float((weights**2).sum())
-    inside = np.maximum(0.0, squares / count - (sums / count) ** 2) * count / (count - 1)
-    return float(weights**2 @ inside)
+    return float(totals.variances[column])
 
 
-def pairs_until_known(totals: RunTotals, excess: float, alpha: float) -> float:
+def pairs_until_ruled_out(
+    estimands: Estimands, variance: float, room: float, alpha: float, bounds: BoundsName = "distribution-free"
+) -> float:
+    """The pairs in all after which the upper end of a gain has come down by `room`; infinite where there is none.
+
+    >>> from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
+    >>> round(pairs_until_ruled_out(Estimands((Bounds(-1.0, 1.0),)), 0.0, 0.05, 0.01))
+    132
+    """
+    if room <= 0:
+        return math.inf
+    log = math.log(1 / alpha) + ONE_SIDED
+    slope = math.sqrt(2 * log * variance)
+    largest = float(estimands.scale[0]) / 2 if bounds == "distribution-free" else 0.0
+    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)  # of the observations
+    return root**2 * len(estimands.weights)
+
+
+def pairs_until_known(
+    estimands: Estimands, variance: float, excess: float, alpha: float, bounds: BoundsName = "distribution-free"
+) -> float:
     """The pairs in all after which a gain of `excess` above the tolerance shows; infinite where it is none.
 
     >>> from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
-    >>> from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands
-    >>> totals = RunTotals.empty(Estimands((Bounds(-1.0, 1.0),))).plus(np.full((8, 1), 0.5))
-    >>> round(pairs_until_known(totals, 0.5, 0.01))
-    17
+    >>> [round(pairs_until_known(Estimands((Bounds(-1.0, 1.0),)), 0.0, gain, 0.01)) for gain in (0.5, 0.05)]
+    [17, 166]
     """
     if excess <= 0:
         return math.inf
     log = math.log(2 / alpha) + MIXTURE
-    largest = float(totals.estimands.scale[0]) / 2
-    observations = 2 * log * variance(totals) / excess**2 + largest * log / excess
-    return observations * len(totals.estimands.weights)
+    largest = float(estimands.scale[0]) / 2 if bounds == "distribution-free" else 0.0
+    observations = 2 * log * variance / excess**2 + largest * log / excess
+    return observations * len(estimands.weights)

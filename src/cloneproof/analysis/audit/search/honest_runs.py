@@ -15,7 +15,7 @@ MOST_KEPT = 1 << 17  # runs of a world; later ones are played again
 
 
 class _KeptRuns(NamedTuple):
-    """The payoffs of the first runs, then the regret; a run that is not played yet has NaN."""
+    """The outcomes of the first runs, a row each; a run that is not played yet has NaN."""
 
     rows: FloatArray
     of: tuple[object, ...]  # what the key identifies, kept alive
@@ -30,7 +30,7 @@ class HonestRuns(Generic[J]):
     >>> played = []
     >>> def play(job, first, count):
     ...     played.append((first, count))
-    ...     return Outcomes(np.zeros((count, 1)), np.zeros(count))
+    ...     return Outcomes(np.zeros((count, 1)), np.zeros(count), np.zeros((count, 1)))
     >>> shared, job = HonestRuns(play), Job(market, mechanism("ucb1"), {"ana": (1,)})
     >>> _ = shared(job, 0, 4), shared(job, 2, 4)
     >>> played
@@ -54,15 +54,16 @@ class HonestRuns(Generic[J]):
         for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
             begin, end = int(run[0]), int(run[-1]) + 1
             played = self.play(job, first + begin, end - begin)
-            rows[begin:end] = np.column_stack([played.payoff, played.regret])
+            rows[begin:end] = np.column_stack(played)
             with self.lock:
                 self._rows(key, job, first + count)[first + begin : first + end] = rows[begin:end]
-        return Outcomes(rows[:, :-1], rows[:, -1])
+        agents = len(job.market.agents)
+        return Outcomes(rows[:, :agents], rows[:, agents], rows[:, agents + 1 :])
 
     def _rows(self, key: tuple[Any, ...], job: J, count: int) -> FloatArray:
         known = self.kept.get(key)
         if known is None or len(known.rows) < count:
-            rows = np.full((max(64, 2 * count), len(job.market.agents) + 1), np.nan)
+            rows = np.full((max(64, 2 * count), 2 * len(job.market.agents) + 1), np.nan)
             if known is not None:
                 rows[: len(known.rows)] = known.rows
             known = self.kept[key] = _KeptRuns(rows, (job.market, job.mechanism))

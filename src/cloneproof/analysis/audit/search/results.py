@@ -57,10 +57,14 @@ class ExactResult(SearchResult):
 
 @dataclass
 class SampledResult(SearchResult):
-    """Deviations of one case that were sampled in a race."""
+    """Deviations of one case that were sampled in a race.
+
+    at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out
+    """
 
     engine: str = field(default="sampled", init=False)
     honest: HorizonPayoffs = field(default_factory=dict)
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
 
 
 @dataclass

@@ -11,18 +11,19 @@ from cloneproof.analysis.audit.cases import AgentCases, AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
-from cloneproof.analysis.audit.proof.theorems import elementary
+from cloneproof.analysis.audit.proof.theorems import elementary, theorem
 from cloneproof.analysis.audit.search.race import ALPHA, RaceEntry, race
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.driver import available_threads
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.errors import EngineError
 
 MOST_SAMPLED_HORIZONS = 50
 MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
+CHECKED = 0.1  # of a budget
 FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
@@ -44,6 +45,7 @@ def sampled_results(
     seed: int,
     clock: Deadline,
     play: ChunkOutcomes[Any] = kernel_outcomes,
+    bounds: BoundsName = "distribution-free",
 ) -> list[SearchResult]:
     """One race of all agents and horizons, but for those whom an elementary argument covers."""
     if len(agents[0]) > MOST_SAMPLED_HORIZONS:
@@ -64,7 +66,9 @@ def sampled_results(
             candidates += [RaceEntry(case, vector) for vector in vectors]
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
-    sampled = race(candidates, tolerance, runs, seed, clock, budget, play=play)
+    if budget is not None and all(theorem(case) is not None for case in {entry.case for entry in candidates}):
+        budget *= CHECKED  # the verdict rests on a theorem, which the samples only check
+    sampled = race(candidates, tolerance, runs, seed, clock, budget, play=play, bounds=bounds)
     for result in sampled:
         (case,) = result.cases
         if case in arguments:

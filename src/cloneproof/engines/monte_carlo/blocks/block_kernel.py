@@ -39,13 +39,14 @@ class BlockRounds(NamedTuple):
 
 
 class BlockResults(NamedTuple):
-    """Of each run of a chunk: the rewards of each agent and the regret; and the blocks of all of them.
+    """Of each run of a chunk: rewards and means of the pulls of each agent, and the regret; and the blocks of all.
 
     `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their number
     in its first.
     """
 
     payoff: FloatArray
+    served: FloatArray
     regret: FloatArray
     trace: IntArray
 
@@ -58,7 +59,7 @@ def _run_blocks(plan, epochs, rows, means, run_streams, results):
         streams = streams_of(run_streams[r])
         begin_run(rows, plan.arms, streams.tapes, means[r])
         for i in range(plan.arms, plan.arms + plan.agents):
-            rows[i].paid_high, rows[i].paid_low, rows[i].lost = 0, 0, 0.0
+            rows[i].paid_high, rows[i].paid_low, rows[i].lost, rows[i].served = 0, 0, 0.0, 0.0
         if plan.flat:
             for e in range(len(epochs)):
                 version = plan.first_version + e
@@ -74,6 +75,7 @@ def _run_blocks(plan, epochs, rows, means, run_streams, results):
         for i in range(plan.agents):
             row = rows[plan.arms + i]
             results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
+            results.served[r, i] = row.served
             regret += row.lost
         results.regret[r] = regret
 
@@ -179,6 +181,7 @@ def _pull(plan, rows, trace, arm, pulls, number):
     owner = rows[plan.arms + row.agent]
     owner.paid_high, owner.paid_low = plus(owner.paid_high, owner.paid_low, high, low)
     owner.lost += pulls * row.loss
+    owner.served += pulls * row.mean
     if len(trace):
         trace[0, 0] += 1
         at = trace[0, 0]

@@ -29,7 +29,7 @@ CANDIDATE: Final = np.dtype(
         ("high", "i8"), ("low", "i8"), ("judged", "i8"),  # rewards to be judged by: their exact sum, and how many
         ("word", "u8"), ("rank", "i8"), ("pulls", "i8"), ("before", "i8"),  # scratch
         ("first", "i8"), ("rounds", "i8"), ("choice", "i8"),  # of an agent: first arm, rounds, arm committed to or -1
-        ("paid_high", "i8"), ("paid_low", "i8"), ("lost", "f8"),  # and rewards and regret so far
+        ("paid_high", "i8"), ("paid_low", "i8"), ("lost", "f8"), ("served", "f8"),  # and rewards and regret so far
     ],
     align=True,
 )  # fmt: skip

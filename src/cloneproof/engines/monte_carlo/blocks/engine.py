@@ -35,12 +35,14 @@ def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
 def _outcomes(job: Job, first: int, count: int, trace: IntArray) -> Outcomes:
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     payoff, regret = np.zeros((count, len(job.market.agents))), np.zeros(count)
-    results = BlockResults(np.empty_like(payoff), np.empty_like(regret), trace)
+    served = np.zeros_like(payoff)
+    results = BlockResults(np.empty_like(payoff), np.empty_like(payoff), np.empty_like(regret), trace)
     for epoch in _epochs(job):
         plan = plan_of(job, epoch)
         run_blocks(plan, flat_epochs(epoch), candidates_of(job, plan.flat), means, streams, results)
         payoff, regret = payoff + results.payoff, regret + results.regret
-    return Outcomes(payoff * job.market.share, regret)
+        served = served + results.served
+    return Outcomes(payoff * job.market.share, regret, served * job.market.share)
 
 
 def _epochs(job: Job) -> list[Epoch]:

@@ -40,7 +40,7 @@ def randomised_outcomes(job: Job, first: int, count: int) -> Outcomes:
         rule.priority is thompson.posterior_draw,
         float(rule.parameters[0]) if rule.parameters else 0.0,
     )
-    payoff, regret = np.zeros((count, agents)), np.zeros(count)
+    payoff, served, regret = np.zeros((count, agents)), np.zeros((count, agents)), np.zeros(count)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    run_randomised(plan, arms, means, streams, payoff, regret)
-    return Outcomes(payoff * job.market.share, regret)
+    run_randomised(plan, arms, means, streams, payoff, served, regret)
+    return Outcomes(payoff * job.market.share, regret, served * job.market.share)

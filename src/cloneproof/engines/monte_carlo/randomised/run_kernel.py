@@ -28,8 +28,8 @@ class RandomisedPlan(NamedTuple):
 
 
 @compiled
-def _run_randomised(plan, counted_arms, means, run_streams, payoff, regret):
-    """All runs of a chunk: the rewards of each agent, added to `payoff`, and the regret of each run."""
+def _run_randomised(plan, counted_arms, means, run_streams, payoff, served, regret):
+    """All runs of a chunk: rewards and means of the pulls of each agent, added to the arrays, and the regret."""
     arms = uncounted(counted_arms)
     tree = average_tree(len(arms))
     for r in range(len(run_streams)):
@@ -43,14 +43,15 @@ def _run_randomised(plan, counted_arms, means, run_streams, payoff, regret):
             greedy_rounds(arms, tree, plan.horizon, stream, plan.c)
         for a in range(len(arms)):
             payoff[r, arms[a].agent] += arms[a].wins
+            served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
             regret[r] += arms[a].pulls * arms[a].loss
 
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_randomised(plan, arms, means, run_streams, payoff, regret):
+    def run_randomised(plan, arms, means, run_streams, payoff, served, regret):
         if sources:
-            _run_randomised(plan, arms, means, run_streams, payoff, regret)
+            _run_randomised(plan, arms, means, run_streams, payoff, served, regret)
 
     return run_randomised
 

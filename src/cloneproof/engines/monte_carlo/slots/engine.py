@@ -58,7 +58,7 @@ def _is_contest(rule: Rule) -> bool:
 
 def _outcomes(job: Job, first: int, count: int, blocks: bool) -> Outcomes:
     plan = slot_plan(job, job.mechanism)
-    payoff, regret = np.empty((count, plan.agents)), np.empty(count)
+    payoff, served, regret = np.empty((count, plan.agents)), np.zeros((count, plan.agents)), np.empty(count)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    run_slots(plan, slot_tables(job, plan), means, streams, payoff, regret, blocks)
-    return Outcomes(payoff * job.market.share, regret)
+    run_slots(plan, slot_tables(job, plan), means, streams, payoff, served, regret, blocks)
+    return Outcomes(payoff * job.market.share, regret, served * job.market.share)

@@ -75,8 +75,8 @@ def _flat_rounds(plan, tables, coins, blocks):
 
 
 @compiled
-def _run_slots(plan, tables, means, run_streams, payoff, regret, blocks):
-    """All runs of a chunk: the rewards of each agent and the regret of each run."""
+def _run_slots(plan, tables, means, run_streams, payoff, served, regret, blocks):
+    """All runs of a chunk: the rewards of each agent, what its pulls were worth, and the regret of each run."""
     arms, paid = tables.arms, tables.paid
     for r in range(len(run_streams)):
         streams = streams_of(run_streams[r])
@@ -93,15 +93,16 @@ def _run_slots(plan, tables, means, run_streams, payoff, regret, blocks):
         regret[r] = 0.0
         for a in range(len(arms)):
             regret[r] += arms[a].pulls * arms[a].loss
+            served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
         for i in range(plan.agents):
             payoff[r, i] = average(paid[i, 0], paid[i, 1], ONE)
 
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_slots(plan, tables, means, run_streams, payoff, regret, blocks):
+    def run_slots(plan, tables, means, run_streams, payoff, served, regret, blocks):
         if sources:
-            _run_slots(plan, tables, means, run_streams, payoff, regret, blocks)
+            _run_slots(plan, tables, means, run_streams, payoff, served, regret, blocks)
 
     return run_slots
 

@@ -15,9 +15,12 @@ and by Ville's inequality it reaches 2/alpha with probability at most alpha/2; l
 Two ways of guessing share the stake. The running mean adapts to the variance that is met, and c is the whole range. The
 middle of the range needs a c of only half the range, which is worth more where observations are few or hug the middle,
 as differences of payoffs do. The rates form a geometric grid, from bold ones for tiny variance and few observations to
-timid ones for long samples. So nothing is tuned: the width is about 1.7 times what the central limit theorem gives at
-one fixed time, at 99 %, for a thousand observations and for 10^8. Only S and the two V are needed, O(1) an observation,
-and the bound itself only when somebody looks.
+timid ones for long samples. So nothing is tuned. Where observations spread over their range, the width is about 1.7
+times what the central limit theorem gives at one fixed time, at 99 %, for a thousand observations and for 10^8. Where
+they hardly vary, as gains do that are sampled in pairs, it is that of the range, about c ln(2 / alpha) / n, until n is
+as large as c^2 over the variance: some ten times the central limit theorem's for hundreds of pairs, and nothing that
+holds for every distribution could be much less, since a rare large observation may not have come up yet. Only S and the
+two V are needed, O(1) an observation, and the bound itself only when somebody looks.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Market
+from cloneproof.market.market import Market, Means
 
 CUT = 8.0
 _ROUNDING = 1e-9
@@ -79,22 +79,45 @@ def regret_bounds(market: Market) -> Bounds:
     return Bounds(0.0, market.horizon * (max(values) - min(values)))
 
 
-def gain_bounds(market: Market) -> Bounds:
-    """The difference of two payoffs of an agent; deviations add, as both worlds share their noise."""
-    payoff = payoff_bounds(market)
-    width = payoff.high - payoff.low
-    return Bounds(-width, width, 2 * payoff.noise)
+def served_bounds(market: Market, agent: str) -> Bounds:
+    """What an agent is served, rewards replaced by the means of the arms pulled: at most all rounds at its best mean.
+
+    Each round adds the share of one mean, the agent's or nothing. So there is no noise to cut, whatever the rewards.
+    """
+    support = next(each.support for each in market.agents if each.name == agent)
+    best = 1.0 if support is None else max(support)
+    return Bounds(0.0, market.share * market.horizon * best)
 
 
-def cut(values: FloatArray, bounds: Sequence[Bounds]) -> FloatArray:
-    """Observations (the last axis: one column for each of the bounds) inside their bounds, or a clear error."""
-    least, most = (np.array([getattr(b, end) for b in bounds]) for end in ("least", "most"))
+def gain_bounds(market: Market, agent: str) -> Bounds:
+    """The difference of what an agent is served in two worlds: each of the two lies in the bounds above."""
+    width = served_bounds(market, agent).high
+    return Bounds(-width, width)
+
+
+def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
+    """How far the bounds above reach in each stratum: the agent's best mean there over its best mean in any.
+
+    >>> reach_of([{"ana": (0.2, 0.8)}, {"ana": (0.2, 0.2)}], "ana")
+    (1.0, 0.25)
+    """
+    best = [max(each[agent]) for each in means]
+    return tuple(each / max(best) if each < max(best) else 1.0 for each in best)
+
+
+def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None = None) -> FloatArray:
+    """Observations (the last axis: one column for each of the bounds) inside their bounds, or a clear error.
+
+    `reach` scales the bounds, stratum by stratum: the axis before the last.
+    """
+    scale = np.ones((1, 1)) if reach is None else reach[:, None]
+    least, most = (scale * np.array([getattr(b, end) for b in bounds]) for end in ("least", "most"))
     kept = np.clip(values, least, most)
     slack = np.array([math.inf if b.noise else _ROUNDING * max(1.0, b.high - b.low) for b in bounds])
     if not (np.abs(kept - values) <= slack).all():  # a NaN fails as well
         column = int(np.argmin((np.abs(kept - values) <= slack).reshape(-1, len(bounds)).all(axis=0)))
         raise EngineError(
-            f"expected every run's outcome between {least[column]:g} and {most[column]:g}, "
+            f"expected every run's outcome between {least[:, column].min():g} and {most[:, column].max():g}, "
             f"got {values[..., column].min():g} to {values[..., column].max():g}; check the rewards of the policy"
         )
     return np.asarray(kept)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import BoundsName, ErrorKind, Estimate
+from cloneproof.engines.monte_carlo.statistics.asymptotic_sequences import asymptotic_widths
 from cloneproof.engines.monte_carlo.statistics.confidence_sequences import deviations
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds, cut
 from cloneproof.errors import EngineError
@@ -28,17 +29,29 @@ from cloneproof.errors import EngineError
 class Estimands:
     """What is estimated: means of columns of numbers with known bounds, and the weights of the strata of one pass.
 
-    `identity` names the job, the seed included: totals of one job say nothing of another.
+    `identity` names the job, the seed included: totals of one job say nothing of another. In each stratum the bounds
+    are those of the columns times its `reach`; without a reach they are the same everywhere.
     """
 
     bounds: tuple[Bounds, ...]
     weights: tuple[float, ...] = (1.0,)
     identity: str = ""
+    reach: tuple[float, ...] = ()
+
+    @property
+    def reaches(self) -> FloatArray:
+        """The reach of each stratum."""
+        return np.array(self.reach or (1.0,) * len(self.weights))
 
     @property
     def scale(self) -> FloatArray:
         """The most by which a single run can move an observation, column by column."""
-        return max(self.weights) * np.array([b.most - b.least for b in self.bounds])
+        return float((np.array(self.weights) * self.reaches).max()) * np.array([b.most - b.least for b in self.bounds])
+
+    @property
+    def mean_reach(self) -> float:
+        """The reach of the mean that is sought."""
+        return float(np.add.accumulate(np.array(self.weights) * self.reaches)[-1]) if self.reach else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +84,9 @@ class RunTotals:
     def plus(self, rows: FloatArray) -> RunTotals:
         """The totals after more runs (whole passes, strata in turn, one row a run)."""
         strata, columns = self.sums.shape
-        middle = np.array([b.middle for b in self.estimands.bounds])
-        values = cut(rows, self.estimands.bounds).reshape(-1, strata, columns) - middle
+        reach = self.estimands.reaches
+        middle = reach[:, None] * np.array([b.middle for b in self.estimands.bounds])
+        values = cut(rows.reshape(-1, strata, columns), self.estimands.bounds, reach) - middle
         sums = _partial_sums(self.sums, values)
         # The guess is the mean of the stratum's past and of one invented observation in the middle, so it is bounded.
         guesses = sums[:-1] / np.arange(self.count + 1.0, self.count + len(values) + 1.0)[:, None, None]
@@ -89,19 +103,39 @@ class RunTotals:
     @property
     def means(self) -> FloatArray:
         """The sample means, weighted over the strata."""
-        middle = np.array([b.middle for b in self.estimands.bounds])
+        middle = self.estimands.mean_reach * np.array([b.middle for b in self.estimands.bounds])
         if self.count == 0:
             return middle
         weighted = np.array(self.estimands.weights)[:, None] * self.sums
         return np.asarray(middle + np.add.accumulate(weighted, axis=0)[-1] / self.count)
 
-    def half_widths(self, alpha: float) -> FloatArray:
+    @property
+    def variances(self) -> FloatArray:
+        """The variance of one observation, column by column, as met inside the strata; 0 for a single one."""
+        weights = np.array(self.estimands.weights)[:, None]
+        if self.count < 2:
+            return np.zeros(len(self.estimands.bounds))
+        inside = np.maximum(0.0, self.squares / self.count - (self.sums / self.count) ** 2)
+        return np.asarray(np.add.accumulate(weights**2 * inside, axis=0)[-1] * (self.count / (self.count - 1)))
+
+    def half_widths(self, alpha: float, bounds: BoundsName = "distribution-free") -> FloatArray:
         """The half-widths of the confidence sequences, each at confidence 1 - alpha by itself.
 
-        The bias of cutting and the rounding of the sums are added; no half-width passes the bounds of the mean.
+        The bias of cutting and the rounding of the sums are added; no half-width passes the bounds of the mean. Each
+        end holds at 1 - alpha / 2.
         """
-        bounds, means = self.estimands.bounds, self.means
-        widest = np.array([max(m - b.low, b.high - m) for b, m in zip(bounds, means, strict=True)])
+        if bounds == "asymptotic":
+            return np.minimum(asymptotic_widths(self.variances, self.count, alpha), self._widest())
+        return self._proven_widths(alpha)
+
+    def _widest(self) -> FloatArray:
+        """What the bounds of the mean leave."""
+        reach = self.estimands.mean_reach
+        ends = zip(self.estimands.bounds, self.means, strict=True)
+        return np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])
+
+    def _proven_widths(self, alpha: float) -> FloatArray:
+        bounds, widest = self.estimands.bounds, self._widest()
         if self.count == 0:
             return widest
         weights = np.array(self.estimands.weights)[:, None]
@@ -114,15 +148,15 @@ class RunTotals:
         size = np.array([max(abs(b.least), abs(b.most)) for b in bounds])
         return np.asarray(np.minimum(widths * (1 + rounding) + bias + rounding * size, widest))
 
-    def estimates(self, confidence: float, how: str) -> list[Estimate]:
+    def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:
         """Each column's mean with its half-width."""
-        method = f"{how}, confidence sequence at {confidence * 100:.12g} %"
-        widths = self.half_widths(1.0 - confidence)
+        kind: ErrorKind = "confidence" if bounds == "distribution-free" else "asymptotic"
+        words = "confidence sequence" if kind == "confidence" else "asymptotic confidence sequence"
+        method = f"{how}, {words} at {confidence * 100:.12g} %"
         if self.count == 0:
-            return [
-                Estimate(float(m), float(w), "proven", "no runs yet") for m, w in zip(self.means, widths, strict=True)
-            ]
-        return [Estimate(float(m), float(w), "confidence", method) for m, w in zip(self.means, widths, strict=True)]
+            kind, method = "proven", "no runs yet"
+        widths = self.half_widths(1.0 - confidence, bounds)
+        return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
 
     def to_json(self) -> str:
         """All of it as text; floats are hexadecimal, so nothing is rounded."""
@@ -130,6 +164,7 @@ class RunTotals:
             "identity": self.estimands.identity,
             "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
             "weights": _to_hex(self.estimands.weights),
+            "reach": _to_hex(self.estimands.reach),
             "count": self.count,
             "sums": _to_hex(self.sums.ravel()),
             "squares": _to_hex(self.squares.ravel()),
@@ -143,7 +178,8 @@ class RunTotals:
         try:
             data = json.loads(text)
             bounds = tuple(Bounds(*(float.fromhex(end) for end in each)) for each in data["bounds"])
-            estimands = Estimands(bounds, tuple(float.fromhex(w) for w in data["weights"]), str(data["identity"]))
+            weights, reach = (tuple(float.fromhex(each) for each in data[key]) for key in ("weights", "reach"))
+            estimands = Estimands(bounds, weights, str(data["identity"]), reach)
             shape = (len(estimands.weights), len(bounds))
             sums, squares = (_from_hex(data[key], shape) for key in ("sums", "squares"))
             totals = cls(estimands, int(data["count"]), sums, squares, _from_hex(data["variation"], shape[1:]))

@@ -54,14 +54,15 @@ def _outcomes(job: Job, first: int, count: int, decisions: IntArray) -> Outcomes
     assert compiled is not None
     logarithms = _logarithms(job.market.horizon if _needs_logarithms(running) else 0)
     plan = plan_of(job, running, compiled.functions, logarithms)
-    payoff, regret = np.empty((count, plan.agents)), np.empty(count)
+    payoff, served, regret = np.empty((count, plan.agents)), np.zeros((count, plan.agents)), np.empty(count)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    run_steps(plan, tables_of(job, running, plan), means, streams, SteppingResults(payoff, regret, decisions))
+    run_steps(plan, tables_of(job, running, plan), means, streams, SteppingResults(payoff, served, regret, decisions))
     payoff *= job.market.share
+    served *= job.market.share
     for r in np.flatnonzero(np.isnan(payoff[:, 0])):
         run = reference_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
-        payoff[r], regret[r] = list(run.payoff.values()), run.regret
-    return Outcomes(payoff, regret)
+        payoff[r], served[r], regret[r] = list(run.payoff.values()), list(run.served.values()), run.regret
+    return Outcomes(payoff, regret, served)
 
 
 def _running(job: Job) -> Mechanism:

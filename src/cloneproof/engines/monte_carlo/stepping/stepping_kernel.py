@@ -20,12 +20,13 @@ from cloneproof.engines.monte_carlo.stepping.stepping_rounds import flat_rounds,
 
 
 class SteppingResults(NamedTuple):
-    """Of each run of a chunk: the rewards of each agent and the regret; and the arms of the last run.
+    """Of each run of a chunk: rewards and means of the pulls of each agent, and the regret; and the arms of the last.
 
     `decisions` has no entries where nobody wants the arms.
     """
 
     payoff: FloatArray
+    served: FloatArray
     regret: FloatArray
     decisions: IntArray
 
@@ -54,6 +55,7 @@ def _run_steps(plan, tables, means, run_streams, results):
         regret = 0.0
         for a in range(plan.arms):
             regret += arms[a].pulls * arms[a].loss
+            results.served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
         results.regret[r] = regret
         for i in range(plan.agents):
             results.payoff[r, i] = average(paid[i, 0], paid[i, 1], ONE) if done else np.nan

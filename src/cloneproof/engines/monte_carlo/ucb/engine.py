@@ -46,7 +46,7 @@ def ucb_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Payoffs and regret of runs first, first + 1, .."""
     means = means_of_runs(job, first, count)
     results = _results(job, first, means, np.empty((count, 0), np.int64))
-    return Outcomes(_payoffs(job, results, means), _regrets(results.pulls, means))
+    return Outcomes(_payoffs(job, results, means), _regrets(results.pulls, means), _served(job, results.pulls, means))
 
 
 def ucb_decisions(job: Job, first: int, count: int) -> IntArray:
@@ -80,6 +80,16 @@ def _payoffs(job: Job, results: UcbResults, means: FloatArray) -> FloatArray:
         for i, end in enumerate(ends):
             row[i] = share * (sum(products[end - job.market.agents[i].count : end]) / (1 << 60))
     return payoff
+
+
+def _served(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
+    """Share times the means of the pulls of each agent, added up in order."""
+    served, column = np.zeros((len(means), len(job.market.agents))), 0
+    for i, agent in enumerate(job.market.agents):
+        for _ in range(agent.count):
+            served[:, i] += pulls[:, column] * means[:, column]
+            column += 1
+    return served * job.market.share
 
 
 def _regrets(pulls: IntArray, means: FloatArray) -> FloatArray:

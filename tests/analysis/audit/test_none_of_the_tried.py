@@ -1,0 +1,71 @@
+"""That none of the candidates gains more than x: a level that is not shared, and what it must not be used for."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.deadline import Deadline
+from cloneproof.analysis.audit.search import race as sampled
+from cloneproof.engines.monte_carlo.job import Outcomes
+from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
+
+MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(1.0))], horizon=1)
+TRUTH = 0.1
+
+
+def coins(job, first, count):
+    """Half a coin without copies; a coin of 0.55 with any: each candidate gains a tenth, with tosses of its own."""
+    copies = job.copies["ana"][0]
+    tosses = words(run_streams(job.seed, first, count), 7 + copies) / 2.0**64
+    payoff = np.full((count, 2), 0.5)
+    if copies > 1:
+        payoff[:, 0] = tosses < 0.5 * (1 + TRUTH)
+    return Outcomes(payoff, np.zeros(count), payoff)
+
+
+def bounds_of(seed, numbers, alpha):
+    case = audit_case(MARKET, cp.mechanism("ucb1"), "ana")
+    entries = [sampled.RaceEntry(case, (number,)) for number in numbers]
+    (found,) = sampled.race(entries, 10.0, 32, seed, Deadline(), None, alpha, coins)
+    return list(found.at_most.values())
+
+
+def test_the_largest_of_the_bounds_covers_without_a_union():
+    """Five equal candidates: the largest bound covers as often as it says, though single ones may miss."""
+    alpha = 0.5
+    found = [bounds_of(seed, range(2, 7), alpha) for seed in range(40)]
+    assert sum(max(bounds) < TRUTH for bounds in found) <= binom.isf(1e-6, 40, sampled.NONE * alpha)
+    narrow = [max(bounds_of(seed, range(2, 7), alpha)) for seed in range(4)]
+    shared = [max(bounds_of(seed, range(2, 7), alpha / 5)) for seed in range(4)]
+    assert np.mean(narrow) < np.mean(shared)
+
+
+def test_a_race_that_left_some_out_shares_the_level(monkeypatch):
+    whole = bounds_of(3, range(2, 6), 0.01)
+    monkeypatch.setattr(sampled.Race, "look", _without_the_last(sampled.Race.look))
+    part = bounds_of(3, range(2, 6), 0.01)
+    assert len(part) == 3
+    assert all(few > every for few, every in zip(part, whole, strict=False))
+
+
+def _without_the_last(look):
+    def some(state, entry):
+        return entry.copies != (5,) and look(state, entry)
+
+    return some
+
+
+def test_the_levels_add_up():
+    assert pytest.approx(1.0) == sampled.HALF + sampled.NONE + sampled.LOOKS
+
+
+def test_h_ucb_ends_with_a_bound_and_no_shrug():
+    market = cp.Market(
+        [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
+    )
+    found = cp.audit(market, cp.mechanism("h-ucb"), tolerance=0.1, runs=2048, max_copies=2)
+    assert (found.verdict, found.state) == ("undecided", "none tried pays")
+    assert found.tried_at_most <= 0.1
+    assert "gains more than 10 % of the honest payoff, at 99 %" in found.about_tried

@@ -1,0 +1,58 @@
+"""Asymptotic confidence sequences: they cover at all times of long samples, are narrow, and say what they are."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.statistics.asymptotic_sequences import FIRST_TIME, asymptotic_widths
+from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
+from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
+from cloneproof.errors import EngineError
+
+PAIR = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
+
+
+def test_they_cover_a_mean_at_all_times_from_the_first_one_on():
+    """400 samples of 2,000 observations, looked at 120 times each, at 90 %."""
+    values = np.random.default_rng(5).normal(size=(400, 2000))
+    times = np.unique(np.geomspace(64, 2000, 120).astype(int))
+    means = np.cumsum(values, axis=1)[:, times - 1] / times
+    squares = np.cumsum(values**2, axis=1)[:, times - 1] / times
+    widths = np.stack([asymptotic_widths(squares[:, k] - means[:, k] ** 2, t, 0.1) for k, t in enumerate(times)], 1)
+    missed = int((np.abs(means) > widths).any(axis=1).sum())
+    assert missed <= binom.isf(1e-6, 400, 0.1)
+    at_one_time = np.abs(means[:, -1]) > 1.645 * np.sqrt(squares[:, -1] / times[-1])
+    assert (np.abs(means) > 1.645 * np.sqrt(squares / times)).any(axis=1).sum() > 2 * at_one_time.sum()  # the CLT's
+
+
+def test_the_width_is_near_that_of_the_central_limit_theorem():
+    for count, most in ((256, 1.45), (1000, 1.45), (10**6, 2.0)):
+        clt = 2.576 / np.sqrt(count)
+        assert 1.0 < float(asymptotic_widths(np.array([1.0]), count, 0.01)[0]) / clt < most
+    assert np.isinf(asymptotic_widths(np.array([1.0]), FIRST_TIME - 1, 0.01)).all()
+
+
+def test_few_observations_have_the_range():
+    totals = RunTotals.empty(Estimands((Bounds(0.0, 10.0),))).plus(np.full((4, 1), 5.0))
+    assert totals.half_widths(0.01, "asymptotic").tolist() == [5.0]
+
+
+def test_they_are_of_a_kind_of_their_own_and_narrower():
+    options = {"runs": 200, "seed": 2, "stop_when_decided": False}
+    proven, limit = (
+        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), bounds=bounds, **options)
+        for bounds in ("distribution-free", "asymptotic")
+    )
+    assert limit.estimate.value == proven.estimate.value
+    assert limit.estimate.error < proven.estimate.error
+    assert (proven.estimate.kind, limit.estimate.kind) == ("confidence", "asymptotic")
+    assert "asymptotic confidence sequence" in limit.estimate.method
+    assert (limit.estimate - proven.honest).kind == "asymptotic"  # as sure as the less sure
+    found = cp.evaluate(PAIR, cp.mechanism("thompson"), runs=200, bounds="asymptotic")
+    assert {found.regret.kind, found.payoff["bo"].kind} == {"asymptotic"}
+    audited = cp.audit(PAIR, cp.mechanism("thompson"), runs=64, bounds="asymptotic", agent="ana")
+    assert {witness.gain.kind for witness in audited.tried} == {"asymptotic"}
+    assert audited.verdict != "exploitable" or "an asymptotic confidence sequence" in audited.scope
+    with pytest.raises(EngineError, match="did you mean 'asymptotic'"):
+        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), bounds="asymptotik")
