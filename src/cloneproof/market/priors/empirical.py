@@ -49,8 +49,8 @@ class Empirical:
         object.__setattr__(self, "samples", samples)
         if self.bins is not None and len(self.atoms) < min(self.bins, len(set(samples))):
             warnings.warn(
-                f"{len(self.atoms)} values are left of {self.bins} bins and {len(set(samples))} different samples: many "
-                "samples are equal or nearly so; give fewer bins",
+                f"{len(self.atoms)} values are left of {self.bins} bins and {len(set(samples))} different samples: "
+                "many samples are equal or nearly so; give fewer bins",
                 stacklevel=3,
             )
 
