@@ -40,18 +40,16 @@ def ours(place):
 def pandas(place):
     import pandas as pd
 
-    if place.endswith(".csv"):
-        frame = pd.read_csv(place, usecols=NEEDED)
-    else:
-        frame = pd.read_parquet(place, columns=NEEDED)
+    csv = place.endswith(".csv")
+    frame = pd.read_csv(place, usecols=NEEDED) if csv else pd.read_parquet(place, columns=NEEDED)
     return int(frame.groupby(NEEDED[:2])["click"].agg(["count", "sum"])["count"].sum())
 
 
 def measured(way, place, rows):
-    """Seconds of the work alone and the largest memory in MiB, in a process of its own; loading packages not counted."""
+    """Seconds of the work alone and the largest memory in MiB, in a process of its own."""
     code = (
         f"import sys, time, resource; sys.path.insert(0, {str(Path(__file__).parent)!r}); import log, duckdb, pandas; "
-        f"import cloneproof as cp; cp.read_log({{'agent': ['a'], 'arm': ['b'], 'click': [1]}}); t = time.perf_counter(); "
+        "import cloneproof as cp; cp.read_log({'agent': ['a'], 'arm': ['b'], 'click': [1]}); t = time.perf_counter(); "
         f"n = log.{way}({place!r}); d = time.perf_counter() - t; "
         "print(n, d, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )

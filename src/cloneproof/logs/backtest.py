@@ -135,7 +135,7 @@ def _crossed(
     method = "95 % by the central limit theorem, cross-fitted on two halves of the rows"
     three = [Estimate(float(m), float(w), "estimated", method) for m, w in zip(means, widths, strict=True)]
     again = _replayed(made, owners, rounds, seed)
-    return BacktestRow(name, *three, left, left < LEAST, *again)
+    return BacktestRow(name, three[0], three[1], three[2], left, left < LEAST, again[0], again[1])
 
 
 def _replayed(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
@@ -115,7 +115,8 @@ def common_levels(fitted: FittedRates, levels: int) -> tuple[dict[str, Prior], P
     """
     whole = np.cumsum(fitted.market)
     slices = np.minimum((levels * (whole - fitted.market / 2) / whole[-1]).astype(int), levels - 1)
-    values, groups = [], []
+    values: list[float] = []
+    groups: list[Any] = []
     for number in range(levels):
         inside = slices == number
         if not inside.any():

@@ -103,7 +103,8 @@ def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
     """Those with the most rounds, copies first, as many as a market can be computed with; all of them where it can."""
     ranked = sorted(owners, key=lambda owner: (not owner.copied, -owner.rounds))
-    kept, originals = [], 0
+    kept: list[str] = []
+    originals = 0
     for owner in ranked:
         originals += len(owner.originals)
         if originals > MOST_ORIGINALS_STUDIED and kept:

@@ -72,7 +72,9 @@ def _log(data: dict[str, Any]) -> Log:
                   {key: tuple(value) if isinstance(value, list) else value for key, value in features.items()})
         for agent, arm, rounds, total, squares, first, last, features in data["arms"]
     ]  # fmt: skip
-    columns = {key: tuple(value) if isinstance(value, list) else value for key, value in data["columns"].items()}
+    columns: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in data["columns"].items()
+    }
     return Log(
         arms=tuple(arms),
         rows=int(data["rows"]),

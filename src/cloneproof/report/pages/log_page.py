@@ -210,7 +210,7 @@ def _backtest(study: LogStudy) -> list[tuple[str, ...]]:
         low, width = float(study.log.low), float(study.log.high - study.log.low)
         return f"{low + width * value.value:.4g} ± {width * value.error:.2g}"
 
-    rows = [("the log's own", mean(study.backtest.logged), "", "", "")]
+    rows: list[tuple[str, ...]] = [("the log's own", mean(study.backtest.logged), "", "", "")]
     for row in study.backtest.rows:
         numbers = ("overlap too thin", "") if row.thin else (mean(row.snips), mean(row.doubly_robust))
         again = "" if row.replayed is None else f"{mean(row.replayed)} over {row.replayed_rounds:,} rounds"
