@@ -5,7 +5,6 @@ python benchmarks/log.py --rows 100000000 --parquet-only     # and the largest m
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -85,7 +84,3 @@ def main():
 
 if __name__ == "__main__":
     main()
-    print(
-        f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:,.0f} MiB at most in a process",
-        file=sys.stderr,
-    )

@@ -1,4 +1,4 @@
-"""From a log to its answers: planted copies are found, their worth has the right sign, and the page says nothing rude."""
+"""From a log to its answers: planted copies are found, and the page calls nobody anything."""
 
 import json
 import sys
@@ -115,5 +115,6 @@ def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
     assert sum((arm.total for arm in log.arms), Fraction(0)).denominator == 1
     assert log.propensities
     monkeypatch.setattr(sys, "argv", ["cloneproof", "log", str(tmp_path / "x.csv"), "--statistics", "--json"])
-    main()
+    with pytest.raises(SystemExit):
+        main()
     assert json.loads(capsys.readouterr().out)["rounds"] == 3000

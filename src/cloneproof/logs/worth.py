@@ -23,7 +23,6 @@ from cloneproof.logs.originals import LogOwner
 from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
 
-Z99: Final = 2.5758
 LEAST_RUNS: Final = 30
 RUNS: Final = 200
 SHORT: Final = 4.0  # seconds, for an owner at least
@@ -33,7 +32,7 @@ SHORT: Final = 4.0  # seconds, for an owner at least
 class CopyWorth:
     """What an owner's copies are worth: with them, with each original once, and the difference; in rewards in [0, 1].
 
-    `certain` is why there is nothing to compute with, where there is not.
+    `remark` is why there are no numbers, where there are none.
     """
 
     owner: LogOwner
@@ -96,23 +95,14 @@ def _worth(
                 pass
             else:
                 return CopyWorth(owner, with_copies, without, with_copies - without)
-        question: dict[str, Any] = {"seed": seed, "stratify": False, "stop_when_decided": False}
+        question: dict[str, Any] = {"seed": seed, "stop_when_decided": False, "bounds": "asymptotic"}
         gain(market.with_horizon(len(market.agents) * 4), mechanism, owner.name, registered, runs=2, **question)
         sampled = gain(
             market, mechanism, owner.name, registered, runs=RUNS, budget_seconds=max(seconds, SHORT), **question
         )
     except CloneproofError as refusal:
         return CopyWorth(owner, None, None, None, str(refusal))
-    totals = sampled.progress
-    if totals.count < LEAST_RUNS:
-        remark = f"{totals.count} pairs of runs in {seconds:.0f} s are too few for bounds; give more --budget"
+    if sampled.runs < LEAST_RUNS:
+        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --budget"
         return CopyWorth(owner, None, None, None, remark)
-    means = totals.means
-    middle = np.array([bounds.middle for bounds in totals.estimands.bounds])
-    spread = np.maximum(totals.squares[0] / totals.count - (means - middle) ** 2, 0.0)
-    errors = Z99 * np.sqrt(spread / (totals.count - 1))
-    method = f"{totals.count} pairs of runs with common random numbers, seed {seed}; 99 % by the central limit theorem"
-    difference, honest, copied = (
-        Estimate(float(mean), float(error), "estimated", method) for mean, error in zip(means, errors, strict=True)
-    )
-    return CopyWorth(owner, copied, honest, difference)
+    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)
