@@ -102,12 +102,13 @@ def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
     """Those with the most rounds, copies first, as many as a market can be computed with; all of them where it can."""
-    ranked = sorted(owners, key=lambda owner: (not owner.copied, -owner.rounds))
+    small = [owner for owner in owners if len(owner.originals) <= MOST_ORIGINALS_STUDIED]
+    ranked = sorted(small or owners, key=lambda owner: (not owner.copied, -owner.rounds))
     kept: list[str] = []
     originals = 0
     for owner in ranked:
+        if kept and originals + len(owner.originals) > MOST_ORIGINALS_STUDIED:
+            continue
         originals += len(owner.originals)
-        if originals > MOST_ORIGINALS_STUDIED and kept:
-            break
         kept.append(owner.name)
     return tuple(owner for owner in owners if owner.name in set(kept))

@@ -34,6 +34,7 @@ from cloneproof.mechanisms import Mechanism
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
+MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
 FASTEST: Final = ("reservoir", "uniform-etc", "etc", "epsilon-greedy", "thompson", "ucb1")  # first of the table
 
 
@@ -137,7 +138,10 @@ def study_log(
     market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
     made, audited, worths, rows = _judged(market, policy, owners, fitted, tolerance, budget / 2, seed, notes, tell)
     tell(4, 5, "what to run")
-    shared = Market([Agent(owner.name, len(owner.originals), common) for owner in owners], rounds, share)
+    if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
+        notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
+    counts = {owner.name: min(len(owner.originals), MOST_ITEMS) for owner in owners}
+    shared = Market([Agent(name, count, common) for name, count in counts.items()], rounds, share)
     advised = _advised(shared, budget / 5, seed, notes)
     tested = backtest(log, owners, made, advised, seed) if log.propensities else None
     tell(5, 5, "done")
