@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
         reservoir-comparison copy-power audit-power \
-        docs test-long test-cluster test-serve-long log-data bench clean
+        docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data bench bench-gpu clean
 
 venv: $(INSTALLED)
 
@@ -30,6 +30,13 @@ test-long: $(INSTALLED)
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
 	CLONEPROOF_RESTARTS=20 	CLONEPROOF_SCHEMA_EXAMPLES=300 $(BIN)/python -m pytest -s tests/serve
+
+test-kernels-long: $(INSTALLED)
+	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
+
+test-gpu: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"
+	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -79,6 +86,10 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/log.py
+
+bench-gpu: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"
+	$(BIN)/python benchmarks/gpu.py
 
 figures: $(INSTALLED)
 	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures

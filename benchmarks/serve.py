@@ -29,7 +29,7 @@ import uvloop
 from cloneproof.cli.display.output import new_table, print_table
 
 BATCH = 1000
-WARM_UP = 10_000  # the trial has 8,000 rounds
+WARM_UP = 60_000  # rounds after which h-etc-r has awarded, waiting for the rewards of a batch included
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "serve"]
 
 

@@ -2,8 +2,8 @@
 
 This is `cloneproof compare examples/creators.toml`, which makes the same table for any market. Mechanisms that
 explore and then commit are audited exactly. The others are sampled in pairs of runs for a few seconds each, and a
-gain of half a percent counts as none; where that is too little to tell, the verdict is `undecided`, and the lines
-below the table say how far it got. On the first day half of the time goes into compiling, on two cores.
+gain of half a percent counts as none; "none pays" says that of the deviations tried, and the lines below the table
+how sure that is. On the first day half of the time goes into compiling, on two cores.
 Run with `make demo`, or with the seconds for a sampled mechanism.
 """
 

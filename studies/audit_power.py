@@ -41,7 +41,7 @@ HORIZON, SHARE = 4000, 0.4
 BUDGET, SHORT = 30.0, 1.0  # seconds
 RUNGS = (2, 4, 16, 64)
 PILOT, TRUTH = 16, 96  # pairs
-SMALL = 0.004  # of the honest payoff: the most that copies may gain where the original is by far the best
+SMALL = 0.008  # of the honest payoff: the most that copies may gain where the original is by far the best
 LEVEL = 0.95  # of the intervals of the table
 
 
@@ -103,10 +103,10 @@ def _prior(dice: random.Random) -> cp.parts.Prior:
 def planted(size: float, number: int, budget: float = BUDGET) -> PlantedRow:
     """One market with a planted gain, audited."""
     dice = random.Random(f"planted {number}")  # the same worlds for every size; q differs
-    name = dice.choice(("thompson", "epsilon-greedy", "ucb1"))
-    made, lost = cp.mechanism(name), SMALL
+    lost = SMALL
     while lost >= SMALL:
-        rival = dice.uniform(0.3, 0.7)
+        name = dice.choice(("thompson", "epsilon-greedy", "ucb1"))
+        made, rival = cp.mechanism(name), dice.uniform(0.3, 0.7)
         others = [rival, *(dice.uniform(0.2, rival) for _ in range(dice.randint(0, 2)))]
         worse, best = rival - dice.uniform(0.02, 0.15), dice.uniform(0.9, 0.99)
         trial = _gain(made, best, others, RUNGS[-1], PILOT, 3)

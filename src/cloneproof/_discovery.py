@@ -2,7 +2,7 @@
 
 Every module of a package that defines a function of its own name contributes that function. The public name has
 hyphens for underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are
-classes, and a module contributes those that it defines.
+classes, and a module contributes those that it defines. What somebody names as MODULE:NAME is imported from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from cloneproof.errors import CloneproofError, did_you_mean
+from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 
 @cache
@@ -56,6 +56,35 @@ def check_options(
                 f"unknown parameter {option!r} of {owner}; {did_you_mean(option, known)}"
                 f"it takes {', '.join(known) or 'none'}"
             )
+
+
+def imported(text: object, what: str, example: str, error: type[CloneproofError]) -> Any:  # noqa: ANN401 (theirs)
+    """The object that MODULE:NAME stands for; whatever is wrong with it gets one sentence.
+
+    Never for a name that came from a file or over a network: importing runs code.
+    """
+    module_name, colon, name = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if not colon or not module_name or not name:
+        raise error(f"expected {what} as MODULE:NAME such as mymodule:{example}, got {brief(text)}; name both")
+    try:
+        found = import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as problem:
+        where = "run it where the module is, or install it" if problem.name == module_name else "install that one too"
+        raise error(f"expected {what} that can be imported, got {text!r} ({problem}); {where}") from None
+    except AttributeError as problem:
+        known = [word for word in vars(import_module(module_name)) if not word.startswith("_")]
+        raise error(
+            f"expected {what} that can be imported, got {text!r} ({problem}); {did_you_mean(name, known)}name what the "
+            "module defines"
+        ) from None
+    except Exception as problem:
+        raise error(
+            f"expected {what} that can be imported, but {text!r} raised {type(problem).__name__}: {problem}; mend the "
+            "module"
+        ) from problem
+    return found
 
 
 @cache

@@ -7,6 +7,17 @@
 'etc(50) x etc(20), restart at the award, score on 10 fresh rewards'
 """
 
-from cloneproof.mechanisms import Capped, Claim, Doubling, HoldOut, HoldOutEpochs, Restart, Rule, Sample, Score
+from cloneproof.mechanisms import (
+    Admission,
+    Capped,
+    Claim,
+    Doubling,
+    HoldOut,
+    HoldOutEpochs,
+    Restart,
+    Rule,
+    Sample,
+    Score,
+)
 
-__all__ = ["Capped", "Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Restart", "Rule", "Sample", "Score"]
+__all__ = ["Admission", "Capped", "Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Restart", "Rule", "Sample", "Score"]

@@ -111,3 +111,30 @@ def test_an_own_policy_from_the_shell(tmp_path):
     unknown, both = here("--policy", "turns:Other"), here("--policy", "turns:InTurn", "-m", "ucb1")
     assert (unknown.returncode, both.returncode) == (2, 2)
     assert "can be imported" in unknown.stderr
+
+
+def test_an_own_rule_from_the_shell(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import cloneproof as cp\n"
+        "def stay(clock, log_clock, pulls, mean, coin, draw, candidates, weight): return weight * pulls\n"
+        "def faithful(weight=1.0): return cp.parts.Rule('faithful', stay, (float(weight),))\n"
+    )
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=9)
+    cp.save_market(market, tmp_path / "market.toml")
+
+    def here(command, *arguments):
+        asked = [*COMMAND[:-1], command, "market.toml", *arguments]
+        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+
+    done = here("audit", "--rule", "own:faithful", "--set", "weight=2", "--json")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")  # the first pull is by lot
+    exact = json.loads(here("evaluate", "--rule", "own:faithful", "--json", "--copies", "ana=2").stdout)
+    assert exact["horizons"][0]["payoff"]["ana"]["value"] == pytest.approx(3.0)
+    for asked, words in (
+        (("--rule", "own:faithfull"), "did you mean 'faithful'"),
+        (("--rule", "own:faithful", "-m", "ucb1"), "one of --mechanism"),
+        (("--rule", "own:faithful", "--set", "wait=3"), "unknown parameter 'wait'"),
+    ):
+        refused = here("audit", *asked)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+        assert words in refused.stderr

@@ -202,6 +202,7 @@ AGAINST_SIMULATOR = [
     (ANA_BO, "bernoulli", 8, {"ana": (3, 1)}, "rh-ucb", {}),
     (EACH, "bernoulli", 7, {"ana": (2, 1)}, "rh-ucb", {"sample_factor": 0.75, "clock": "current"}),
     (ANA_BO, "bernoulli", 8, {"ana": (3, 1)}, "s-ucb", {"sample_factor": 1.25}),
+    (ANA_BO, "bernoulli", 7, {"ana": (3, 1)}, "rand-ucb", {"first_arms": 1}),
     (ALONE, "bernoulli", 7, {"ana": (2, 1, 1)}, "etc", {"arm_rounds": 1}),
     (ANA_BO, "bernoulli", 9, {"ana": (2, 1)}, "etc", {"arm_rounds": 2, "order": "block"}),
     (ANA_BO, "bernoulli", 8, {"ana": (1, 0)}, "etc", {"arm_rounds": 2, "order": "index", "choice": "greedy"}),

@@ -62,6 +62,7 @@ def some_mechanism(r, name):
         "h-ucb": {"constant": r.choice([1.0, 2.0]), "clock": clock, "arm_clock": arm_clock},
         "rh-ucb": {"sample_factor": r.choice([0.5, 1.0])},
         "s-ucb": {"sample_factor": r.choice([0.5, 1.0])},
+        "rand-ucb": {"first_arms": r.choice([1, 2]), "clock": clock},
         "uniform-etc": {"arm_rounds": r.randint(1, 3), "choice": choice, "order": order},
         "h-etc-r": {"agent_rounds": r.randint(1, 5), "arm_rounds": r.randint(1, 2), "choice": choice} | orders,
         "holdout-h-etc": {"arm_rounds": 1, "score_rounds": r.randint(1, 2), "max_arms": r.randint(1, 3)} | orders,

@@ -1,4 +1,4 @@
-"""The Open Bandit sample and MovieLens, where `make log-data` put them: they are read, and planted copies change them."""
+"""The Open Bandit sample and MovieLens, where `make log-data` put them: read, and planted copies are found."""
 
 from pathlib import Path
 

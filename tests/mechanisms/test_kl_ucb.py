@@ -80,3 +80,17 @@ def test_compiled_contests_are_those_of_the_session(contest):
     assert stepping_applies(job)
     runs = [simulate_run(market, made, copies, 5, run) for run in range(4)]
     assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
+
+
+@pytest.mark.parametrize("clock", ["current", "completed"])
+@pytest.mark.parametrize("two_levels", [False, True])
+def test_the_kernel_that_skips_indices_decides_as_the_session(clock, two_levels):
+    """Many equal arms, so that ties and near-ties occur; arms that always or never pay."""
+    agents = [cp.Agent("ana", 3, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 2, cp.Point(0.5))]
+    market = cp.Market([*agents, cp.Agent("cy", 2, cp.Uniform())], horizon=400)
+    rule = cp.rule("kl-ucb", constant=0.7, clock=clock)
+    made = cp.Mechanism(agent=rule, arm=rule) if two_levels else cp.Mechanism(arm=rule)
+    job = Job(market, made, {"ana": (1, 2, 1), "bo": (3, 3), "cy": (1, 1)}, 11)
+    found = step_outcomes(job, 0, 6)
+    for run in range(6):
+        assert found.payoff[run].tolist() == list(simulate_run(market, made, job.copies, 11, run).payoff.values())

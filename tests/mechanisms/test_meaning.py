@@ -44,6 +44,43 @@ def test_samples_are_uniform(name, shape):
     assert all(abs(counts[arm] / seeds - 1 / 3) < bound for arm in arms)
 
 
+def test_the_k_th_arrival_is_admitted_with_the_stated_chance():
+    """rand-ucb with M = 2 of 6 arms: each is kept with probability (2 + 2/3 + 2/4 + 2/5 + 2/6) / 6; 3,000 seeds."""
+    seeds, counts, sizes = 3000, Counter(), Counter()
+    shape, made = {"ana": 4, "bo": 2}, cp.mechanism("rand-ucb", first_arms=2)
+    for seed in range(seeds):
+        live, kept = cp.session(made, shape, 6, seed), set()
+        for _ in range(6):
+            decision = live.decide()
+            live.reward(decision.id, 0.0)
+            kept.add((decision.agent, decision.arm))
+        counts.update(kept)
+        sizes[len(kept)] += 1
+    bound = math.sqrt(math.log(2 * 11 / 1e-6) / (2 * seeds))
+    chance = (2 + 2 / 3 + 2 / 4 + 2 / 5 + 2 / 6) / 6
+    assert len(counts) == 6
+    assert all(abs(count / seeds - chance) < bound for count in counts.values())
+    law = dict(made.sample.size_law(6, 6))
+    assert sum(law.values()) == pytest.approx(1)
+    assert law[2] == pytest.approx(1 / 3 * 2 / 4 * 3 / 5 * 4 / 6)
+    assert all(abs(sizes[size] / seeds - weight) < bound for size, weight in law.items())
+
+
+def test_rand_ucb_is_ucb1_up_to_as_many_arms_as_are_surely_admitted():
+    shape = {"ana": 6, "bo": 4}
+    arms = [[], []]
+    for name, options, seen in (("rand-ucb", {"first_arms": 10}, arms[0]), ("ucb1", {}, arms[1])):
+        live = cp.session(cp.mechanism(name, **options), shape, 60, seed=4)
+        for t in range(60):
+            decision = live.decide()
+            live.reward(decision.id, t % 3 / 2)
+            seen.append((decision.agent, decision.arm))
+    assert arms[0] == arms[1]
+    restored = cp.Session.from_json(cp.session(cp.mechanism("rand-ucb", first_arms=1), shape, 60, seed=4).to_json())
+    assert restored.mechanism.sample == cp.parts.Admission(1)
+    assert str(restored.mechanism) == "ucb, arm k admitted with probability min(1, 1/k)"
+
+
 def test_a_hold_out_score_counts_its_first_w_rewards_and_no_more():
     """One arm where two are allowed: 4 of the 6 rounds after the commitment are scored. What follows is poison."""
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=4, max_arms=2)

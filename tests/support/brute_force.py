@@ -23,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 import flint
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
-from cloneproof.mechanisms import Doubling, HoldOut, Mechanism, Sample
+from cloneproof.mechanisms import Admission, Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule
 
 ONE = Fraction(1)
@@ -113,10 +113,13 @@ def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple
         yield probability, means
 
 
-def _samples(sample: Sample | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
+def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
     """Every possible sample of the registered arms, all equally likely."""
     if sample is None:
         yield ONE, arms
+        return
+    if isinstance(sample, Admission):
+        yield from _admissions(sample.first, arms)
         return
     size = max(1, _floor(lambda: _ball(sample.factor) * flint.arb(horizon).log()))
     if sample.scope == "agent":
@@ -128,6 +131,24 @@ def _samples(sample: Sample | None, arms: Arms, horizon: int) -> Iterator[tuple[
         deals = [tuple(tuple(m for a, m in subset if a == agent) for agent in range(len(arms))) for subset in subsets]
     for deal in deals:
         yield Fraction(1, len(deals)), deal
+
+
+def _admissions(first: int, arms: Arms) -> Iterator[tuple[Fraction, Arms]]:
+    """Arms in every order, the k-th kept with probability min(1, first / k): the definition, coin by coin."""
+    labels = [(agent, place) for agent, own in enumerate(arms) for place in range(len(own))]
+    chances: dict[tuple[tuple[int, int], ...], Fraction] = {}
+    orders = list(permutations(labels))
+    for order in orders:
+        for coins in product((True, False), repeat=len(order)):
+            weight = Fraction(1, len(orders))
+            for k, kept in enumerate(coins, 1):
+                chance = min(ONE, Fraction(first, k))
+                weight *= chance if kept else 1 - chance
+            if weight:
+                key = tuple(sorted(label for label, kept in zip(order, coins, strict=True) if kept))
+                chances[key] = chances.get(key, Fraction(0)) + weight
+    for key, weight in chances.items():
+        yield weight, tuple(tuple(arms[a][p] for a, p in key if a == agent) for agent in range(len(arms)))
 
 
 def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[Fraction, ...]:

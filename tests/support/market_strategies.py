@@ -27,7 +27,7 @@ CHOICES = st.sampled_from(["commit", "greedy"])
 CLOCKS = st.sampled_from(["current", "completed"])
 CONSTANTS = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])
 COMMITTING = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r", "holdout-h-etc")
-ADAPTIVE = ("ucb1", "h-ucb", "rh-ucb", "s-ucb", "epsilon-greedy")
+ADAPTIVE = ("ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "epsilon-greedy")
 EXACT_NAMES = COMMITTING + ADAPTIVE
 """Every name of the catalogue that can be enumerated: all but Thompson."""
 
@@ -125,6 +125,7 @@ def mechanisms_for(draw: DrawFn, market: Market, names: Sequence[str] = EXACT_NA
         "h-ucb": {"constant": CONSTANTS, "clock": CLOCKS, "arm_clock": CLOCKS},
         "rh-ucb": {"sample_factor": st.sampled_from([0.25, 0.75, 1.0, 1.5]), "clock": CLOCKS},
         "s-ucb": {"sample_factor": st.sampled_from([0.25, 1.0, 1.5, 2.0]), "clock": CLOCKS},
+        "rand-ucb": {"first_arms": small, "clock": CLOCKS},
         "epsilon-greedy": {"c": st.sampled_from([0.125, 0.25, 0.5, 1.0])},
         "etc": {"arm_rounds": small, "choice": choice, "order": ORDERS},
         "prior-independent-etc": {"power": st.sampled_from([0.5, 1.0, 1.5, 4.0]), "choice": choice, "order": ORDERS},

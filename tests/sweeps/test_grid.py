@@ -125,4 +125,4 @@ def test_files_that_are_no_grids(tmp_path):
 
 def test_a_rule_of_ones_own_cannot_be_sent():
     own = cp.Mechanism(arm=cp.parts.Rule("mine", lambda *numbers: 0.0))
-    assert "expected a mechanism made of named rules" in told(GRID | {"mechanism": own})
+    assert "expected a mechanism made of rules that a worker can make again" in told(GRID | {"mechanism": own})

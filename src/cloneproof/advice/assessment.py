@@ -11,6 +11,7 @@ from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
 from cloneproof.market.copies import Copies
@@ -60,6 +61,17 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
     return AssessedMechanism(
         made, regret, audited.verdict, relative_gain(audited), exploring, starts, promise(market, made, audited)
     )
+
+
+def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
+    """Why a black box is not recommended: an attack, or that nothing is known of what was not tried."""
+    try:
+        audited = audit(market, box, tolerance=TOLERANCE, budget_seconds=max(1.0, limits.seconds), seed=limits.seed)
+    except CloneproofError as refusal:
+        return str(refusal)
+    if audited.verdict == "exploitable":
+        return f"exploitable: {audited.worst.agent} gains {audited.worst.relative_gain:.1%} by copies"
+    return "undecided: a black box is sampled, and what was not tried may pay"
 
 
 class _SearchDoneError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -12,7 +12,9 @@ from typing import Any
 
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
+from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError, did_you_mean
 from cloneproof.market.copies import Copies
@@ -23,7 +25,13 @@ from cloneproof.mechanisms.mechanism import Mechanism
 TOLERANCE = 0.005
 REGRET_SECONDS = 1.0
 POLL = 0.2  # seconds between looks at what the processes have done
-UCB = ("ucb1", "s-ucb", "h-ucb", "rh-ucb")  # share a kernel, which takes longest to compile: a process of their own
+UCB = (
+    "ucb1",
+    "s-ucb",
+    "rand-ucb",
+    "h-ucb",
+    "rh-ucb",
+)  # share a kernel, which takes longest to compile: a process of their own
 
 _told: SimpleQueue[list[ComparedMechanism]] | None = None
 
@@ -83,12 +91,36 @@ def compare(
     tolerance: float = TOLERANCE,
     seed: int = 0,
     processes: int = 2,
+    own: Mapping[str, Mechanism | BlackBox] | None = None,
     done: Callable[[list[ComparedMechanism]], None] | None = None,
 ) -> list[ComparedMechanism]:
     """The named mechanisms, or all of the catalogue, each with its theorem's parameters; sampled ones get the budget.
 
     Mechanisms that share compiled code are taken one after the other in one process, so that each is compiled once.
+    `own` are mechanisms and black boxes of one's own, by name: they come after the others, in this process.
     """
+    others = {} if own is None else dict(own)
+    for name, made in others.items():
+        check_mechanism_or_box(made)
+        if name in CATALOGUE:
+            raise MechanismError(f"expected a name of its own for your mechanism, got {name!r}; call it otherwise")
+    rows = _by_name(market, names, budget_seconds, tolerance, seed, processes, done)
+    for name, made in others.items():
+        rows.append(compare_one(market, name, budget_seconds, tolerance, seed, made))
+        if done is not None:
+            done(rows[-1:])
+    return rows
+
+
+def _by_name(
+    market: Market,
+    names: Sequence[str] | None,
+    budget_seconds: float,
+    tolerance: float,
+    seed: int,
+    processes: int,
+    done: Callable[[list[ComparedMechanism]], None] | None,
+) -> list[ComparedMechanism]:
     chosen = list(dict.fromkeys(names or CATALOGUE))
     for name in chosen:
         if name not in CATALOGUE:
@@ -126,8 +158,10 @@ def _tell(rows: list[ComparedMechanism]) -> None:
         _told.put(rows)
 
 
-def compare_one(market: Market, name: str, budget: float, tolerance: float, seed: int) -> ComparedMechanism:
-    """One mechanism: the audit of all agents, and the regret without and with the best attack."""
+def compare_one(
+    market: Market, name: str, budget: float, tolerance: float, seed: int, own: Mechanism | BlackBox | None = None
+) -> ComparedMechanism:
+    """One mechanism, or one's own: the audit of all agents, and the regret without and with the best attack."""
     start = time.perf_counter()
 
     def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
@@ -138,7 +172,7 @@ def compare_one(market: Market, name: str, budget: float, tolerance: float, seed
         return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
 
     try:
-        made = mechanism(name, market=market)
+        made = mechanism(name, market=market) if own is None else own
         exact, regret = _regret(market, made, None, seed)
     except CloneproofError as refusal:
         return row(remark=str(refusal))
@@ -192,7 +226,7 @@ def _in_turn(
     return rows
 
 
-def _regret(market: Market, made: Mechanism, copies: Copies | None, seed: int) -> tuple[bool, Estimate]:
+def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, seed: int) -> tuple[bool, Estimate]:
     """Whether the closed form applies, and the regret by it or by a second of runs, with its 99 % interval."""
     try:
         return True, evaluate(market, made, copies, engine="closed-form").regret

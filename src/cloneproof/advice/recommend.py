@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
 from cloneproof._checks import real
-from cloneproof.advice.assessment import SamplingLimits, assess, over_time
+from cloneproof.advice.assessment import SamplingLimits, assess, box_judgement, over_time
 from cloneproof.advice.candidates import (
     LONGEST_SAMPLED,
     SLOW,
@@ -22,6 +22,8 @@ from cloneproof.advice.recommendation import AssessedMechanism, Providers, Recom
 from cloneproof.advice.traffic import enough_rounds, random_regret
 from cloneproof.advice.wrong_declarations import wrong_declarations
 from cloneproof.analysis.audit.deadline import Deadline
+from cloneproof.analysis.black_box_runs import check_mechanism_or_box
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.errors import CloneproofError, MarketError, brief, did_you_mean
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -44,6 +46,7 @@ def recommend(
     providers: Providers = "bayesian",
     seconds: float = 6.0,
     seed: int = 0,
+    own: Mapping[str, Mechanism | BlackBox] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Recommendation:
     """What to run: the mechanisms that are clone-proof in this market, with tuned numbers, the smallest regret first.
@@ -66,6 +69,8 @@ def recommend(
         About how long to take; where engines are exact it is less. The first call on a machine also compiles.
     seed : int, default 0
         The seed, where something is sampled.
+    own : mapping of str to Mechanism or BlackBox, optional
+        What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -106,10 +111,14 @@ def recommend(
     informed = providers == "informed"
     slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
     candidates, others = informed_candidates(market) if informed else clone_proof_candidates(market, slow)
+    boxes, made = _own(own)
+    candidates = candidates + made
     clock.tell(1, 4, "auditing")
     ranked = _ranked(market, candidates, others, limits, informed)
+    others |= {name: box_judgement(market, box, limits) for name, box in boxes.items()}
     clock.tell(2, 4, "best responses")
     gameable, _ = gameable_candidates(market, slow)
+    gameable = gameable + [each for each in made if market.horizon <= LONGEST_SAMPLED]
     price, unknown = price_of_honesty(market, gameable, limits, budget / 3)
     unknown += [] if slow else SLOW
     clock.tell(3, 4, "what may be wrong")
@@ -134,6 +143,18 @@ def recommend(
         notes=_notes(unknown),
         seconds=clock.seconds,
     )
+
+
+def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, BlackBox], list[Mechanism]]:
+    """Black boxes by name, and mechanisms under their names."""
+    boxes, made = dict[str, BlackBox](), list[Mechanism]()
+    for name, each in {} if own is None else dict(own).items():
+        check_mechanism_or_box(each)
+        if isinstance(each, BlackBox):
+            boxes[name] = each
+        else:
+            made.append(replace(each, name=name))
+    return boxes, made
 
 
 def _asked_market(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cloneproof._checks import whole
 from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.exact_evaluations import exact_evaluations
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import BoundsName, Evaluation
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, kernel_outcomes, sample
+from cloneproof.engines.monte_carlo.sampler import check_sampling, limit_of, sample
+from cloneproof.engines.time_limit import engine_time
 from cloneproof.engines.tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
 from cloneproof.market.copies import Copies, FullCopies, full_copies
@@ -43,6 +47,7 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
     bounds: BoundsName = "distribution-free",
+    device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -68,7 +73,7 @@ def evaluate(
     confidence : float, default 0.99
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
     budget_seconds : float, optional
-        Monte Carlo: stop after this time.
+        Stop after this time. Exact engines have half of what is left of it each, where another can take their place.
     threads : int, optional
         Monte Carlo: how many threads; the bits do not depend on them.
     progress : callable, optional
@@ -77,6 +82,8 @@ def evaluate(
         Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
         the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
         "asymptotic" then.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -107,24 +114,28 @@ def evaluate(
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
     check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
-    runs, threads = whole(runs), whole(threads)
+    runs, threads, device = whole(runs), whole(threads), checked_device(device)
     limits = (runs, precision, confidence, budget_seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
-        with black_box_runs(threads) as outcomes:
-            box_job = BlackBoxJob(market, mechanism, full, seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, bounds=bounds).evaluation
+        with black_box_runs(threads, budget_seconds) as outcomes:
+            box_job, chunk = BlackBoxJob(market, mechanism, full, seed), lockstep_chunk(mechanism)
+            how: dict[str, Any] = {"outcomes": outcomes, "executor": InlineExecutor, "chunk": chunk, "bounds": bounds}
+            return sample(box_job, *limits, **how).evaluation
     notes: list[str] = []
-    for name in _candidates(engine, arithmetic):
+    begun, engines = time.perf_counter(), _candidates(engine, arithmetic)
+    for name in engines:
+        left = None if budget_seconds is None else max(budget_seconds - (time.perf_counter() - begun), 1e-3)
         try:
-            if name == "closed-form":
-                evaluation = closed_form(market, mechanism, full, arithmetic)
-            elif name == "tree":
-                evaluation = tree(market, mechanism, full)[market.horizon]
-            else:
-                job = Job(market, mechanism, full, seed)
-                evaluation = sample(job, *limits, outcomes=kernel_outcomes, bounds=bounds).evaluation
+            with engine_time(None if left is None else left / (1 if name == engines[-1] else 2)):
+                if name == "closed-form":
+                    evaluation = closed_form(market, mechanism, full, arithmetic)
+                elif name == "tree":
+                    evaluation = tree(market, mechanism, full)[market.horizon]
+                else:
+                    limits = (runs, precision, confidence, left, threads, progress)
+                    evaluation = _sampled(Job(market, mechanism, full, seed), limits, bounds, device)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -132,6 +143,15 @@ def evaluate(
             continue
         return with_notes(evaluation, market, mechanism, full, notes)
     raise EngineError("no engine can do this: " + "; ".join(notes))
+
+
+def _sampled(job: Job, limits: tuple[Any, ...], bounds: BoundsName, device: DeviceName) -> Evaluation:
+    runs, precision, _, budget_seconds, *_ = limits
+    source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
+    sampled = sample(
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=bounds
+    ).evaluation
+    return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 
 def evaluate_horizons(

@@ -12,6 +12,7 @@ from cloneproof.analysis.black_box_runs import check_mechanism_or_box
 from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import BoundsName, Estimate
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device
 from cloneproof.engines.monte_carlo.driver import SamplingStatus, StopReason
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
@@ -127,6 +128,7 @@ def gain(
     outcomes: ChunkOutcomes[Job] | None = None,
     chunk: int | None = None,
     bounds: BoundsName = "distribution-free",
+    device: DeviceName = "auto",
 ) -> Gain:
     """What an agent gains by registering these copies, sampled in pairs of runs.
 
@@ -168,6 +170,8 @@ def gain(
     bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
         "distribution-free": the interval holds at its confidence for any number of runs. "asymptotic": in the limit of
         many runs only, and is several times narrower while runs are few; estimates are of the kind "asymptotic" then.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def gain(
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
         runs, precision, confidence, checked_seed(seed), stratify, stop_when_decided, budget_seconds, threads,
-        progress, resume, outcomes, chunk, bounds,
+        progress, resume, outcomes, chunk, bounds, checked_device(device),
     )  # fmt: skip
     return sampled_gain(market, mechanism, agent, full, sampling)
 
@@ -212,10 +216,11 @@ def sampled_gain(
     market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
 ) -> Gain:
     """The same for full copies and options that are checked already."""
-    totals, stopped = draw_pairs(market, mechanism, agent, copies, sampling)
+    totals, stopped, notes = draw_pairs(market, mechanism, agent, copies, sampling)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
+    method = ", ".join([method, *notes])
     difference, honest, copied = totals.estimates(sampling.confidence, method, sampling.bounds)
     reason: StopReason | Literal["decided"] = stopped
     if stopped == "enough" and not sampling.is_precise(totals):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,18 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box.lockstep import lockstep_chunk
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
-from cloneproof.engines.monte_carlo.driver import InlineExecutor, RunPlan, SamplingStatus, StopReason, drive
+from cloneproof.engines.monte_carlo.devices import DeviceName, run_source
+from cloneproof.engines.monte_carlo.driver import (
+    LARGEST_CHUNK,
+    InlineExecutor,
+    RunPlan,
+    SamplingStatus,
+    StopReason,
+    drive,
+)
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
     ChunkOutcomes,
@@ -24,7 +33,6 @@ from cloneproof.engines.monte_carlo.sampler import (
     expected_count,
     identity,
     is_precise,
-    kernel_outcomes,
     limit_of,
 )
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import gain_bounds, reach_of, served_bounds
@@ -54,6 +62,7 @@ class PairedSampling:
     outcomes: ChunkOutcomes[Any] | None = None
     chunk: int | None = None
     bounds: BoundsName = "distribution-free"
+    device: DeviceName = "cpu"
 
     @property
     def alpha(self) -> float:
@@ -80,8 +89,10 @@ def draw_pairs(
     copies: FullCopies,
     sampling: PairedSampling,
     instead_of: tuple[int, ...] | None = None,
-) -> tuple[RunTotals, StopReason]:
-    """The totals of as many pairs as it takes, and why it stopped; the columns are gain, honest and copied payoff.
+) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
+    """The totals of as many pairs as it takes, why it stopped, and where runs were drawn if not on the CPU.
+
+    The columns are gain, honest and copied payoff.
 
     `instead_of` are the agent's copies in the world that it is compared with, in place of honest ones.
     """
@@ -91,26 +102,34 @@ def draw_pairs(
     position = list(originals).index(agent)
 
     def drive_jobs(
-        before: J, after: J, outcomes: ChunkOutcomes[J], executor: Callable[[int], Executor]
+        before: J,
+        after: J,
+        outcomes: ChunkOutcomes[J],
+        executor: Callable[[int], Executor],
+        largest: int = LARGEST_CHUNK,
     ) -> tuple[RunTotals, StopReason]:
         served = served_bounds(market, agent)
         bounds = (gain_bounds(market, agent), served, served)
         estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent))
         start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
-        plan = _run_plan(sampling, len(strata.weights), executor)
+        plan = _run_plan(sampling, len(strata.weights), executor, largest)
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
 
     if isinstance(mechanism, BlackBox):
+        sampling = replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
         boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
         if sampling.outcomes is not None:
-            return drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor)
+            return *drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor), ()
         with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
-            return drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor)
+            return *drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor), ()
     jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-    return drive_jobs(jobs[0], jobs[1], sampling.outcomes or kernel_outcomes, DaemonThreads)
+    if sampling.outcomes is not None:
+        return *drive_jobs(jobs[0], jobs[1], sampling.outcomes, DaemonThreads), ()
+    source = run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.precision, sampling.budget_seconds, 1))
+    return *drive_jobs(jobs[0], jobs[1], source.outcomes, source.executor, source.largest), source.notes
 
 
-def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor]) -> RunPlan:
+def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor], largest: int) -> RunPlan:
     precision = sampling.precision
     aim = None
     if precision is not None:
@@ -125,6 +144,7 @@ def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], E
         chunk=sampling.chunk,
         report=sampling.progress,
         executor=executor,
+        largest=largest,
     )
 
 

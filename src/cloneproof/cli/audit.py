@@ -11,7 +11,16 @@ from cloneproof.analysis.audit.api import audit as run_audit
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.cli.display.audit_output import show_audit, write_evidence
 from cloneproof.cli.display.output import print_json, progress_bar
-from cloneproof.cli.options import AsJson, BoundsOption, Settings, chosen_mechanism, policy_box
+from cloneproof.cli.options import (
+    AsJson,
+    BoundsOption,
+    Device,
+    MechanismName,
+    RuleName,
+    Settings,
+    mechanism_or_rule,
+    policy_box,
+)
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
@@ -21,13 +30,12 @@ EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
 
 def audit(
     market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")
-    ] = None,
+    mechanism: MechanismName = None,
     policy: Annotated[
         str | None,
         typer.Option(metavar="MODULE:NAME", help="Instead of a mechanism: your own policy, a class or a BlackBox."),
     ] = None,
+    rule: RuleName = None,
     settings: Settings = None,
     agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
     max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
@@ -49,6 +57,7 @@ def audit(
     runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
     bounds: BoundsOption = "distribution-free",
+    device: Device = "auto",
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
     certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
@@ -79,10 +88,10 @@ def audit(
             check_place(path)  # before the work, not after it
     budget = BUDGET if budget is None and runs is None else budget
     if from_ledger is not None:
-        if any((market_file, mechanism, settings, horizons)):
+        if any((market_file, mechanism, policy, rule, settings, horizons)):
             raise CloneproofError(
-                "expected --from-ledger with none of MARKET.toml, --mechanism, --set and --horizons, since the ledger "
-                "has the market; leave them out"
+                "expected --from-ledger with none of MARKET.toml, --mechanism, --policy, --rule, --set and --horizons, "
+                "since the ledger has the market; leave them out"
             )
         from cloneproof.cli.audit_season import audit_ledger
 
@@ -90,7 +99,7 @@ def audit(
         search |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
         search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
         search |= {"copy_cost": copy_cost, "informed": informed, "budget_seconds": budget, "runs": runs, "seed": seed}
-        search["bounds"] = bounds
+        search |= {"bounds": bounds, "device": device}
         verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
         raise typer.Exit(EXIT[verdict])
     if any(option is not None for option in (market_name, season, copy_odds, atoms)):
@@ -98,15 +107,13 @@ def audit(
             "expected --market, --season, --copy-odds and --atoms only with --from-ledger, got one without it; "
             "leave it out, or name the ledger"
         )
-    if market_file is None or (mechanism is None) == (policy is None):
+    if market_file is None or sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
-            "expected MARKET.toml and one of --mechanism NAME and --policy MODULE:NAME, or --from-ledger DB; give these"
+            "expected MARKET.toml and one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, or "
+            "--from-ledger DB; give these"
         )
-    if policy is not None and settings:
-        raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     market = load_market(market_file)
-    name = str(policy if mechanism is None else mechanism)
-    audited = policy_box(name) if mechanism is None else lambda at_horizon: chosen_mechanism(name, settings, at_horizon)
+    name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
     with progress_bar() as bar:
         task = bar.add_task(f"auditing {name}", total=None)
         result = run_audit(
@@ -125,6 +132,7 @@ def audit(
             runs=runs,
             seed=seed,
             bounds=bounds,  # type: ignore[arg-type]
+            device=device,  # type: ignore[arg-type]
             progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
         )
     if as_json:

@@ -14,10 +14,12 @@ from cloneproof.cli.options import (
     AsJson,
     BoundsOption,
     CopiesOption,
+    Device,
     MarketFile,
     MechanismName,
+    RuleName,
     Settings,
-    chosen_mechanism,
+    mechanism_or_rule,
     parsed_copies,
 )
 from cloneproof.engines.estimate import Evaluation
@@ -31,7 +33,8 @@ MOST_HORIZONS = 1_000_000
 
 def evaluate(
     market_file: MarketFile,
-    mechanism: MechanismName,
+    mechanism: MechanismName = None,
+    rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
     engine: Annotated[str, typer.Option(help="auto, closed-form, tree or monte-carlo.")] = "auto",
@@ -50,22 +53,24 @@ def evaluate(
     threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
     seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
+    device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Compute expected payoffs and the expected regret. Each comes with its error bound.
 
     Parameters that are not set follow from the mechanism's theorem, over several horizons anew for each.
     """
+    name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
     full = full_copies(market.agents, parsed_copies(copies))
     with progress_bar() as bar:
-        task = bar.add_task(f"evaluating {mechanism}", total=None)
+        task = bar.add_task(f"evaluating {name}", total=None)
         if horizons is None:
-            chosen = chosen_mechanism(mechanism, settings, market)
+            chosen = made(market)
 
             def report(status: SamplingStatus) -> None:
                 rate = status.totals.runs * market.horizon / max(status.seconds, 1e-9)
-                words = f"{mechanism}, {rate:.2g} pulls/s"
+                words = f"{name}, {rate:.2g} pulls/s"
                 bar.update(task, completed=status.totals.runs, total=status.aim, description=words)
 
             found = {
@@ -83,6 +88,7 @@ def evaluate(
                     threads=threads,
                     progress=report,
                     bounds=bounds,  # type: ignore[arg-type]
+                    device=device,  # type: ignore[arg-type]
                 )
             }
         else:
@@ -92,7 +98,7 @@ def evaluate(
                 )
             found = evaluate_horizons(
                 market,
-                lambda own: chosen_mechanism(mechanism, settings, own),
+                made,
                 parsed_horizons(horizons),
                 full,
                 engine,  # type: ignore[arg-type]
@@ -100,9 +106,9 @@ def evaluate(
         bar.update(task, total=1, completed=1)
     if as_json:
         rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
-        print_json({"mechanism": mechanism, "copies": full, "horizons": rows})
+        print_json({"mechanism": name, "copies": full, "horizons": rows})
     else:
-        _show_all(found, mechanism, market_file, full)
+        _show_all(found, name, market_file, full)
     if any(evaluation.partial for evaluation in found.values()):
         raise typer.Exit(3)
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from cloneproof._discovery import imported
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.errors import MarketError, MechanismError
+from cloneproof.errors import CloneproofError, MarketError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import mechanism as by_name
+from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
-MechanismName = Annotated[str, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")]
+MechanismName = Annotated[str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the mechanism; may be repeated.")
 ]
@@ -25,10 +26,25 @@ CopiesOption = Annotated[
     list[str] | None,
     typer.Option("--copies", metavar="AGENT=N,N,..", help="Copies of each original of an agent; may be repeated."),
 ]
+RuleName = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        metavar="MODULE:NAME",
+        help="Instead of a mechanism: your own rule over all arms, or a rule by name; --set gives its options.",
+    ),
+]
+OwnRules = Annotated[
+    list[str] | None, typer.Option("--rule", metavar="MODULE:NAME", help="Also your own rule; may be repeated.")
+]
+OwnPolicies = Annotated[
+    list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Also your own policy; may be repeated.")
+]
 BoundsOption = Annotated[
     str,
     typer.Option(metavar="KIND", help="Of samples: distribution-free, or asymptotic, narrower and true in the limit."),
 ]
+Device = Annotated[str, typer.Option(help="Where runs are drawn: auto, cpu or gpu; the bits are the same.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
@@ -55,24 +71,52 @@ def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     return copies
 
 
-def policy_box(text: str) -> BlackBox:
+def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, BlackBox]:
     """The black box of `module:name`: a class or function that makes a policy from a view, or a `BlackBox` itself."""
-    module_name, colon, name = text.partition(":")
-    if not colon or not module_name or not name:
-        raise MechanismError(f"expected a policy as MODULE:NAME such as mymodule:MyPolicy, got {text!r}; name both")
+    if settings:
+        raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
+    look_here()
+    made = imported(text, "a policy", "MyPolicy", MechanismError)
+    return text, made if isinstance(made, BlackBox) else BlackBox(made)
+
+
+def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
+    """The user's own rules and policies, by what they were asked for as."""
+    own: dict[str, Mechanism | BlackBox] = {name: chosen_rule(name, None) for name in rules or ()}
+    return own | dict(policy_box(name) for name in policies or ())
+
+
+def look_here() -> None:
+    """Modules of the user's are looked for in this folder too, as `python -m` does."""
     if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as `python -m` does
-    try:
-        made = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as problem:
-        raise MechanismError(
-            f"expected a policy that can be imported, got {text!r} ({problem}); run it where the module is"
-        ) from None
-    return made if isinstance(made, BlackBox) else BlackBox(made)
+        sys.path.insert(0, os.getcwd())
+
+
+def mechanism_or_rule(
+    mechanism: str | None, rule: str | None, settings: Sequence[str] | None
+) -> tuple[str, Callable[[Market], Mechanism]]:
+    """What was asked for, by --mechanism or by --rule: its name, and the mechanism for a market."""
+    if (mechanism is None) == (rule is None):
+        raise MechanismError("expected one of --mechanism NAME and --rule MODULE:NAME, got both or none; give one")
+    if rule is not None:
+        made = chosen_rule(rule, settings)
+        return rule, lambda market: made
+    name = str(mechanism)
+    return name, lambda market: chosen_mechanism(name, settings, market)
+
+
+def chosen_rule(name: str, settings: Sequence[str] | None) -> Mechanism:
+    """The flat mechanism of a rule of the user's, with its options as set."""
+    look_here()
+    return own_mechanism(name, **_options(settings))
 
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:
     """The mechanism of that name, its parameters as set, or else from its theorem for the market."""
+    return by_name(name, market=market, **_options(settings))
+
+
+def _options(settings: Sequence[str] | None) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for text in settings or ():
         key, equals, value = text.partition("=")
@@ -85,7 +129,7 @@ def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) 
                 f"expected a parameter of the mechanism, got {key!r}; `cloneproof mechanisms` lists them"
             )
         options[key] = _value(value)
-    return by_name(name, market=market, **options)
+    return options
 
 
 def _value(text: str) -> int | float | str:

@@ -13,8 +13,9 @@ from cloneproof.cli.options import (
     CopiesOption,
     MarketFile,
     MechanismName,
+    RuleName,
     Settings,
-    chosen_mechanism,
+    mechanism_or_rule,
     parsed_copies,
 )
 from cloneproof.engines.reference import Run, RunSummary, SampleMean, simulate_runs, summarise
@@ -25,7 +26,8 @@ from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditio
 
 def simulate(
     market_file: MarketFile,
-    mechanism: MechanismName,
+    mechanism: MechanismName = None,
+    rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
     runs: Annotated[int, typer.Option(help="Independent runs.")] = 200,
@@ -33,13 +35,14 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Simulate a market under a mechanism, many times. Gives mean payoffs, standard errors and the regret."""
+    name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
-    chosen = chosen_mechanism(mechanism, settings, market)
+    chosen = made(market)
     full = full_copies(market.agents, parsed_copies(copies))
     done: list[Run] = []
     partial = False
     with progress_bar() as bar:
-        task = bar.add_task(f"{mechanism}, {market.horizon} rounds", total=runs)
+        task = bar.add_task(f"{name}, {market.horizon} rounds", total=runs)
         try:
             for outcome in simulate_runs(market, chosen, full, runs, seed):
                 done.append(outcome)

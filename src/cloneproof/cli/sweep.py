@@ -11,7 +11,7 @@ import typer
 from rich.progress import TaskID
 
 from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, Device, look_here
 from cloneproof.errors import SweepError
 
 MOST_ROWS = 40
@@ -27,6 +27,7 @@ def sweep(
         str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; else this machine.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Threads or processes here; as many as cores.")] = None,
+    device: Device = "auto",
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as .csv or .parquet.")
     ] = None,
@@ -46,6 +47,7 @@ def sweep(
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
 
+    look_here()
     if output is not None:
         check_output(output)
     with progress_bar() as bar:
@@ -55,7 +57,14 @@ def sweep(
             bar.update(task, total=state.missing, completed=int(state.fraction), description=line(state))
 
         try:
-            table = run_sweep(grid, store, cluster=cluster, workers=workers, progress=report)
+            table = run_sweep(
+                grid,
+                store,
+                cluster=cluster,
+                workers=workers,
+                device=device,  # type: ignore[arg-type]
+                progress=report,
+            )
         except Interrupted as stopped:
             bar.stop()
             print(stopped, file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from cloneproof.bounds import holdout_trial
 from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.mechanism import Claim, Mechanism, Sample
+from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
 from cloneproof.mechanisms.parameters.h_etc_r import CAPPED, outside_capped_theorem
 from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED
 from cloneproof.mechanisms.parameters.holdout_contest import CONTEST
@@ -77,6 +77,17 @@ def rh_ucb(sample_factor: float = 1.0, clock: Clock = "completed") -> Mechanism:
 def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
     """UCB1 on one sample of L ln T arms (Shin, Lee and Ok 2022, a baseline)."""
     return Mechanism(arm=ucb(clock=clock), sample=Sample(sample_factor, "all"))
+
+
+def rand_ucb(first_arms: int = 10, clock: Clock = "current") -> Mechanism:
+    """UCB1 on the arms that are admitted: arrival k with probability min(1, first_arms / k) (Liu and Ho 2018).
+
+    Their Rand_UCB plays UCB1 and adds an arm that is contributed in round t with probability p_t = min(1, M / t). In a
+    market here all arms are registered before the first round; our reading is that they arrive then, one after another
+    in a uniformly random order, and t counts arrivals. M is open there, and 10 is our choice. Up to M arms it is UCB1.
+    """
+    claims = (Claim("few arms of low quality pay where effort is costly", "Liu and Ho 2018"),)
+    return Mechanism(arm=ucb(clock=clock), sample=Admission(first_arms), claims=claims)
 
 
 def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:

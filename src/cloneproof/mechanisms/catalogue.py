@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloneproof._checks import whole
-from cloneproof._discovery import check_options
+from cloneproof._discovery import check_options, imported
 from cloneproof.bounds import first_horizon_with_award
 from cloneproof.errors import MechanismError, did_you_mean
 from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
@@ -23,7 +23,7 @@ from cloneproof.mechanisms.parameters.theorems import (
     etc_parameters,
     uniform_etc_parameters,
 )
-from cloneproof.mechanisms.rule import positive
+from cloneproof.mechanisms.rule import positive, rule
 
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "ucb1": algorithms.ucb1,
@@ -32,6 +32,7 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "h-ucb": algorithms.h_ucb,
     "rh-ucb": algorithms.rh_ucb,
     "s-ucb": algorithms.s_ucb,
+    "rand-ucb": algorithms.rand_ucb,
     "uniform-etc": algorithms.uniform_etc,
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
@@ -62,9 +63,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     Parameters
     ----------
     name : str
-        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r",
-        "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson";
-        `cloneproof mechanisms` says what each does.
+        One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
+        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy",
+        "thompson"; `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market.
@@ -133,6 +134,22 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)
+
+
+def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
+    """A mechanism of somebody's own: one level of a rule, by what `cp.rule` calls it, or a mechanism at MODULE:NAME.
+
+    >>> str(own_mechanism("ucb", constant=1.0))
+    'ucb'
+    """
+    made = imported(name, "a rule", "my_rule", MechanismError) if isinstance(name, str) and ":" in name else None
+    if isinstance(made, Mechanism):
+        if options:
+            raise MechanismError(
+                f"expected no options for the mechanism {name!r}, got {', '.join(options)}; leave them out"
+            )
+        return replace(made, name=name)
+    return Mechanism(arm=rule(name, **options), name=name, parameters=options)
 
 
 def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401

@@ -7,7 +7,7 @@ score. A mechanism holds numbers only. It sees who registered how many arms and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,10 @@ from cloneproof.mechanisms.claim import Claim
 from cloneproof.mechanisms.part import short_spelling
 from cloneproof.mechanisms.restart import RESTARTS_PACKAGE, Restart, restart_from
 from cloneproof.mechanisms.rule import Rule, rule_from_dict
-from cloneproof.mechanisms.sample import Sample
+from cloneproof.mechanisms.sample import Admission, Sample, sample_from_dict
 from cloneproof.mechanisms.score import SCORES_PACKAGE, Score, score_from
 
-__all__ = ["Claim", "Mechanism", "Sample", "mechanism_from_dict"]
+__all__ = ["Admission", "Claim", "Mechanism", "Sample", "mechanism_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Mechanism:
     score : {"all"}, HoldOut or Capped, default "all"
         "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
         committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
-    sample : Sample, optional
+    sample : Sample or Admission, optional
         Arms kept from the start; all, if left out.
     fallback : Mechanism, optional
         What runs instead where the horizon is too short for the agents' exploration.
@@ -78,7 +78,7 @@ class Mechanism:
     agent: Rule | None = None
     restart: str | Restart | None = None
     score: str | Score = "all"
-    sample: Sample | None = None
+    sample: Sample | Admission | None = None
     fallback: Mechanism | None = None
     name: str = "composed"
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Mechanism:
                 raise MechanismError(
                     f"expected a rule such as cp.rule('ucb') for each level, got {brief(level)}; compose two rules"
                 )
-        kinds = {"sample": (Sample, "a sample of arms"), "fallback": (Mechanism, "a mechanism")}
+        kinds = {"sample": (Sample | Admission, "a sample of arms"), "fallback": (Mechanism, "a mechanism")}
         for part, (kind, words) in kinds.items():
             value = getattr(self, part)
             if value is not None and not isinstance(value, kind):
@@ -173,7 +173,7 @@ class Mechanism:
         if self.score != "all":
             data["score"] = self.scoring.to_dict()
         if self.sample is not None:
-            data["sample"] = {"factor": self.sample.factor, "scope": self.sample.scope}
+            data["sample"] = self.sample.to_dict()
         if self.fallback is not None:
             data["fallback"] = self.fallback.to_dict()
         return data
@@ -183,7 +183,7 @@ class Mechanism:
         if self.scoring.words:
             words.append(self.scoring.words)
         if self.sample is not None:
-            words.append(f"sample of {self.sample.factor:g} ln T arms")
+            words.append(self.sample.words)
         return ", ".join(words)
 
 
@@ -193,16 +193,18 @@ def _brief(rule: Rule) -> str:
     return rule.name
 
 
-def mechanism_from_dict(data: Mapping[str, Any]) -> Mechanism:
-    """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules."""
+def mechanism_from_dict(
+    data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
+) -> Mechanism:
+    """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules, or of those that `rule_of` knows."""
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
         parameters=data.get("parameters", {}),
-        agent=None if data["agent"] is None else rule_from_dict(data["agent"]),
-        arm=rule_from_dict(data["arm"]),
+        agent=None if data["agent"] is None else rule_of(data["agent"]),
+        arm=rule_of(data["arm"]),
         restart=restart_from(data.get("restart")),
         score=score_from(data.get("score", "all")),
-        sample=None if sample is None else Sample(**sample),
-        fallback=None if fallback is None else mechanism_from_dict(fallback),
+        sample=None if sample is None else sample_from_dict(sample),
+        fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
     )

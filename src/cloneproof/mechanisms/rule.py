@@ -11,21 +11,27 @@ numbers alone, so that the session, a compiled kernel and a state tree can all u
     coin, draw         uniform in (0, 1): one for the whole level this round, one for this candidate
     candidates         how many candidates the level has
 
+A rule that says `siblings` gets two sequences more before its parameters, the pulls and the means of all candidates of
+the level, sorted, so that no order of registration can be seen.
+
 Everything else about a rule is data that engines can read. Equal averages give equal floats whatever the pulls,
 which is why a rule gets the mean and not a rounded sum.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import real, whole
-from cloneproof._discovery import call, factories
+from cloneproof._discovery import call, check_options, factories, imported
 from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"
+ENTRY_POINTS = "cloneproof.rules"
 MOST_ROUNDS = 10**15
 
 Order = Literal["round-robin", "block", "index"]
@@ -83,6 +89,11 @@ class Rule:
         What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
     options : mapping of str to Any, optional
         The options that a rule by name was made with.
+    siblings : bool, default False
+        Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
+        sequences of `candidates` numbers sorted by pulls and then mean, after `candidates` and before its parameters.
+    source : str, default ""
+        By what name `cp.rule` found somebody's own rule: "mymodule:my_rule", or that of an entry point.
 
     Examples
     --------
@@ -107,6 +118,8 @@ class Rule:
     threshold: float | None = None
     fallback: Fallback = "best"
     options: Mapping[str, Any] = field(default_factory=dict)
+    siblings: bool = False
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -137,14 +150,20 @@ class Rule:
         return self.order != "index"
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The rule as data, from which `rule_from_dict` makes it again; None if it is somebody's own."""
+        """The rule as data, from which `rule_from_dict` makes it again; None if it is somebody's own.
+
+        A rule of an installed package has a name that is known where the package is; one that was imported as
+        MODULE:NAME has none, since a file must not say what is to be imported.
+        """
+        if self.source:
+            return None if ":" in self.source else {"rule": self.source, **self.options}
         named = self.name in factories(RULES_PACKAGE) and not any(callable(value) for value in self.options.values())
         return {"rule": self.name, **self.options} if named and rule(self.name, **self.options) == self else None
 
 
 def rule_names() -> list[str]:
-    """The names of all rules."""
-    return sorted(factories(RULES_PACKAGE))
+    """The names of all rules, those of installed packages (entry points of the group `cloneproof.rules`) included."""
+    return sorted({*factories(RULES_PACKAGE), *installed_rules()})
 
 
 def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
@@ -153,7 +172,9 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Parameters
     ----------
     name : str
-        One of "ucb", "etc", "uniform", "slow-ucb", "steady-ucb", "epsilon-greedy", "thompson".
+        One of "ucb", "etc", "uniform", "slow-ucb", "steady-ucb", "epsilon-greedy", "thompson"; a name that an installed
+        package gives to a rule of its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which
+        is imported: a `Rule`, or a function that makes one from its options.
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 
@@ -173,13 +194,56 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     >>> rule("ucb", constant=1.0).explore
     1
     """
-    made = call("rule", name, factories(RULES_PACKAGE), options, MechanismError)
+    if isinstance(name, str) and ":" in name:
+        return _own_rule(name, name, options)
+    known = factories(RULES_PACKAGE)
+    if isinstance(name, str) and name not in known and name in (installed := installed_rules()):
+        return _own_rule(name, installed[name], options)
+    made = call("rule", name, known, options, MechanismError)
     assert isinstance(made, Rule)
     return made
 
 
+def installed_rules() -> dict[str, str]:
+    """Rules of installed packages, by name: MODULE:NAME. A name of ours keeps its meaning."""
+    known = factories(RULES_PACKAGE)
+    return {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in known}
+
+
+def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
+    """Somebody's own rule, from where it is: a `Rule`, or what a function makes of the options."""
+    made = imported(place, "a rule", "my_rule", MechanismError)
+    if not isinstance(made, Rule):
+        if not callable(made):
+            raise MechanismError(
+                f"expected {name!r} to be a rule, or a function that makes one, got {brief(made)}; mend it"
+            )
+        try:
+            parameters = inspect.signature(made).parameters
+            if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+                check_options(f"rule {name!r}", options, parameters, MechanismError)
+            made = made(**options)
+        except MechanismError:
+            raise
+        except Exception as problem:
+            raise MechanismError(
+                f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; mend it, or its "
+                "options"
+            ) from problem
+        if not isinstance(made, Rule):
+            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(made)}; return cp.parts.Rule(..)")
+    elif options:
+        raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
+    return replace(made, source=name, options=dict(options))
+
+
 def rule_from_dict(data: Mapping[str, Any]) -> Rule:
-    """The inverse of `Rule.to_dict`."""
+    """The inverse of `Rule.to_dict`; what is in a file is never imported."""
+    if ":" in str(data["rule"]):
+        raise MechanismError(
+            f"expected a rule that is known by name, got {brief(data['rule'])}, which a file must not have "
+            "imported; pass the mechanism itself"
+        )
     return rule(data["rule"], **{key: value for key, value in data.items() if key != "rule"})
 
 

@@ -22,6 +22,7 @@ from cloneproof._version import __version__
 _ROOT = Path(__file__).parents[1]
 _PACKAGE = "cloneproof"
 _WORKER = f"{_PACKAGE}.sweeps.execution.tasks"  # what computes the contents of chunks
+_KERNELS = "engines/monte_carlo/gpu/source"  # in another language, which has no imports to follow
 LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
 _FROM = re.compile(rf"^[ \t]*from ({_PACKAGE}[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _IMPORT = re.compile(rf"^[ \t]*import ({_PACKAGE}[\w.]*)", re.MULTILINE)
@@ -39,7 +40,8 @@ def code_version() -> str:
 def source_digest(root: Path) -> str:
     """A digest of the sources that results depend on, by their names and contents; `root` is a copy of the package."""
     digest = blake2b(digest_size=6)
-    for name, text in sorted(sources(root).items()):
+    kernels = {path.name: path.read_bytes() for path in (root / _KERNELS).glob("*")}
+    for name, text in sorted((sources(root) | kernels).items()):
         digest.update(f"{name} {len(text)}\n".encode())
         digest.update(text)
     return digest.hexdigest()

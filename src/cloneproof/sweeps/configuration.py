@@ -22,7 +22,8 @@ from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 from cloneproof.errors import SweepError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
-from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.sweeps.own_rules import mechanism_with_own_rules, with_own_rules
 
 PartKind = Literal["runs", "exact", "audit"]
 
@@ -35,7 +36,7 @@ class Part:
     market: str
     mechanism: str
     rest: str
-    agents: int  # how many; a row of runs has one column more
+    agents: int  # how many; a row of runs has two columns for each, and one more
 
     @property
     def text(self) -> str:
@@ -64,11 +65,11 @@ def whole_part(kind: Literal["exact", "audit"], market: Market, texts: tuple[str
 
 def mechanism_text(mechanism: Mechanism) -> str:
     """The mechanism as text, from which a worker makes it again; refused where it holds somebody's own function."""
-    text = json.dumps(mechanism.to_dict(), sort_keys=True, default=_plain)
+    text = json.dumps(with_own_rules(mechanism), sort_keys=True, default=_plain)
     if '{"rule": null}' in text:
         raise SweepError(
-            f"expected a mechanism made of named rules, which a worker can make again, got {str(mechanism)!r} with a "
-            "function of its own; put the function into a file of cloneproof's rules (see the contributing page)"
+            f"expected a mechanism made of rules that a worker can make again, got {str(mechanism)!r} with a function "
+            "of its own; put the rule into a module and take it from there: cp.rule('mymodule:my_rule')"
         )
     return text
 
@@ -98,7 +99,8 @@ class Configuration:
 def configuration(text: str) -> Configuration:
     """The inverse of `Part.text`."""
     kind, market, mechanism, rest = json.loads(text)
-    return Configuration(kind, market_from_toml(market), mechanism_from_dict(json.loads(mechanism)), json.loads(rest))
+    made = mechanism_with_own_rules(json.loads(mechanism))
+    return Configuration(kind, market_from_toml(market), made, json.loads(rest))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

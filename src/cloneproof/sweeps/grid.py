@@ -5,7 +5,7 @@
 
     [[grid]]                             # a block is the product of its lists; blocks come one after the other
     market = ["creators.toml", "shops/*.toml"]       # files, from the folder of this one; or tables like them
-    mechanism = ["ucb1", { name = "h-etc-r", agent_rounds = 80, arm_rounds = 40 }]
+    mechanism = ["ucb1", { name = "h-etc-r", agent_rounds = 80, arm_rounds = 40 }, { rule = "mymodule:my_rule" }]
     copies = [{}, { ana = [2, 1] }]
     horizon = [1_000, 10_000]
 

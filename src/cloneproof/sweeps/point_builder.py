@@ -19,6 +19,7 @@ from cloneproof.market.copies import full_copies
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
+from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.sweeps.configuration import mechanism_text
@@ -94,15 +95,17 @@ def _mechanism(given: Any, market: Market) -> Mechanism:  # noqa: ANN401
     if isinstance(given, Mechanism):
         return given
     if isinstance(given, str):
-        return by_name(given, market=market)
+        return own_mechanism(given) if ":" in given else by_name(given, market=market)
+    if isinstance(given, Mapping) and isinstance(given.get("rule"), str) and "name" not in given:
+        return own_mechanism(given["rule"], **{key: value for key, value in given.items() if key != "rule"})
     if isinstance(given, Mapping) and isinstance(given.get("name"), str):
         options = {key: value for key, value in given.items() if key != "name"}
         if "market" in options:
             raise MechanismError("unknown parameter 'market' of a mechanism; the grid's market is taken")
         return by_name(given["name"], market=market, **options)
     raise SweepError(
-        f"expected a mechanism's name, or a table with its name and parameters, got {brief(given)}; "
-        'write e.g. "ucb1" or { name = "etc", arm_rounds = 40 }'
+        f"expected a mechanism's name, or a table with its name and parameters, got {brief(given)}; write e.g. "
+        '"ucb1", { name = "etc", arm_rounds = 40 }, or { rule = "mymodule:my_rule" } for your own'
     )
 
 

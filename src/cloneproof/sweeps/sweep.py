@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, checked_device_name
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.answers import answer
 from cloneproof.sweeps.code_version import code_version
@@ -36,6 +37,7 @@ def sweep(
     *,
     cluster: str | None = None,
     workers: int | None = None,
+    device: DeviceName = "auto",
     progress: SweepCallback | None = None,
     sizes: Sizes | None = None,
 ) -> SweepTable:
@@ -51,6 +53,10 @@ def sweep(
         The address of a Dask scheduler, tcp://host:port; this machine if left out.
     workers : int, optional
         How many threads or processes of this machine; as many as there are cores if left out.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Where runs are drawn, with the same bits, so that a store may be begun on a GPU and completed on a CPU. "gpu"
+        has one worker for the card of this machine, or of each worker of a cluster; "auto" takes one where that pays.
+        Audits of a sweep are drawn on the CPU.
     progress : callable, optional
         Called with the state, about twice a second.
     sizes : Sizes, optional
@@ -79,6 +85,7 @@ def sweep(
     ([4.25, 4.5], 0)
     """
     _check_place(cluster, workers)
+    device = checked_device(device) if cluster is None else checked_device_name(device)
     points = _points(grid)
     version = code_version()
     parts, needs = parts_by_key(points, version)
@@ -87,7 +94,7 @@ def sweep(
     name = str(grid) if isinstance(grid, str | Path) else "a mapping"
     _record(shelf, name, needs)
     log = ProgressLog(shelf.folder / "sweep.log")
-    index, damaged = read_index(shelf, {key: part.agents + 1 for key, part in parts.items()})
+    index, damaged = read_index(shelf, {key: 2 * part.agents + 1 for key, part in parts.items()})
     names = [shelf.path(chunk) for chunk in damaged]
     for chunk in damaged:
         shelf.discard(chunk)
@@ -101,7 +108,7 @@ def sweep(
             progress(now)
 
     try:
-        _complete(index, needs, parts, cluster, workers, sizes or Sizes(), state, report)
+        _complete(index, needs, parts, cluster, workers, sizes or Sizes(), state, report, device)
         table = _table(points, needs, index)
     except DamagedChunk as damage:
         raise SweepError(
@@ -171,14 +178,18 @@ def _complete(
     sizes: Sizes,
     state: SweepState,
     report: SweepCallback,
+    device: DeviceName,
 ) -> None:
     """Compute what is missing; what turns out to be missing only then (a refused exact part), next."""
     missing = {key for key, _ in index.missing(needs)}
     if not missing:
         return
-    with _engine(cluster, workers, all(parts[key].kind == "runs" for key in missing)) as engine:
+    sampled_only = all(parts[key].kind == "runs" for key in missing)
+    if cluster is None and device == "auto" and not sampled_only:
+        device = "cpu"  # processes would share the card
+    with _engine(cluster, 1 if device == "gpu" else workers, sampled_only) as engine:
         while missing:
-            run(index, needs, parts, engine, sizes, state, report)
+            run(index, needs, parts, engine, sizes, state, report, device)
             missing = {key for key, _ in index.missing(needs)}
 
 

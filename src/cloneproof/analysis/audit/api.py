@@ -33,6 +33,7 @@ from cloneproof.analysis.audit.search.sampling import confirm_heuristics, plays,
 from cloneproof.analysis.audit.search.scan_search import scan_results, scan_withholding, with_scan_scope
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.engines.estimate import BoundsName
+from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError, brief, did_you_mean
 from cloneproof.market.market import Market
@@ -60,6 +61,7 @@ def audit(
     runs: int | None = None,
     seed: int = 0,
     bounds: BoundsName = "distribution-free",
+    device: DeviceName = "auto",
     progress: ProgressCallback | None = None,
     draft: Callable[[Audit], None] | None = None,
 ) -> Audit:
@@ -104,6 +106,8 @@ def audit(
     bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
         What intervals rest on, where the audit samples. "asymptotic" ones hold in the limit of many runs only, and are
         several times narrower while runs are few. The scope and the kind of every estimate say so.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Where runs are drawn, with the same bits. "auto" takes a GPU that is there and plays the mechanism.
     progress : callable, optional
         Called with (done, total, what).
     draft : callable, optional
@@ -141,7 +145,7 @@ def audit(
         )
     seed = checked_seed(seed)
     check_sampling(runs=runs, progress=progress, bounds=bounds)
-    runs = whole(runs)
+    runs, device, drawn = whole(runs), checked_device(device), list[str]()
     question = checked_question(market, mechanism, agent, max_copies, tolerance, horizons)
     clock = Deadline(checked_budget(budget_seconds), progress)
     by_theorem = None if question.box is not None else scan_results(question)
@@ -162,10 +166,11 @@ def audit(
     within = None if clock.left is None else HONEST_PART * clock.left
     honest = None if sampled else honest_evaluations(agents[0], within)
     results: Sequence[SearchResult]
+    late: list[str] = []
     if by_theorem is not None:
         results = by_theorem
     elif honest is None:
-        with plays(question.box, clock) as play:
+        with plays(question.box, clock, device, agents, drawn) as play:
             results = sampled_results(agents, cap, slack, runs, seed, clock, play, bounds)
     else:
         shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
@@ -177,16 +182,20 @@ def audit(
             exact = []  # honesty was within reach of an exact engine, and no deviation
         if draft is not None and exact:
             draft(under_delays(conclude(question, exact, {}, [DRAFT], clock.seconds), question))
-        refine(exact, slack, clock)
+        late = refine(exact, slack, clock)
         confirm_heuristics(exact, slack, runs, seed, clock)
-        results = exact or sampled_results(agents, cap, slack, runs, seed, clock, bounds=bounds)
+        results = exact
+        if not exact:
+            with plays(None, clock, device, agents, drawn) as play:
+                results = sampled_results(agents, cap, slack, runs, seed, clock, play, bounds)
     tried_here = withhold and by_theorem is None
     apart, notes = other_deviations(results, cap, slack, tried_here, split, copy_cost, clock)
+    notes += late
     if withhold and by_theorem is not None:
         best, sentences = scan_withholding(by_theorem, slack)
         apart, notes = apart | best, notes + sentences
     knowing, sentences = best_informed(results, cap, slack, clock) if informed else (None, [])
-    audited = replace(conclude(question, results, apart, notes + sentences, clock.seconds), informed=knowing)
+    audited = replace(conclude(question, results, apart, drawn + notes + sentences, clock.seconds), informed=knowing)
     if by_theorem is not None:
         audited = with_scan_scope(audited, question, results)
     return audited if question.box is not None else under_delays(audited, question)

@@ -148,7 +148,7 @@ class SampledPayoffs:
     def _sample(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
         sampling = PairedSampling(runs=self.runs, seed=self.seed, stop_when_decided=False, budget_seconds=self.seconds)
         changed = {**profile, agent: vector}
-        totals, _ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
+        totals, *_ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
         return totals.estimates(sampling.confidence, f"{totals.runs} pairs of runs, seed {self.seed}")[0]
 
 

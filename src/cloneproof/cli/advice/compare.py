@@ -8,7 +8,7 @@ import typer
 
 from cloneproof.cli.display.compare_output import show_comparison
 from cloneproof.cli.display.output import print_json, progress_bar
-from cloneproof.cli.options import AsJson, MarketFile
+from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, own_by_name
 from cloneproof.errors import EngineError
 from cloneproof.market.toml import load_market
 
@@ -18,6 +18,8 @@ def compare(
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", "-m", help="Only this one; may be repeated.")
     ] = None,
+    rule: OwnRules = None,
+    policy: OwnPolicies = None,
     budget: Annotated[float, typer.Option(metavar="SECONDS", help="For each mechanism that must be sampled.")] = 7.0,
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
@@ -36,14 +38,14 @@ def compare(
     if not budget > 0:
         raise EngineError(f"expected a budget above 0 seconds, got {budget:g}; 7 is usual")
     market = load_market(market_file)
-    names = mechanism or list(CATALOGUE)
+    names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
     with progress_bar() as bar:
-        task = bar.add_task("auditing", total=len(names))
+        task = bar.add_task("auditing", total=len(names) + len(own))
 
         def tell(rows: list[ComparedMechanism]) -> None:
             bar.advance(task, len(rows))
 
-        rows = run_compare(market, names, budget_seconds=budget, tolerance=tolerance, seed=seed, done=tell)
+        rows = run_compare(market, names, budget_seconds=budget, tolerance=tolerance, seed=seed, own=own, done=tell)
     if as_json:
         print_json([row.to_dict() for row in rows])
     else:

@@ -9,7 +9,7 @@ import typer
 from cloneproof._files import check_place
 from cloneproof.cli.display.output import print_json, progress_bar
 from cloneproof.cli.display.recommend_output import show_recommendation
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, OwnPolicies, OwnRules, own_by_name
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.toml import load_market
 
@@ -29,6 +29,8 @@ def recommend(
     providers: Annotated[
         str, typer.Option(help="bayesian: they know the odds of their items; informed: which are better.")
     ] = "bayesian",
+    rule: OwnRules = None,
+    policy: OwnPolicies = None,
     seconds: Annotated[float, typer.Option(help="About how long to take.")] = 6.0,
     seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write one page to hand on.")] = None,
@@ -49,6 +51,7 @@ def recommend(
     from cloneproof.advice.recommend import recommend as run_recommend
 
     question: dict[str, Any] = {"providers": providers, "seconds": seconds, "seed": seed}
+    question["own"] = own_by_name(rule, policy)
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds)):
             raise CloneproofError(

@@ -33,7 +33,7 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     if row.verdict == "undecided":  # what the samples do not rule out
         gain = f"at most {100 * row.relative_gain:+.2g}"
     if row.state == "none tried pays":
-        copies, verdict = f"any of {row.tried}", row.state
+        copies, verdict = f"{row.tried} tried", "none pays"
     return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
 
 

@@ -8,6 +8,7 @@ from time import monotonic
 
 from cloneproof.engines.black_box.box_job import BlackBoxJob
 from cloneproof.engines.black_box.failure import BlackBoxError
+from cloneproof.engines.black_box.lockstep import lockstep_runs, plays_many
 from cloneproof.engines.black_box.play import Player, outcomes_of_runs
 from cloneproof.engines.black_box.workers import UnsendableError, Workers
 from cloneproof.engines.monte_carlo.job import Outcomes
@@ -29,8 +30,9 @@ def black_box_outcomes(
 
     Without `processes` they are played here. A number of processes starts that many workers for this chunk; many
     chunks share them with `Workers`. What comes out is the same in each case. A job that cannot be sent to another
-    process (a lambda for a factory, a class typed into a notebook) is played here, with a warning. `tick` is called
-    once a run. From the time `until` (of the monotonic clock) on, it raises `OutOfTimeError`.
+    process (a lambda for a factory, a class typed into a notebook) is played here, with a warning; and so is a policy
+    that plays many runs in lockstep. `tick` is called once a run. From the time `until` (of the monotonic clock) on, it
+    raises `OutOfTimeError`.
 
     One chunk at a time: two threads would share the global dice and, in `Workers`, the lines. Outside of the main
     thread, and on Windows, only worker processes can stop a call that never returns (see `limit.py`).
@@ -41,6 +43,8 @@ def black_box_outcomes(
     if until is not None and monotonic() > until:
         raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time for run {first}; give it more")
     tick = tick or (lambda: None)
+    if plays_many(job):
+        return outcomes_of_runs(job, lockstep_runs(job, first, count, until))
     if processes is None:
         return _here(job, first, count, tick, until)
     try:

@@ -54,7 +54,7 @@ class _BoxArm:
         self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
 
 
-class _World(NamedTuple):
+class BoxWorld(NamedTuple):
     """What a run is played on; the policy sees the view alone."""
 
     view: View
@@ -74,35 +74,32 @@ class Player:
 
     def run(self, run: int) -> Run:
         """The outcome of that run, or a `BlackBoxError`."""
-        world = _open_world(self.job, run)
+        world = open_world(self.job, run)
         call_state = self.limit.call_state
         call_state[RUN], call_state[ROUND], call_state[CALL] = run, 0, MAKE
         with self.limit, _seeded_generators(world.view.seed):
             sums = self._play_rounds(world)
-        share, market = self.job.market.share, self.job.market
-        payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
-        regret = math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls))
-        arms = {agent.name: [arm for arm in world.arms if arm.agent == i] for i, agent in enumerate(market.agents)}
-        return Run(payoff, regret, served(share, arms))
+        return finished_run(self.job, world, sums)
 
-    def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
+    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
         """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
         try:
             return self.limit(function, *arguments)
         except CallTimeout:
-            raise timeout_error(self.box.name, self._place, self.box.call_limit) from None
+            raise timeout_error(self.box.name, self.place, self.box.call_limit) from None
         except (Exception, SystemExit) as error:
             got = exception_text(error)
-            raise contract_error(self.box.name, self._place, "an answer", got, "its traceback says where") from error
+            raise contract_error(self.box.name, self.place, "an answer", got, "its traceback says where") from error
 
     @property
-    def _place(self) -> Place:
+    def place(self) -> Place:
+        """The call that is under way."""
         call_state = self.limit.call_state
         return Place(int(call_state[RUN]), int(call_state[ROUND]), CALLS[int(call_state[CALL])])
 
-    def _play_rounds(self, world: _World) -> list[int]:
+    def _play_rounds(self, world: BoxWorld) -> list[int]:
         """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
-        ask, call_state, arms = self._ask, self.limit.call_state, world.arms
+        ask, call_state, arms = self.ask, self.limit.call_state, world.arms
         select, update = self._methods(ask(self.box.factory, world.view))
         sample = self.job.market.family.sample
         sums = [0] * len(self.job.market.agents)
@@ -121,15 +118,15 @@ class Player:
 
     def _methods(self, policy: object) -> list[Callable[..., Any]]:
         """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
-        methods = [self._ask(getattr, policy, name, None) for name in ("select", "update")]
+        methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
         if not all(map(callable, methods)):
             raise contract_error(
-                self.box.name, self._place, "an object with select() and update(arm, reward)", short_repr(policy),
+                self.box.name, self.place, "an object with select() and update(arm, reward)", short_repr(policy),
                 "wrap it, or use one of cloneproof.adapters",
             )  # fmt: skip
         if policy is self.previous:
             raise contract_error(
-                self.box.name, self._place, "a fresh policy for each run", "the object of the run before",
+                self.box.name, self.place, "a fresh policy for each run", "the object of the run before",
                 "make a new one each time, lest one run learn from another",
             )  # fmt: skip
         self.previous = policy
@@ -143,10 +140,19 @@ class Player:
             arm = -1
         if not 0 <= arm < count:
             raise contract_error(
-                self.box.name, self._place, f"an arm from 0 to {count - 1}", short_repr(label),
+                self.box.name, self.place, f"an arm from 0 to {count - 1}", short_repr(label),
                 "return one of view.arms, as a whole number",
             )  # fmt: skip
         return arm
+
+
+def finished_run(job: BlackBoxJob, world: BoxWorld, sums: list[int]) -> Run:
+    """The outcome of a run whose rounds are played: each agent's rewards in ticks, and the pulls of the arms."""
+    share, market = job.market.share, job.market
+    payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
+    regret = math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls))
+    arms = {agent.name: [arm for arm in world.arms if arm.agent == i] for i, agent in enumerate(market.agents)}
+    return Run(payoff, regret, served(share, arms))
 
 
 def box_of(job: BlackBoxJob) -> BlackBox:
@@ -167,7 +173,7 @@ def outcomes_of_runs(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
     return Outcomes(payoff, np.array([run.regret for run in runs], dtype=np.float64), worth)
 
 
-def _open_world(job: BlackBoxJob, run: int) -> _World:
+def open_world(job: BlackBoxJob, run: int) -> BoxWorld:
     """Means, tapes and seed of that run, as `engines.reference` has them."""
     market, seed = job.market, job.seed
     means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, seed, run)
@@ -179,7 +185,7 @@ def _open_world(job: BlackBoxJob, run: int) -> _World:
         for original, copy in arms_of(job.copies[agent.name])
     ]
     registered = {agent.name: sum(job.copies[agent.name]) for agent in market.agents}
-    return _World(View(registered, market.horizon, substream(0, seed, run, SESSION_STREAM) >> 1), arms)
+    return BoxWorld(View(registered, market.horizon, substream(0, seed, run, SESSION_STREAM) >> 1), arms)
 
 
 @contextmanager

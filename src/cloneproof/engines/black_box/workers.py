@@ -94,7 +94,7 @@ class Workers:
     ) -> Outcomes:
         """The chunk; see `black_box_outcomes`."""
         try:
-            self._send_job(job)
+            self._send_job(job, until)
             done, error = _Chunk(self.alive, box_of(job), first, count, tick).play(until)
         except BaseException:
             self.close()  # what is under way is not wanted any more
@@ -106,8 +106,8 @@ class Workers:
         error.first, error.partial = first, kept
         raise error
 
-    def _send_job(self, job: BlackBoxJob) -> None:
-        """Make every worker know the job."""
+    def _send_job(self, job: BlackBoxJob, until: float | None) -> None:
+        """Make every worker know the job, for which it imports what the policy needs."""
         box = box_of(job)
         try:
             message = pickle.dumps(job)
@@ -121,7 +121,9 @@ class Workers:
             for worker in self.alive:
                 worker.connection.send(message)
             for worker in self.alive:
-                if not worker.connection.poll(START_LIMIT):
+                if not worker.connection.poll(START_LIMIT if until is None else max(0.0, until - monotonic())):
+                    if until is not None:
+                        raise OutOfTimeError(f"black box {box.name!r} had no time to start; give it more")
                     raise EOFError
                 answer = worker.connection.recv()
                 if isinstance(answer, JobUnreadable):

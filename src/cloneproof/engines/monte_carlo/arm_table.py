@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
+from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.market.copies import arms_of
+from cloneproof.mechanisms.sample import ADMISSION
 
 ArmTable = npt.NDArray[Any]
 NEVER: Final = 1 << 62  # more rounds than any horizon has
@@ -80,6 +81,16 @@ def rank_by_word(rows, begin, end):
                 at -= gap
             rows[begin + at].rank = here
         gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@compiled
+def admitted_arms(stream, arms, first):
+    """How many of so many arms `mechanisms.sample.Admission` keeps; `stream` is that of the sample."""
+    coins, kept = word(stream, np.uint64(ADMISSION)), 0
+    for k in range(1, arms + 1):
+        if uniform(coins, k) * k < first:
+            kept += 1
+    return kept
 
 
 @compiled

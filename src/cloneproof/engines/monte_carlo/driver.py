@@ -47,7 +47,8 @@ class RunPlan:
     """When to stop and with what means.
 
     `limit` counts observations (passes over the strata), None for no limit. `enough` is asked at the looks; `aim`
-    guesses the observations that it will take. `chunk` fixes the runs of a chunk, for tests.
+    guesses the observations that it will take. `chunk` fixes the runs of a chunk, for tests; `largest` bounds them, and
+    where that is more than usual (a GPU plays many as quickly as one) the first chunk is larger too.
     """
 
     limit: int | None = None
@@ -58,6 +59,7 @@ class RunPlan:
     chunk: int | None = None
     report: Callable[[SamplingStatus], None] | None = None
     executor: Callable[[int], Executor] = DaemonThreads
+    largest: int = LARGEST_CHUNK
 
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
@@ -113,6 +115,15 @@ def looks(first: int) -> Iterator[int]:
         look += max(1, look // 8)
 
 
+def first_chunk(largest: int) -> int:
+    """The runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
+
+    >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
+    (1, 4096)
+    """
+    return FIRST_CHUNK * max(1, largest // LARGEST_CHUNK) ** 3
+
+
 def available_threads() -> int:
     """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -134,8 +145,8 @@ def _chunks(
 ) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
     strata = len(start.estimands.weights)
-    size = _passes(plan.chunk or FIRST_CHUNK, strata)
-    largest, fixed = _passes(LARGEST_CHUNK, strata), plan.chunk is not None
+    size = _passes(plan.chunk or first_chunk(plan.largest), strata)
+    largest, fixed = _passes(plan.largest, strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
     asked, first = start.count, True
     while True:

@@ -17,7 +17,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof._checks import real, whole
 from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
-from cloneproof.engines.monte_carlo.driver import RunPlan, SamplingStatus, StopReason, drive
+from cloneproof.engines.monte_carlo.driver import LARGEST_CHUNK, RunPlan, SamplingStatus, StopReason, drive
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
 from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
@@ -84,6 +84,7 @@ def sample(
     resume: RunTotals | None = None,
     chunk: int | None = None,
     bounds: BoundsName = "distribution-free",
+    largest: int = LARGEST_CHUNK,
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
@@ -98,17 +99,21 @@ def sample(
         raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
     ranges = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
     estimands = Estimands(ranges, weights, identity(job))
-    aimed = {"precision": precision, "alpha": 1 - confidence, "bounds": bounds}
+    enough = aim = None
+    if precision is not None:
+        enough = partial(is_precise, precision=precision, alpha=1 - confidence, bounds=bounds)
+        aim = partial(expected_count, precision=precision, alpha=1 - confidence, bounds=bounds)
     start = RunTotals.empty(estimands) if resume is None else resume.check_same(estimands)
     plan = RunPlan(
         limit=limit_of(runs, precision, budget_seconds, len(weights)),
-        enough=None if precision is None else partial(is_precise, **aimed),
-        aim=None if precision is None else partial(expected_count, **aimed),
+        enough=enough,
+        aim=aim,
         budget_seconds=budget_seconds,
         threads=threads,
         chunk=chunk,
         report=progress,
         executor=executor,
+        largest=largest,
     )
     totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)

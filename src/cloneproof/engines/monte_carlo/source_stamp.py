@@ -13,6 +13,7 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
 _FOLDERS = ("engines/monte_carlo", "mechanisms/rules", "market/rewards")
+_GPU = _ROOT / "engines/monte_carlo/gpu"  # no compiled code depends on it
 _FILES = (
     "_randomness.py", "engines/reference.py", "mechanisms/beta_variate.py", "mechanisms/kl_bound.py",
     "mechanisms/online/level.py", "mechanisms/online/streams.py",
@@ -22,7 +23,7 @@ _FILES = (
 @cache
 def source_stamp() -> int:
     """A number from 1 that changes with what compiled code depends on."""
-    files = [path for folder in _FOLDERS for path in (_ROOT / folder).rglob("*.py")]
+    files = [path for folder in _FOLDERS for path in (_ROOT / folder).rglob("*.py") if path.parent != _GPU]
     digest = blake2b(digest_size=7)
     for path in sorted([*files, *(_ROOT / name for name in _FILES)]):
         digest.update(path.read_bytes())

@@ -27,6 +27,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
+SizeLaws = tuple[tuple[tuple[int, float], ...], ...]  # of each sample: how many arms it has, with probabilities
 METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
 
@@ -53,7 +54,7 @@ def tree(
             return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)
-    groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    groups: dict[tuple[bool, SizeLaws], list[int]] = {}
     for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
         groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
@@ -154,16 +155,17 @@ def _method(mechanism: Mechanism) -> str:
     return METHOD + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
 
 
-def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> tuple[int, ...]:
+def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:
     """How many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
     if mechanism.sample is None:
         return ()
-    size, arms = mechanism.sample.size(horizon), [sum(counts) for counts in copies.values()]
-    return tuple(min(size, n) for n in ([sum(arms)] if mechanism.sample.scope == "all" else arms))
+    arms = [sum(counts) for counts in copies.values()]
+    sampled = [sum(arms)] if mechanism.sample.scope == "all" else arms
+    return tuple(mechanism.sample.size_law(n, horizon) for n in sampled)
 
 
 def _average_over_samples(
-    market: Market, mechanism: Mechanism, copies: FullCopies, sizes: tuple[int, ...], horizons: list[int], sure: bool
+    market: Market, mechanism: Mechanism, copies: FullCopies, sizes: SizeLaws, horizons: list[int], sure: bool
 ) -> dict[int, RoundRewards]:
     """Rewards over all samples of arms, weighted; without sampling there is just one."""
     registered = tuple(sum(counts) for counts in copies.values())
@@ -189,7 +191,7 @@ def _average_over_samples(
 
 
 def _configurations(
-    mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: tuple[int, ...], beliefs: Sequence[Sequence[object]]
+    mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: SizeLaws, beliefs: Sequence[Sequence[object]]
 ) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
     """The copies that each agent keeps, with probabilities."""
     if mechanism.sample is None:
@@ -199,14 +201,14 @@ def _configurations(
     kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
     if mechanism.sample.scope == "all":
         laws = [
-            samples(
+            _over_sizes(
                 [c for of_agent in copies for c in of_agent],
                 sizes[0],
                 [kind for of_agent in kinds for kind in of_agent],
             )
         ]
     else:
-        laws = [samples(counts, size, kind) for counts, size, kind in zip(copies, sizes, kinds, strict=True)]
+        laws = [_over_sizes(counts, law, kind) for counts, law, kind in zip(copies, sizes, kinds, strict=True)]
     if math.prod(len(law) for law in laws) > SAMPLES_LIMIT:
         raise EngineError(
             f"the tree expects at most {SAMPLES_LIMIT} different samples of arms, "
@@ -215,6 +217,15 @@ def _configurations(
     for outcome in product(*(law.items() for law in laws)):
         flat = iter([count for kept, _ in outcome for count in kept])
         yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in counts) for counts in copies]
+
+
+def _over_sizes(
+    copies: Sequence[int], sizes: tuple[tuple[int, float], ...], kinds: Sequence[object]
+) -> dict[tuple[int, ...], float]:
+    """How many copies of each original are kept where the size of the sample has this law."""
+    return {
+        kept: weight * chance for size, weight in sizes for kept, chance in samples(copies, size, kinds).items()
+    }  # samples of different sizes differ
 
 
 def _evaluation(

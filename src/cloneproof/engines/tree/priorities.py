@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
+from typing import Any
 
 import flint
 import numpy as np
@@ -138,22 +139,42 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
 
 def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
     """The scalar priority, once for each different (clock, pulls, mean)."""
+    if rule.siblings:
+        return _call_among(rule, clock, pulls, mean)
     means, which = np.unique(mean, return_inverse=True)
     wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)
     code = (wide * (int(pulls.max()) + 1) + pulls) * len(means) + which.reshape(mean.shape)
     _, where, back = np.unique(code, return_index=True, return_inverse=True)
     count, values = len(pulls), np.empty(len(where))
     for k, (t, n, m) in enumerate(zip(wide.flat[where], pulls.flat[where], mean.flat[where], strict=True)):
-        time = int(t)
-        log = ln(time) if time > 0 else -math.inf
-        try:
-            value = rule.priority(time, log, int(n), float(m), 0.5, 0.5, count, *rule.parameters)
-        except Exception as problem:
-            raise broken_rule(rule, time, int(n), float(m), problem) from problem
-        if not isinstance(value, int | float | np.number) or value != value:
-            raise broken_rule(rule, time, int(n), float(m), value)
-        values[k] = value
+        values[k] = _priority(rule, int(t), int(n), float(m), count, rule.parameters)
     return np.asarray(values[back.reshape(pulls.shape)])
+
+
+def _call_among(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
+    """The priority of a rule that looks at siblings, once for each different candidate of each different state."""
+    values, known = np.empty(pulls.shape), dict[tuple[object, ...], float]()
+    clocks = np.broadcast_to(clock, pulls.shape[1:]).tolist()
+    for column, (time, numbers, means) in enumerate(zip(clocks, pulls.T.tolist(), mean.T.tolist(), strict=True)):
+        pairs = sorted(zip(numbers, means, strict=True))
+        among = tuple(n for n, _ in pairs), tuple(m for _, m in pairs)
+        for row, (n, m) in enumerate(zip(numbers, means, strict=True)):
+            key = (time, n, m, among)
+            if key not in known:
+                known[key] = _priority(rule, time, n, m, len(pairs), (*among, *rule.parameters))
+            values[row, column] = known[key]
+    return values
+
+
+def _priority(rule: Rule, time: int, pulls: int, mean: float, count: int, rest: tuple[Any, ...]) -> float:
+    log = ln(time) if time > 0 else -math.inf
+    try:
+        value = rule.priority(time, log, pulls, mean, 0.5, 0.5, count, *rest)
+    except Exception as problem:
+        raise broken_rule(rule, time, pulls, mean, problem) from problem
+    if not isinstance(value, int | float | np.number) or value != value:
+        raise broken_rule(rule, time, pulls, mean, value)
+    return float(value)
 
 
 def _ln(clock: Ints) -> FloatArray:

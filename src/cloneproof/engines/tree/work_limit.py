@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from cloneproof.engines.time_limit import check_time
 from cloneproof.engines.tree.shape import Shape
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -58,6 +59,7 @@ class WorkLimit:
         `round_` and `horizon` count from the last restart. The states are taken to go on growing like a power of the
         rounds, the one seen since half as many rounds, up to the end of the phase that the mechanism is in.
         """
+        check_time("tree")
         if time.monotonic() > _UNTIL.get():
             raise EngineError(f"the tree had no time to go on after round {round_} of {horizon}; use a larger budget")
         if not states:

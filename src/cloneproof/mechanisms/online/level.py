@@ -109,7 +109,8 @@ class Level:
         if rule.randomised:
             coin = uniform(self._streams[COIN_STREAM], self.rounds)
         best, ties = -math.inf, []
-        priority, parameters, count = rule.priority, rule.parameters, len(self.keys)
+        priority, count = rule.priority, len(self.keys)
+        parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
         pulls, mean = 0, 0.0
         value: Any = None
         try:
@@ -136,6 +137,13 @@ class Level:
         if rule.randomised:
             self.chance = self._chance_of(picked, clock)
         return picked
+
+    def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
+        pairs = sorted(
+            (n, total / (n << TICK_BITS) if n else 0.0) for total, n in zip(self.total, self.arrived, strict=True)
+        )
+        return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
 
     def _chance_of(self, picked: int, clock: int) -> float | None:
         """How likely the pick of a randomised rule was, where the rule can tell."""

@@ -37,7 +37,8 @@ class OneLevelState:
                 for slot, arm in enumerate(agent_slots(mechanism.arm, streams[agent], keys))
             ]
         if mechanism.sample is not None:
-            arms = sampled(arms, mechanism.sample.size(horizon), word(stream, SAMPLE_STREAM))
+            lots = word(stream, SAMPLE_STREAM)
+            arms = sampled(arms, mechanism.sample.kept(len(arms), horizon, lots), lots)
         self.arms = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.arms)}
         self.keys = [key for key, _, _ in arms]

@@ -38,8 +38,8 @@ class TwoLevelState:
         for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
             kept: list[tuple[Any, ...]] = [(keys[arm], arm) for arm in range(count)]
             if mechanism.sample is not None:
-                agent_key = registration.agent_keys[len(self.arms)]
-                kept = sampled(kept, mechanism.sample.size(horizon), substream(stream, SAMPLE_STREAM, agent_key))
+                lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
+                kept = sampled(kept, mechanism.sample.kept(count, horizon, lots), lots)
             self.arms.append([arm for _, arm in kept])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
         self.agents = Level(

@@ -49,6 +49,7 @@ LOOKS: dict[str, Look] = {
     "h-ucb": Look("#88ccee"),
     "rh-ucb": Look("#4477aa", DASHED),
     "s-ucb": Look("#777777", DASHED),
+    "rand-ucb": Look("#999999", DOTTED),
     "uniform-etc": Look("#ddcc77"),
     "h-etc-r": Look("#cc6677"),
     "holdout-h-etc": Look("#44aa99"),

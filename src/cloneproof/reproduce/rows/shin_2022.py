@@ -13,7 +13,6 @@ from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
 from cloneproof.reproduce.evidence.h_ucb_cases import Against
 from cloneproof.reproduce.evidence.shin_2022_experiments import (
     NAMES,
-    SAMPLE_FACTORS,
     Experiment,
     bayesian_market,
     experiments,
@@ -92,16 +91,11 @@ def run(setting: Setting) -> Findings:
                 f"The published numbers come out again, to {READ_TO:.0%} (read from figures) and the sampling error.",
                 "detail",
                 all(near.values()),
-                (("numbers compared", len(near)), ("that agree", sum(near.values()))),
-            ),
-            Check(
-                "S-UCB's number in figure e comes out with a sample twice as large, L = 30 instead of 15.",
-                "ours",
-                agrees(sampled.larger_sample, PUBLISHED[LAST][3], READ_TO * PUBLISHED[LAST][3]),
                 (
-                    ("published", PUBLISHED[LAST][3]),
-                    ("ours, L = 15", cells[LAST, "s-ucb"]),
-                    ("ours, L = 30", sampled.larger_sample),
+                    ("numbers compared", len(near)),
+                    ("that agree", sum(near.values())),
+                    ("S-UCB in figure e, published", PUBLISHED[LAST][3]),
+                    ("S-UCB in figure e, ours (why they differ we do not know)", cells[LAST, "s-ucb"]),
                 ),
             ),
             Check(
@@ -153,9 +147,6 @@ class _Sampled:
             for experiment in self.experiments
             for name in NAMES
         }
-        (last,) = self.of("e")
-        twice = setting.mechanism("s-ucb", sample_factor=2 * SAMPLE_FACTORS["s-ucb", "e"])
-        self.larger_sample = mean_of_runs(play_runs(last.market, twice, last.copies, None, runs, setting.seed))
         self.by_label = {key: mean_of_runs(values) for key, values in self.values.items()}
 
     def of(self, figure: str) -> list[Experiment]:

@@ -79,7 +79,10 @@ def checked_workers(workers: object) -> int:
 
 
 def local_engine(workers: int | None, sampled_only: bool) -> Local:
-    """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread."""
+    """Threads if only runs are asked for, else processes, as many as there are cores; one worker is this thread.
+
+    A GPU has one worker: its launches follow each other anyway.
+    """
     count = checked_workers(workers)
     if count == 1:
         return Local(InlineExecutor(1), 1, stoppable=False)  # Ctrl-C ends the computation itself

@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
+from cloneproof.engines.monte_carlo.devices import DeviceName
 from cloneproof.errors import CloneproofError, SweepError
 from cloneproof.sweeps.configuration import Part
 from cloneproof.sweeps.execution.agenda import Agenda, Sizes
@@ -63,9 +64,10 @@ def run(
     sizes: Sizes,
     state: SweepState,
     report: SweepCallback,
+    device: DeviceName = "cpu",
 ) -> None:
     """Compute whatever the needs miss."""
-    driver = _Driver(index, needs, parts, engine, sizes, state, report)
+    driver = _Driver(index, needs, parts, engine, sizes, state, report, device)
     try:
         driver.go()
     except KeyboardInterrupt:
@@ -86,10 +88,12 @@ class _Driver:
         sizes: Sizes,
         state: SweepState,
         report: SweepCallback,
+        device: DeviceName,
     ) -> None:
+        self.device = device
         self.index, self.parts, self.engine, self.state, self.report = index, parts, engine, state, report
         missing = list(index.missing(needs))
-        columns = {key: part.agents + 1 for key, part in parts.items()}
+        columns = {key: 2 * part.agents + 1 for key, part in parts.items()}
         self.agenda = Agenda(missing, columns, sizes)
         self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing}
         self.total = dict(self.left)
@@ -106,7 +110,8 @@ class _Driver:
             while not self.agenda.empty and len(self.flying) < AHEAD * workers:
                 pieces, each = self.agenda.task(workers)
                 texts = {piece.key: self.parts[piece.key].text for piece in pieces}
-                future = self.engine.submit(self.index.store.version, texts, pieces, each, self.agenda.sizes.most)
+                limits = each, self.agenda.sizes.most
+                future = self.engine.submit(self.index.store.version, texts, pieces, *limits, self.device)
                 self.flying[future] = pieces
                 if future.done():  # computed here and now: to be stored before anything else is begun
                     break

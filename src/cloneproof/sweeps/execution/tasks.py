@@ -15,13 +15,12 @@ import numpy as np
 
 from cloneproof.analysis.audit.api import audit
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
+from cloneproof.engines.monte_carlo.devices import DeviceName, run_source
 from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.configuration import Configuration, configuration
 
 STEP_SECONDS = 0.5  # between two looks at the clock
-LARGEST_STEP = 1 << 14  # runs
 COMPILING = 60.0  # seconds; a first step that takes longer is not compiling, but slow
 EXACT_ENGINES = {"auto": ("closed-form", "tree"), "closed-form": ("closed-form",), "tree": ("tree",)}
 
@@ -65,6 +64,7 @@ def work(
     pieces: Sequence[TaskPiece],
     each: float,
     seconds: float,
+    device: DeviceName = "cpu",
     stop: Callable[[], bool] = lambda: False,
 ) -> list[TaskDone]:
     """The pieces in turn, up to about so many seconds each and together; some may come back shorter, or not at all."""
@@ -75,7 +75,7 @@ def work(
         left = seconds - (time.perf_counter() - begun)
         if done and (left <= 0 or stop()):
             break
-        done.append(_piece(configuration(texts[piece.key]), piece, min(each, left), stop))
+        done.append(_piece(configuration(texts[piece.key]), piece, min(each, left), device, stop))
     return done
 
 
@@ -87,10 +87,12 @@ def wrong_version(who: str, theirs: str, ours: str) -> str:
     )
 
 
-def _piece(config: Configuration, piece: TaskPiece, seconds: float, stop: Callable[[], bool]) -> TaskDone:
+def _piece(
+    config: Configuration, piece: TaskPiece, seconds: float, device: DeviceName, stop: Callable[[], bool]
+) -> TaskDone:
     begun = time.perf_counter()
     if config.kind == "runs":
-        rows, cost = _runs(config, piece, seconds, stop)
+        rows, cost = _runs(config, piece, seconds, device, stop)
         piece, payload = TaskPiece(piece.key, piece.first, len(rows)), rows.astype("<f8").tobytes()
     else:
         result = _exact(config) if config.kind == "exact" else _audit(config)
@@ -98,17 +100,21 @@ def _piece(config: Configuration, piece: TaskPiece, seconds: float, stop: Callab
     return TaskDone(piece, payload, time.perf_counter() - begun, cost)
 
 
-def _runs(config: Configuration, piece: TaskPiece, seconds: float, stop: Callable[[], bool]) -> tuple[Any, float]:
+def _runs(
+    config: Configuration, piece: TaskPiece, seconds: float, device: DeviceName, stop: Callable[[], bool]
+) -> tuple[Any, float]:
     """The rows (the outcomes, side by side) of as many runs as the time allows, and the seconds of the last ones.
 
-    Steps grow to half a second. The time of the first does not count, since it may compile a kernel.
+    Steps grow to half a second. The time of the first does not count, since it may compile a kernel. On a GPU they
+    begin with thousands of runs, which take it no longer than one.
     """
     job, rows, done = config.job(), [], 0
-    step, spent, cost = 1, 0.0, 0.0
+    source = run_source(device, [job], piece.runs)
+    step, spent, cost = source.first_step, 0.0, 0.0
     while done < piece.runs:
-        step = min(step, piece.runs - done, LARGEST_STEP)
+        step = min(step, piece.runs - done, source.largest)
         begun = time.perf_counter()
-        outcomes = kernel_outcomes(job, piece.first + done, step)
+        outcomes = source.outcomes(job, piece.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
         rows.append(np.column_stack(outcomes))
         cost, done = took / step, done + step
@@ -136,7 +142,7 @@ def _exact(config: Configuration) -> dict[str, Any]:
 def _audit(config: Configuration) -> dict[str, Any]:
     """The verdict, its witness and its scope; or why there is none."""
     try:
-        result = audit(config.market, config.mechanism, **config.rest)
+        result = audit(config.market, config.mechanism, **config.rest, device="cpu")  # its notes are stored
     except EngineError as refusal:
         return {"refusals": [str(refusal)]}
     return {

@@ -96,7 +96,7 @@ def test_the_catalogue_over_a_longer_horizon(name):
     agree(market, small(name), {"ana": (0, 3, 1), "bo": (2, 5)}, 11, 3)
 
 
-@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb"])
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb"])
 def test_thousands_of_copies(name):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=120)
     agree(market, cp.mechanism(name), {"ana": (2000, 1000)}, 1, 0)

@@ -26,11 +26,12 @@ def some_job(seed):
     rewards = r.choice(["bernoulli", "bernoulli", "deterministic"])
     horizon = r.choice([1, 2, 5, 30, 200, 700])
     market = cp.Market(agents, horizon=horizon, rewards=rewards, share=r.choice([1.0, 0.4]))
-    name = r.choice(["ucb1", "h-ucb", "rh-ucb", "s-ucb"])
+    name = r.choice(["ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb"])
     clocks = r.choice(["current", "completed"]), r.choice(["current", "completed"])
     options = {
         "ucb1": {"constant": r.choice([1.0, 2.0, 0.3]), "clock": clocks[0]},
         "h-ucb": {"constant": r.choice([1.0, 2.0]), "clock": clocks[0], "arm_clock": clocks[1]},
+        "rand-ucb": {"first_arms": r.choice([1, 3, 10]), "clock": clocks[0]},
     }.get(name, {"sample_factor": r.choice([0.5, 1.0, 3.0])})
     return Job(market, cp.mechanism(name, **options), full_copies(agents, copies), r.randrange(1000))
 
@@ -53,7 +54,7 @@ def test_random_jobs_are_those_of_the_session():
     assert jobs > 300
 
 
-@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb"])
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb"])
 def test_thousands_of_copies_and_many_rounds(name):
     market = cp.Market([cp.Agent(f"{m}", 1, cp.Point(m)) for m in (0.9, 0.6, 0.5)], horizon=6000)
     job = Job(market, cp.mechanism(name), full_copies(market.agents, {"0.5": (800,), "0.9": (300,)}), 5)

@@ -14,6 +14,7 @@ from cloneproof.analysis.audit.proof.theorems import elementary
 from cloneproof.analysis.audit.search.results import ExactResult, HorizonPayoffs
 from cloneproof.analysis.exact_evaluations import ExactEngine, exact_evaluations
 from cloneproof.engines.estimate import Evaluation
+from cloneproof.engines.time_limit import engine_time
 from cloneproof.engines.tree import tree_time
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import deterministic
@@ -29,7 +30,7 @@ def honest_evaluations(
     """Everybody honest at every horizon, and the engine that could do it; None where no exact engine can in time."""
     engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
     try:
-        with tree_time(seconds):
+        with engine_time(None if seconds is None else 2 * seconds), tree_time(seconds):
             evaluations = _evaluations(cases, cases[0].kinds.honest, engine)
     except EngineError:
         return None
@@ -124,7 +125,7 @@ def _evaluate_vector(result: ExactResult, vector: CopyVector, clock: Deadline) -
             result.left_out[vector] = why  # the tree only grows with the arms
             return False
     try:
-        with tree_time(clock.left):
+        with engine_time(clock.left):
             copied = payoffs(result.cases, result.engine, vector)
     except EngineError as refusal:
         result.left_out[vector] = refusal.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
@@ -14,6 +15,8 @@ from cloneproof.analysis.audit.search.refinement import enclose
 from cloneproof.analysis.audit.search.results import ExactResult, SearchResult
 from cloneproof.analysis.audit.search.splitting import account_names, best_split
 from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.engines.time_limit import engine_time
+from cloneproof.errors import OutOfTimeError
 
 OtherDeviations = tuple[dict[str, Witness], list[str]]  # the best of each kind asked for, and sentences about them
 
@@ -57,7 +60,8 @@ def _withholding(exact: Sequence[ExactResult], max_copies: int, tolerance: float
     if not witnesses:
         return {}, ["withholding: nothing to try, the agents have one original each"]
     best = best_of(witnesses)
-    best = enclose(cases[best.agent], best) or best
+    with engine_time(clock.left), suppress(OutOfTimeError):
+        best = enclose(cases[best.agent], best) or best
     note = f"withholding: registering {best.copies} as {best.agent} {_worth(best, tolerance)}"
     return {"withholding": best}, [note]
 

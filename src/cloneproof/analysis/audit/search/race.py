@@ -46,9 +46,12 @@ from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.analysis.paired_runs import PairedSampling
 from cloneproof.engines.estimate import BoundsName
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
 from cloneproof.engines.monte_carlo.statistics.strata import strata_of
+from cloneproof.market.copies import full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
 
 ALPHA = 0.01
 HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
@@ -61,6 +64,7 @@ NO_LIMIT = 1 << 30
 LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
 CLEAR = 2.0  # standard errors
 TURN = 0.5  # of what is left, for one turn
+AHEAD_ARMS = 64  # of a candidate whose first runs are drawn with those of all others
 LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
@@ -351,6 +355,7 @@ def race(
         _compile(candidates[0], seed, play)
         if candidates[0].case.box is not None and clock.left is not None:
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
+    _draw_first_runs(candidates, seed, play)
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
     state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play, bounds)
     _search(state, _in_order(candidates))
@@ -397,6 +402,20 @@ def _in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
     for entry in candidates:
         by_case.setdefault(entry.case, []).append(entry)
     return in_turn(sorted(of_case, key=lambda entry: rung_rank(entry.copies)) for of_case in by_case.values())
+
+
+def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes[Any]) -> None:
+    """Where runs are drawn ahead, on a card: those of all looks in one launch, but for the longest ladders."""
+    expect = getattr(play, "expect", None)
+    if expect is None:
+        return
+    jobs = []
+    for entry in candidates:
+        strata = strata_of(entry.case.market).means
+        if isinstance(entry.case.played, Mechanism) and entry.arms <= AHEAD_ARMS:
+            for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
+                jobs.append(Job(entry.case.market, entry.case.played, copies, seed, strata))
+    expect(jobs)
 
 
 def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:

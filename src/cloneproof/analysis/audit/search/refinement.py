@@ -13,16 +13,28 @@ from cloneproof.analysis.audit.search.results import ExactResult
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.closed_form import closed_form
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import EngineError
+from cloneproof.engines.time_limit import engine_time
+from cloneproof.errors import EngineError, OutOfTimeError
 
 MOST_REFINED = 40  # of those too near the tolerance
+AFTER = 1.0  # seconds beyond a budget, for the best deviation of all
+NOT_ENCLOSED = (
+    "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
+)
 
 
-def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> None:
+def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> list[str]:
     """Repeat in balls the best of each agent, and whatever lies too near the tolerance to tell, fewest arms first.
 
-    The best of all is repeated even where the budget is spent: without it a search would have been for nothing.
+    The best of all is tried for a second even where the budget is spent: without it a search would have been for
+    nothing. Returns a sentence where there was no time for it.
     """
+    end = None if clock.left is None else clock.left + AFTER
+    with engine_time(end):
+        return _refine(results, tolerance, clock)
+
+
+def _refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> list[str]:
     best = [(result, simplest_of(result.witnesses)) for result in results if result.evaluated]
     best.sort(key=lambda pair: -pair[1].relative_gain)
     unclear = [
@@ -37,11 +49,15 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     for number, (result, witness) in enumerate(wanted):
         key = (witness.agent, witness.copies, witness.horizon)
         late = clock.spent and number > 0
-        better = None if late or key in done else enclose(result.cases, witness, honest)
+        try:
+            better = None if late or key in done else enclose(result.cases, witness, honest)
+        except OutOfTimeError:
+            return [] if number else [NOT_ENCLOSED]
         done.add(key)
         if better is not None:
             old = result.evaluated[witness.copies]
             result.evaluated[witness.copies] = [better if each is witness else each for each in old]
+    return []
 
 
 def enclose(
@@ -58,6 +74,8 @@ def enclose(
             everybody = case.copies(case.kinds.honest)
             honest[case.horizon] = closed_form(case.market, case.mechanism, everybody, "ball").payoff
         copied = closed_form(case.market, case.mechanism, witness.all_copies, "ball").payoff[case.name]
+    except OutOfTimeError:
+        raise
     except EngineError:
         return None
     before = honest[case.horizon][case.name]

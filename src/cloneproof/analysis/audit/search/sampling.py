@@ -17,9 +17,12 @@ from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import BoundsName, Estimate
+from cloneproof.engines.monte_carlo.devices import DeviceName, run_source
 from cloneproof.engines.monte_carlo.driver import available_threads
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.errors import EngineError
+from cloneproof.market.copies import full_copies
 
 MOST_SAMPLED_HORIZONS = 50
 MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
@@ -28,13 +31,21 @@ FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
 @contextmanager
-def plays(box: BlackBox | None, clock: Deadline) -> Iterator[ChunkOutcomes[Any]]:
-    """Who plays the runs: the kernels; or, of a black box, a process for each core."""
+def plays(
+    box: BlackBox | None, clock: Deadline, device: DeviceName, agents: Sequence[AgentCases], notes: list[str]
+) -> Iterator[ChunkOutcomes[Any]]:
+    """Who plays the runs: the kernels, on a device that is entered into the notes; a black box, on every core."""
     if box is None:
-        yield kernel_outcomes
+        source = run_source(device, (_honest_job(case) for cases in agents for case in cases), None)
+        notes += source.notes
+        yield source.ahead()
     else:
         with black_box_runs(available_threads(), clock.left) as play:
             yield play
+
+
+def _honest_job(case: AuditCase) -> Job:
+    return Job(case.market, case.mechanism, full_copies(case.market.agents, None))
 
 
 def sampled_results(

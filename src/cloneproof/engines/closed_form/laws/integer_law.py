@@ -10,6 +10,7 @@ import numpy as np
 
 from cloneproof.engines.closed_form.laws.arithmetic import NEGLIGIBLE, Arithmetic, Array, Number
 from cloneproof.engines.closed_form.laws.binomial_law import binomial_below, binomial_window
+from cloneproof.engines.time_limit import check_time
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def convolve(a: Law, b: Law, arithmetic: Arithmetic) -> Law:
     """The law of the sum of two independent numbers; a sum of positive products loses one rounding a term."""
     if len(a.weights) == 1 or len(b.weights) == 1:
         return Law(a.low + b.low, a.weights * b.weights, a.roundings + b.roundings + 1)
+    check_time("closed form")
     roundings = a.roundings + b.roundings + min(len(a.weights), len(b.weights))
     return trim(Law(a.low + b.low, arithmetic.convolve(a.weights, b.weights), roundings))
 

@@ -7,6 +7,7 @@ import numpy as np
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Number
 from cloneproof.engines.closed_form.laws.tie_breaking import products_without_each, tie_nodes
 from cloneproof.engines.closed_form.phases.trial_score import ScoreLaw
+from cloneproof.engines.time_limit import check_time
 
 
 def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number], int]:
@@ -23,6 +24,7 @@ def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number]
     nodes, weights = tie_nodes(len(scores) - 1, arithmetic)
     totals: list[Number] = [arithmetic.number(0)] * len(scores)
     for x, weight in zip(nodes, weights, strict=True):
+        check_time("closed form")
         below_or_tied: dict[int, Array] = {key: before[key] + x * at[key] for key in at}
         rivals = products_without_each([below_or_tied[id(score)] for score in scores])
         for i, score in enumerate(scores):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic, Array, Number
 from cloneproof.engines.closed_form.laws.integer_law import Law
 from cloneproof.engines.closed_form.laws.tie_breaking import products_without_each, tie_nodes
+from cloneproof.engines.time_limit import check_time
 
 ExactAtoms = tuple[tuple[float, Fraction], ...]
 CHUNK = 1_000_000  # numbers held at a time for one factor
@@ -56,6 +57,7 @@ def commitment(groups: list[EqualArms], comparison_law: Callable[[float], Law], 
         tails = {value: _below_and_at(other, low, high, arithmetic) for value, other in laws.items()}
         step = max(1, CHUNK // (high - low + 1))
         for start in range(0, len(nodes), step):
+            check_time("closed form")
             x, weight = nodes[start : start + step, None], weights[start : start + step]
             below = {value: before + x * at for value, (before, at) in tails.items()}
             for g, gain in _wins(groups, winner, below, tails[winner][1], arithmetic):
@@ -80,6 +82,7 @@ def _wins(
     """For each group that may have the winner's mean: the integrand of one given original's win, at each node."""
     factors = []
     for group in groups:
+        check_time("closed form")
         terms = [arithmetic.number(weight) * below[value] ** group.copies for value, weight in group.atoms]
         factors.append(sum(terms[1:], terms[0]))
     others = products_without_each([factor**group.number for factor, group in zip(factors, groups, strict=True)])

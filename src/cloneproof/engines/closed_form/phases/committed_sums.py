@@ -14,6 +14,7 @@ import numpy as np
 from cloneproof.engines.closed_form.laws.arithmetic import Arithmetic
 from cloneproof.engines.closed_form.laws.integer_law import Law, add_laws, binomial, convolve, power
 from cloneproof.engines.closed_form.laws.tie_breaking import tie_nodes
+from cloneproof.engines.time_limit import check_time
 
 MeanCounts = tuple[tuple[float, int], ...]  # different means, and how many arms have each
 UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
@@ -80,6 +81,7 @@ def _ties(kinds: list[tuple[Law, int]], low: int, high: int, arms: int, arithmet
     parts: list[list[Law]] = [[] for _ in kinds]
     for s in range(low, high + 1):
         for x, weight in zip(nodes, weights, strict=True):
+            check_time("closed form")
             all_arms, but_one = [], []
             for law, count in kinds:
                 cut = law.weights[: s - law.low + 1].copy()

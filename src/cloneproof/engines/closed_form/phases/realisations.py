@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cloneproof.engines.closed_form.phases.commitment import EqualArms, ExactAtoms
 from cloneproof.engines.closed_form.phases.committed_sums import MeanCounts
+from cloneproof.engines.time_limit import check_time
 
 
 class CopiedOriginal(NamedTuple):
@@ -36,10 +37,12 @@ def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tup
     """Each realisation with its probability: runs of (mean, arms), in order of registration if that is wanted."""
     if ordered:
         for atoms in product(*(original.atoms for original in originals)):
+            check_time("closed form")
             runs = tuple((value, original.copies) for (value, _), original in zip(atoms, originals, strict=True))
             yield math.prod((weight for _, weight in atoms), start=Fraction(1)), runs
         return
     for parts in product(*(list(_multisets(group)) for group in group_originals(originals))):
+        check_time("closed form")
         weight = math.prod((chance for chance, _ in parts), start=Fraction(1))
         yield weight, tuple(run for _, runs in parts for run in runs)
 

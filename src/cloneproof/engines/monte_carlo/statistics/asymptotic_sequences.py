@@ -28,11 +28,11 @@ def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatA
     """The half-widths of means of `count` observations of these sample variances; infinite for too few.
 
     >>> asymptotic_widths(np.array([1.0]), 256, 0.01).round(3)
-    array([0.216])
+    array([0.223])
     """
     if count < FIRST_TIME:
         return np.full(variances.shape, math.inf)
     log = -2 * math.log(alpha)
-    rate = (log + math.log(log + 1)) / TIGHTEST  # r^2, their equation 22
+    rate = (log + math.log(log + 1)) / TIGHTEST  # r^2, nearly the best for that time
     spread = 1 + count * rate
     return np.asarray(np.sqrt(variances * 2 * spread / (count**2 * rate) * math.log(math.sqrt(spread) / alpha)))

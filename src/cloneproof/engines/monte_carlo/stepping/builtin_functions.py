@@ -15,11 +15,17 @@ import numpy as np
 
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
-from cloneproof.engines.monte_carlo.stepping.user_functions import priority_at, quantile_at, with_callees
+from cloneproof.engines.monte_carlo.stepping.user_functions import (
+    priority_among_at,
+    priority_at,
+    quantile_at,
+    with_callees,
+)
 from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
 from cloneproof.mechanisms.rules import (
     epsilon_greedy,
     etc,
+    kl_ucb,
     slow_ucb,
     steady_kl_ucb,
     steady_ucb,
@@ -31,9 +37,9 @@ from cloneproof.mechanisms.rules import (
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform.indifferent, slow_ucb.index, epsilon_greedy.priority, thompson.posterior_draw,
     thompson.posterior_quantile,
-    steady_ucb.index, steady_kl_ucb.index,
+    steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
 )  # fmt: skip
-USES_LOGARITHM: Final = (ucb.index, slow_ucb.index)
+USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 (
@@ -46,6 +52,7 @@ FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile
     _posterior_quantile,
     _steady_ucb,
     _steady_kl_ucb,
+    _kl_ucb,
 ) = (with_callees(function) for function in PRIORITIES)
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
@@ -85,14 +92,27 @@ def priority(function, inputs):
         value = _steady_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     elif which == 8:
         value = _steady_kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
+    elif which == 9:
+        value = _kl_ucb(clock, log_clock, pulls, mean, coin, draw, candidates, parameter)
     else:
         value = priority_at(function.address, clock, log_clock, pulls, mean, coin, draw, candidates)
     return value
 
 
+@compiled
+def priority_among(function, inputs, all_pulls, all_means):
+    """The priority; a user's rule that looks at siblings is shown these, of which others have none."""
+    if len(all_pulls) == 0:
+        return priority(function, inputs)
+    clock, log_clock, pulls, mean, coin, draw, candidates = inputs
+    address, places = function.address, (all_pulls.ctypes.data, all_means.ctypes.data)
+    return priority_among_at(address, clock, log_clock, pulls, mean, coin, draw, candidates, places[0], places[1])
+
+
 POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
 STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
 STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
+KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 
 @compiled

@@ -15,11 +15,13 @@ from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks
 from cloneproof.engines.monte_carlo.stepping.builtin_functions import (
+    KL_UCB,
     POSTERIOR_QUANTILE,
     STEADY_KL_UCB,
     STEADY_UCB,
     PriorityInputs,
     priority,
+    priority_among,
     surely_above,
     surely_below,
 )
@@ -27,6 +29,7 @@ from cloneproof.engines.monte_carlo.stepping.stepping_plan import BLOCK, INDEX
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 
 NOT_A_NUMBER = -2  # a priority was NaN
+KL_MARGIN = 1e-9  # more than an index of KL-UCB is rounded
 
 
 @compiled
@@ -37,7 +40,7 @@ def open_level(level, rows, explore, stream, randomised):
     draws = word(stream, DRAW_STREAM)
     for k in range(level.begin, level.end):
         rows[k].high, rows[k].low, rows[k].arrived, rows[k].mean = 0, 0, 0, 0.0
-        rows[k].indexed = -1
+        rows[k].indexed = rows[k].seen = -1
         if randomised:
             rows[k].draw = word(draws, rows[k].key)
 
@@ -77,8 +80,8 @@ def pick(level, clock, rule, logarithms, rows):
 @compiled
 def best(level, clock, rule, logarithms, rows):
     """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
-    if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
-        return best_steady(level, rule, rows)
+    if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB, KL_UCB):
+        return best_index(level, clock, rule, logarithms, rows)
     if rule.completed:
         clock -= 1
     log_clock = logarithms[clock] if clock < len(logarithms) else 0.0
@@ -88,6 +91,7 @@ def best(level, clock, rule, logarithms, rows):
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
     leader, bar = np.int64(-1), -1.0
+    show_siblings(level, rows, rule.all_pulls, rule.all_means)
     if rule.priority.which == POSTERIOR_QUANTILE:  # one quantile first, so that most of the others need none
         leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
@@ -99,7 +103,7 @@ def best(level, clock, rule, logarithms, rows):
         value = bar
         if k != leader:
             inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
-            value = priority(rule.priority, inputs)
+            value = priority_among(rule.priority, inputs, rule.all_pulls, rule.all_means)
         if value > highest:
             highest, ties = value, 0
         elif value != highest:
@@ -111,6 +115,29 @@ def best(level, clock, rule, logarithms, rows):
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@compiled
+def best_index(level, clock, rule, logarithms, rows):
+    """`best` for an index that need not be found anew for every candidate in every round."""
+    if rule.priority.which != KL_UCB:
+        return best_steady(level, rule, rows)
+    if rule.completed:
+        clock -= 1
+    return best_kl(level, clock, logarithms[clock], rule, rows)
+
+
+@compiled
+def show_siblings(level, rows, all_pulls, all_means):
+    """Pulls and means of the candidates, sorted by pulls and then mean, into the two arrays if they have room."""
+    if len(all_pulls) == 0:
+        return
+    for k in range(level.end - level.begin):
+        pulls, mean, at = rows[level.begin + k].arrived, rows[level.begin + k].mean, k
+        while at > 0 and (all_pulls[at - 1] > pulls or (all_pulls[at - 1] == pulls and all_means[at - 1] > mean)):
+            all_pulls[at], all_means[at] = all_pulls[at - 1], all_means[at - 1]
+            at -= 1
+        all_pulls[at], all_means[at] = pulls, mean
 
 
 @compiled
@@ -143,6 +170,51 @@ def best_steady(level, rule, rows):
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@compiled
+def best_kl(level, clock, log_clock, rule, rows):
+    """`best` for KL-UCB: the index is found where a bound of it exceeds the best, for one or two candidates a round.
+
+    The index is the inverse of a convex function of its width c ln t, hence concave in it: until its candidate is
+    pulled it stays below the tangent at the width for which it was found last.
+    """
+    begin, count, width = level.begin, level.end - level.begin, rule.priority.parameter * log_clock
+    leader, top = begin, -np.inf
+    for k in range(begin, level.end):
+        bound = bound_kl(rows[k], width)
+        if bound > top:
+            leader, top = np.int64(k), bound
+    highest = exact_kl(level, rows[leader], clock, log_clock, width, rule, count)
+    for k in range(begin, level.end):
+        if k != leader and not bound_kl(rows[k], width) < highest:
+            highest = max(highest, exact_kl(level, rows[k], clock, log_clock, width, rule, count))
+    ties = ZERO
+    for k in range(begin, level.end):
+        if rows[k].seen == level.rounds and rows[k].index == highest:
+            rows[begin + ties].tie = k
+            ties += 1
+    if ties == 1:
+        return rows[begin].tie
+    return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * ties)].tie
+
+
+@compiled
+def bound_kl(row, width):
+    """An upper bound of the candidate's index at this width; infinite where none is known."""
+    return row.index + (width - row.width) * row.slope + KL_MARGIN if row.indexed == row.arrived else np.inf
+
+
+@compiled
+def exact_kl(level, row, clock, log_clock, width, rule, count):
+    """The index itself, kept with the slope of its tangent: 1 / (n kl'(mean, index)), a little more."""
+    inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, 0.5, 0.5, count)
+    value = priority(rule.priority, inputs)
+    distance = value - row.mean
+    row.index, row.width, row.seen, row.indexed = value, width, level.rounds, -1
+    if row.arrived > 0 and value < 1.0 and distance > 1e-8:
+        row.slope, row.indexed = value * (1.0 - value) / (row.arrived * distance) * (1.0 + 1e-6), row.arrived
+    return value
 
 
 @compiled

@@ -52,7 +52,7 @@ def _outcomes(job: Job, first: int, count: int, decisions: IntArray) -> Outcomes
     running = _running(job)
     compiled = _functions(job, running)
     assert compiled is not None
-    logarithms = _logarithms(job.market.horizon if _needs_logarithms(running) else 0)
+    logarithms = logarithm_table(job.market.horizon if _needs_logarithms(running) else 0)
     plan = plan_of(job, running, compiled.functions, logarithms)
     payoff, served, regret = np.empty((count, plan.agents)), np.zeros((count, plan.agents)), np.empty(count)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
@@ -73,7 +73,7 @@ def _functions(job: Job, running: Mechanism) -> _CompiledFunctions | None:
     """The functions of a job as the kernel calls them, if all compile."""
     priorities, kept = [], []
     for rule in (running.agent or running.arm, running.arm):
-        compiled = None if rule.priority in PRIORITIES else user_priority(rule.priority, rule.parameters)
+        compiled = None if rule.priority in PRIORITIES else user_priority(rule.priority, rule.parameters, rule.siblings)
         priorities.append(_function(PRIORITIES, rule.priority, rule.parameters, compiled))
         kept.append(compiled)
     family = job.market.family
@@ -101,6 +101,6 @@ def _needs_logarithms(running: Mechanism) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _logarithms(horizon: int) -> FloatArray:
+def logarithm_table(horizon: int) -> FloatArray:
     """Ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
     return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)

@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.arm_table import ONE, begin_run, rank_by_word
+from cloneproof.engines.monte_carlo.arm_table import ONE, admitted_arms, begin_run, rank_by_word
 from cloneproof.engines.monte_carlo.compiled_functions import compiled
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 from cloneproof.engines.monte_carlo.randomness.compiled_streams import streams_of
@@ -73,6 +73,8 @@ def _sample_arms(plan, sample_stream, tables):
         for a in range(begin, end):
             arms[a].word = word(stream, arms[a].key)
         rank_by_word(arms, begin, end)
+        if plan.admitted > 0:
+            level.end = level.begin + admitted_arms(stream, end - begin, plan.admitted)
         kept = level.end - level.begin
         for k in range(end - begin):
             arms[begin + arms[begin + k].rank].word = np.uint64(k < kept)

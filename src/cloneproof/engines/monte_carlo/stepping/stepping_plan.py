@@ -9,7 +9,8 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.arm_table import ARM_FIELDS, NEVER, ArmTable, arm_rows
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.market.copies import MOST_ARMS
+from cloneproof.mechanisms.mechanism import Admission, Mechanism
 from cloneproof.mechanisms.rule import Rule
 
 ROUND_ROBIN, BLOCK, INDEX = range(3)
@@ -40,7 +41,8 @@ CANDIDATE: Final = np.dtype(
         ("key", "u8"),
         ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
         ("draw", "u8"),  # the stream of its draws
-        ("index", "f8"), ("indexed", "i8"),  # a steady index, and at how many rewards it was found
+        ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
+        ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
         ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
     ],
     align=True,
@@ -67,6 +69,8 @@ class RuleNumbers(NamedTuple):
     completed: bool  # the clock counts completed rounds
     randomised: bool
     binarise: bool
+    all_pulls: IntArray  # for a rule that looks at siblings: what it is shown of them; else of no length
+    all_means: FloatArray
 
 
 class SteppingPlan(NamedTuple):
@@ -83,7 +87,8 @@ class SteppingPlan(NamedTuple):
     fresh: bool  # a score counts rewards of the arm committed to only
     scored: int  # rewards that a score counts
     most_arms: int  # of an agent that has a score
-    sample: int  # arms kept from the start, per agent or of all; 0 where all are
+    sample: int  # arms kept from the start at most, per agent or of all; 0 where all are
+    admitted: int  # of a sample whose size is drawn: the arrivals that are certainly kept; else 0
     quantile: Function
     checked: bool  # whether rewards may lie outside their family's support, as those of a user's family may
     low: float
@@ -94,8 +99,8 @@ class SteppingPlan(NamedTuple):
     logarithms: FloatArray  # of 0, 1, .. rounds; none where no rule needs them
 
 
-def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
-    """A rule as the kernel reads it."""
+def rule_numbers(rule: Rule, priority: Function, horizon: int, candidates: int) -> RuleNumbers:
+    """A rule as the kernel reads it; a level has at most so many candidates."""
     return RuleNumbers(
         priority=priority,
         explore=min(rule.explore, horizon + 1),
@@ -104,25 +109,36 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int) -> RuleNumbers:
         completed=rule.clock == "completed",
         randomised=rule.randomised,
         binarise=rule.binarise,
+        all_pulls=np.zeros(candidates if rule.siblings else 0, np.int64),
+        all_means=np.zeros(candidates if rule.siblings else 0),
     )
+
+
+def most_sampled(running: Mechanism, horizon: int) -> int:
+    """The most arms that a sample has; 0 where there is none."""
+    if running.sample is None:
+        return 0
+    return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
 
 
 def plan_of(job: Job, running: Mechanism, functions: Functions, logarithms: FloatArray) -> SteppingPlan:
     """The plan of a job; `running` is the mechanism that runs over its horizon."""
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
+    arms, agents = sum(map(sum, job.copies.values())), len(job.market.agents)
     return SteppingPlan(
-        arms=sum(map(sum, job.copies.values())),
-        agents=len(job.market.agents),
+        arms=arms,
+        agents=agents,
         horizon=horizon,
-        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon),
-        arm_rule=rule_numbers(running.arm, functions.arm, horizon),
+        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon, max(arms, agents)),
+        arm_rule=rule_numbers(running.arm, functions.arm, horizon, arms),
         flat=running.agent is None,
         award=running.clearing.at_award,
         in_epochs=running.clearing.flat_epochs,
         fresh=score.fresh,
         scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
         most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
-        sample=0 if running.sample is None else running.sample.size(horizon),
+        sample=most_sampled(running, horizon),
+        admitted=running.sample.first if isinstance(running.sample, Admission) else 0,
         quantile=functions.quantile,
         checked=functions.quantile.which < 0,
         low=rewards.low,

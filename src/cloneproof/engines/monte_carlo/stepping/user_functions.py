@@ -26,15 +26,18 @@ from cloneproof import _randomness
 from cloneproof.engines.monte_carlo.randomness import compiled_quantiles  # noqa: F401 (teaches the compiler two quantiles)
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform, word
 
+carray: Any = nb.carray  # type: ignore[attr-defined]
 _lock = RLock()  # one thread compiles, the others wait for its result
 _PRIORITY = nb.float64(nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
+_POINTERS: Any = nb.types.CPointer
+_AMONG = nb.float64(*_PRIORITY.args, _POINTERS(nb.int64), _POINTERS(nb.float64))
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 
 
-def user_priority(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+def user_priority(function: Callable[..., float], parameters: tuple[float, ...], siblings: bool = False) -> Any:  # noqa: ANN401
     """A rule's priority with its parameters, compiled (NaN where it raises), or None where it does not compile."""
     with _lock:
-        return _user_priority(function, parameters)
+        return (_user_priority_among if siblings else _user_priority)(function, parameters)
 
 
 def user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
@@ -59,6 +62,26 @@ def _user_priority(function: Callable[..., float], parameters: tuple[float, ...]
         return value
 
     return _callable_by_address(_PRIORITY, priority)
+
+
+@lru_cache(maxsize=256)
+def _user_priority_among(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:  # noqa: ANN401
+    """The same for a rule that looks at siblings, whose pulls and means are arrays."""
+    compiled = with_callees(function)
+
+    @nb.njit(nogil=True)
+    def with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+        return float(compiled(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means, *parameters))
+
+    def priority(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+        shown = carray(all_pulls, (candidates,)), carray(all_means, (candidates,))
+        try:
+            value = with_parameters(clock, log_clock, pulls, mean, coin, draw, candidates, shown[0], shown[1])
+        except Exception:
+            value = np.nan
+        return value
+
+    return _callable_by_address(_AMONG, priority)
 
 
 @lru_cache(maxsize=256)
@@ -120,6 +143,23 @@ def _priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, can
 
 priority_at: Any = intrinsic(_priority_at)
 """`priority_at(address, *inputs)`: the priority by the function at an address."""
+
+
+def _call_with_arrays(context, builder, signature, arguments):
+    """The same where the last two arguments are addresses of numbers."""
+    kinds = [argument.type for argument in arguments[1:-2]]
+    pointers = [ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()]
+    places = [builder.inttoptr(place, kind) for place, kind in zip(arguments[-2:], pointers, strict=True)]
+    kind = ir.FunctionType(ir.DoubleType(), [*kinds, *pointers])
+    return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [*arguments[1:-2], *places])
+
+
+def _priority_among_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+    return nb.float64(nb.int64, *_PRIORITY.args, nb.int64, nb.int64), _call_with_arrays
+
+
+priority_among_at: Any = intrinsic(_priority_among_at)
+"""`priority_among_at(address, *inputs, all_pulls, all_means)`: the same for a rule that looks at siblings."""
 
 
 def _quantile_at(typing, address, mean, u):

@@ -36,7 +36,12 @@ class UcbResults(NamedTuple):
 def _run_chunk(plan, groups, work, run_streams, means, results):
     """Play run after run."""
     plan, groups, work = uncounted(plan), uncounted(groups), uncounted(work)
-    small = plan.flat and len(plan.arms.original) <= LARGEST_SCAN and plan.arms.sample == 0 and not plan.constant
+    small = (
+        plan.flat
+        and len(plan.arms.original) <= LARGEST_SCAN
+        and plan.arms.sample == plan.arms.admitted == 0
+        and not plan.constant
+    )
     for r in range(len(run_streams)):
         streams = streams_of(run_streams[r])
         _set_originals(work.originals, plan.arms, streams.tapes, means[r])

@@ -46,7 +46,8 @@ def ucb_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Payoffs and regret of runs first, first + 1, .."""
     means = means_of_runs(job, first, count)
     results = _results(job, first, means, np.empty((count, 0), np.int64))
-    return Outcomes(_payoffs(job, results, means), _regrets(results.pulls, means), _served(job, results.pulls, means))
+    served = _served(job, results.pulls, means)
+    return Outcomes(ucb_payoffs(job, results, means), ucb_regrets(results.pulls, means), served)
 
 
 def ucb_decisions(job: Job, first: int, count: int) -> IntArray:
@@ -67,7 +68,7 @@ def _results(job: Job, first: int, means: FloatArray, trace: IntArray) -> UcbRes
     return results
 
 
-def _payoffs(job: Job, results: UcbResults, means: FloatArray) -> FloatArray:
+def ucb_payoffs(job: Job, results: UcbResults, means: FloatArray) -> FloatArray:
     """Share times wins; share times the exact sum of pulls times means where rewards are constant."""
     share = job.market.share
     if job.market.family.quantile is not deterministic.quantile:
@@ -92,7 +93,7 @@ def _served(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
     return served * job.market.share
 
 
-def _regrets(pulls: IntArray, means: FloatArray) -> FloatArray:
+def ucb_regrets(pulls: IntArray, means: FloatArray) -> FloatArray:
     """The sum of all rounds' losses, rounded once as `math.fsum` does: each product is split into two doubles."""
     losses = means.max(axis=1, keepdims=True) - means
     numbers = pulls.astype(np.float64)

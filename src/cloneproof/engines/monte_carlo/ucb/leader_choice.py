@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cloneproof.engines.monte_carlo.arm_table import admitted_arms
 from cloneproof.engines.monte_carlo.compiled_functions import compiled, inlined
 from cloneproof.engines.monte_carlo.randomness.compiled_hash import word
 from cloneproof.engines.monte_carlo.ucb.exploration_order import sample_by_hash, sort_for_exploration
@@ -144,11 +145,12 @@ def _open_level(plan, work, streams, level):
     arms, kept = plan.arms, work.positions.arm
     first, count = arms.first[level], arms.first[level + 1] - arms.first[level]
     keys = arms.key[first : first + count]
-    if arms.sample > 0 and arms.sample < count:
-        stream = streams.sample
-        if not plan.flat:
-            stream = word(stream, np.uint64(level))
-        count = arms.sample
+    stream = streams.sample
+    if not plan.flat:
+        stream = word(stream, np.uint64(level))
+    size = arms.sample if arms.admitted == 0 else admitted_arms(stream, count, arms.admitted)
+    if size > 0 and size < count:
+        count = size
         sample_by_hash(stream, keys, count, kept[first : first + count])
         keys = keys[kept[first : first + count]]
     else:

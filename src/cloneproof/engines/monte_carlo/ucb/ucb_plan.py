@@ -11,6 +11,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.ucb.tables.round_tables import bonus, reciprocals
 from cloneproof.market.rewards import deterministic
 from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.sample import Admission, Sample
 
 CLOSE = 2.0**-42
 """Indices closer than this, relative to the largest, are compared as the session computes them. The quick estimate and
@@ -35,7 +36,8 @@ class RegisteredArms(NamedTuple):
     """Registered arms in order: original (numbered through all agents), copy, and the key of its level's lots.
 
     `agent_of` and `place_of` say whose an original is and which one; `first` where the arms of a level begin, with
-    their number at the end; `sample` how many a level keeps (0: all).
+    their number at the end; `sample` how many a level keeps (0: all), or `admitted` how many of its arrivals are
+    certainly kept, where that number is drawn.
     """
 
     original: IntArray
@@ -45,6 +47,7 @@ class RegisteredArms(NamedTuple):
     place_of: WordArray
     first: IntArray
     sample: int
+    admitted: int
 
 
 class UcbPlan(NamedTuple):
@@ -98,5 +101,6 @@ def registered_arms(job: Job) -> RegisteredArms:
         agent_of=np.array(agent_of),
         place_of=np.array(place_of, np.uint64),
         first=np.array([0, sum(counts)] if flat else np.cumsum([0, *counts])),
-        sample=0 if sample is None else sample.size(job.market.horizon),
+        sample=sample.size(job.market.horizon) if isinstance(sample, Sample) else 0,
+        admitted=sample.first if isinstance(sample, Admission) else 0,
     )

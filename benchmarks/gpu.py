@@ -1,0 +1,228 @@
+"""The kernels on a GPU: rounds per second, beside the CPU's of the same machine and beside JAX, bit for bit checked.
+
+make bench-gpu                          # a short table, and benchmarks/results/gpu.json
+python benchmarks/gpu.py --only ucb1    # one row of it, for a profiler
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.gpu.card import card
+from cloneproof.engines.monte_carlo.gpu.engine import gpu_outcomes
+from cloneproof.engines.monte_carlo.gpu.kernels import choice_of
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.market import full_copies
+
+MEANS = np.linspace(0.1, 0.9, 10)
+HORIZON = 10_000
+CORES = 2
+CHECKED = 256  # runs of each row that are compared with the CPU's
+
+
+def ten_arms(name: str, **options) -> Job:
+    """Ten arms of as many agents."""
+    market = cp.Market([cp.Agent(f"{mean:.2f}", 1, cp.Point(mean)) for mean in MEANS], horizon=HORIZON)
+    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
+
+
+def five_agents(name: str, **options) -> Job:
+    """Five agents of four arms."""
+    grid = np.linspace(0.05, 0.95, 20).reshape(5, 4)
+    agents = [cp.Agent(f"agent {i}", 4, [cp.Point(mean) for mean in row]) for i, row in enumerate(grid)]
+    market = cp.Market(agents, horizon=HORIZON)
+    return Job(market, cp.mechanism(name, **options), full_copies(market.agents, None))
+
+
+def many_copies() -> Job:
+    """H-UCB over thousands of copies, in global memory."""
+    market = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7)], horizon=HORIZON)
+    return Job(market, cp.mechanism("h-ucb"), full_copies(market.agents, {"0.9": (1000,), "0.7": (1000,)}))
+
+
+def contest(by: str) -> Job:
+    """Five agents of four arms, 20 rounds for each arm, then a contest of what they committed to."""
+    return five_agents("holdout-kl-ucb", arm_rounds=20, max_arms=4, horizon=HORIZON, contest=by)
+
+
+ROWS = {
+    "ucb1": (lambda: ten_arms("ucb1"), 1 << 21),
+    "h-ucb": (lambda: five_agents("h-ucb"), 1 << 19),
+    "rh-ucb": (lambda: five_agents("rh-ucb"), 1 << 19),
+    "s-ucb": (lambda: five_agents("s-ucb"), 1 << 19),
+    "epsilon-greedy": (lambda: ten_arms("epsilon-greedy"), 1 << 19),
+    "thompson": (lambda: ten_arms("thompson"), 1 << 18),
+    "kl-ucb": (lambda: ten_arms("kl-ucb"), 1 << 17),
+    "holdout-kl-ucb": (lambda: contest("kl-ucb"), 1 << 18),
+    "holdout-kl-ucb, by ucb": (lambda: contest("ucb"), 1 << 18),
+    "h-ucb, 2001 arms": (many_copies, 1 << 12),
+}
+
+
+class TimedCard:
+    """The card, with the seconds of the kernel itself."""
+
+    def __init__(self):
+        self.card, self.seconds = card(), 0.0
+        self.play = self.card.play
+        self.card.play = self.timed
+
+    def timed(self, choice, records, runs):
+        begun = time.perf_counter()
+        self.play(choice, records, runs)
+        self.seconds = time.perf_counter() - begun
+
+
+def on_card(timed: TimedCard, job: Job, runs: int, repeats: int = 3) -> tuple[float, float]:
+    """Rounds per second of the kernel, and from the job to payoffs and regrets in NumPy; the best of some repeats."""
+    gpu_outcomes(job, 0, min(runs, 1 << 14))
+    kernel = whole = float("inf")
+    for repeat in range(repeats):
+        begun = time.perf_counter()
+        gpu_outcomes(job, repeat * runs, runs)
+        whole = min(whole, time.perf_counter() - begun)
+        kernel = min(kernel, timed.seconds)
+    rounds = runs * job.market.horizon
+    return rounds / kernel, rounds / whole
+
+
+def on_cores(job: Job, seconds: float = 1.0) -> float:
+    """Rounds per second of the Numba kernel on two cores."""
+    outcomes(job, 0, 2)
+    begun = time.perf_counter()
+    outcomes(job, 0, 8)
+    runs = max(8, int(8 * seconds / max(time.perf_counter() - begun, 1e-9)))
+    with ThreadPoolExecutor(CORES) as pool:
+        begun = time.perf_counter()
+        list(pool.map(lambda part: outcomes(job, part * runs, runs), range(CORES)))
+        return CORES * runs * job.market.horizon / (time.perf_counter() - begun)
+
+
+def differences(job: Job, runs: int) -> int:
+    """Runs whose payoffs or regret differ from the CPU's in any bit; they lie in the middle of a large launch."""
+    begin = runs // 2
+    mine, theirs = gpu_outcomes(job, 0, runs), outcomes(job, begin, CHECKED)
+    rows = slice(begin, begin + CHECKED)
+    alike = [(a[rows] == b).reshape(CHECKED, -1).all(axis=1) for a, b in zip(mine, theirs, strict=True)]
+    return CHECKED - int(np.all(alike, axis=0).sum())
+
+
+def versions() -> dict[str, object]:
+    """The card and the software."""
+    import cupy
+
+    found = {
+        "date": time.strftime("%Y-%m-%d"), "card": card().name, "cuda": cupy.cuda.runtime.runtimeGetVersion(),
+        "cupy": cupy.__version__, "numpy": np.__version__, "python": platform.python_version(),
+        "cpu cores": os.cpu_count(), "cloneproof": cp.__version__,
+    }  # fmt: skip
+    for name in ("numba", "jax"):
+        try:
+            found[name] = __import__(name).__version__
+        except ImportError:
+            found[name] = "not installed"
+    return found
+
+
+def one_row(timed: TimedCard, name: str, results: dict, part: int = 1) -> None:
+    """Measure a row and enter it."""
+    job, runs = ROWS[name][0](), ROWS[name][1] // part
+    row = results.setdefault(name, {"runs": runs, "horizon": job.market.horizon, "choice": list(choice_of(job))})
+    row["kernel"], row["whole"] = on_card(timed, job, runs)
+    print(f"{name}: kernel {row['kernel']:.3g}, to NumPy {row['whole']:.3g} rounds a second", flush=True)
+    if CHECKED:
+        row["cpu"] = on_cores(job)
+        row["differences"] = differences(job, min(runs, 1 << 16))
+        print(f"{name}: two cores {row['cpu']:.3g}, {row['differences']} of {CHECKED} runs differ", flush=True)
+
+
+def audit_seconds(results: dict) -> None:
+    """An audit of thompson on the market of the tutorial."""
+    market = cp.load_market(Path(__file__).parent.parent / "examples" / "creators.toml")
+    for device in ("gpu", "cpu"):
+        begun = time.perf_counter()
+        found = cp.audit(market, cp.mechanism("thompson"), budget_seconds=20, device=device)
+        seconds = time.perf_counter() - begun
+        results[f"audit on {device}"] = {"seconds": seconds, "verdict": found.verdict}
+        print(f"audit of thompson on {device}: {found.verdict} in {seconds:.2f} s", flush=True)
+
+
+def jax_rate(results: dict) -> None:
+    """UCB1 by JAX on the same card."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from jax_ucb1 import best_rate
+
+    rate, which = best_rate(MEANS, HORIZON // 5)  # a round takes as long as any other
+    results["jax ucb1"] = {"rate": rate, "which": which}
+
+
+def attempt(what, *arguments) -> None:
+    """Go on with the rest if one part fails."""
+    try:
+        what(*arguments)
+    except Exception:
+        traceback.print_exc()
+
+
+def table(results: dict) -> str:
+    """What is to be shown, row by row."""
+    lines = [f"{'':24} {'kernel':>10} {'to NumPy':>10} {'two cores':>10} {'ratio':>7} {'differ':>7}"]
+    for name in ROWS:
+        row = results.get(name, {})
+        if "kernel" in row:
+            cpu = row.get("cpu", float("nan"))
+            lines.append(
+                f"{name:24} {row['kernel']:10.3g} {row['whole']:10.3g} {cpu:10.3g} {row['kernel'] / cpu:7.0f} "
+                f"{row.get('differences', 'none'):>7}"
+            )
+    if "jax ucb1" in results and "kernel" in results.get("ucb1", {}):
+        rate = results["jax ucb1"]["rate"]
+        lines.append(f"{'jax ucb1':24} {rate:10.3g}; ucb1 is {results['ucb1']['kernel'] / rate:.1f} times that")
+    for device in ("gpu", "cpu"):
+        if f"audit on {device}" in results:
+            row = results[f"audit on {device}"]
+            lines.append(f"audit of thompson on {device}: {row['verdict']} in {row['seconds']:.2f} s")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    global CHECKED  # noqa: PLW0603
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", choices=list(ROWS))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("--profiled", action="store_true", help="an eighth of the runs, for a profiler")
+    options = parser.parse_args()
+    if options.no_check:
+        CHECKED = 0
+    timed, results = TimedCard(), {}
+    if options.only:
+        return one_row(timed, options.only, results, 8 if options.profiled else 1)
+    results["versions"] = versions()
+    for name in ROWS:
+        attempt(one_row, timed, name, results)
+    attempt(audit_seconds, results)
+    attempt(jax_rate, results)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "gpu.json").write_text(json.dumps(results, indent=1) + "\n")
+    shown = f"{results['versions']}\n{table(results)}\n"
+    (options.out / "gpu.txt").write_text(shown)
+    print(shown)
+    return None
+
+
+if __name__ == "__main__":
+    main()

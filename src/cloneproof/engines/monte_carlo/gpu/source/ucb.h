@@ -1,0 +1,179 @@
+// UCB of any shape: one level or two, random or constant rewards, samples of arms; see ucb/hierarchy_loop.py.
+//
+// Every round scans the leading level's candidates, so that all threads do the same at the same time; nothing is kept
+// of the last leader.
+#pragma once
+#include "index.h"
+
+// Where things stand in the memory of a run: for each position four slots (five with a sample), for each agent three.
+struct UcbMemory {
+    Slots lines, stats, tapes, limits, ids, agent_lines, agent_stats, agent_rests;
+};
+
+DEVICE UcbMemory ucb_memory(Slots all, i64 positions, i64 levels, bool sample) {
+    UcbMemory m;
+    u64 at = 0;
+    Slots* of_arms[4] = {&m.lines, &m.stats, &m.tapes, &m.limits};
+    for (int i = 0; i < 4; ++i, at += (u64)positions) *of_arms[i] = {all.base + at * all.stride, all.stride};
+    m.ids = {all.base + at * all.stride, all.stride};
+    if (sample) at += (u64)positions;
+    Slots* of_agents[3] = {&m.agent_lines, &m.agent_stats, &m.agent_rests};
+    for (int i = 0; i < 3; ++i, at += (u64)levels) *of_agents[i] = {all.base + at * all.stride, all.stride};
+    return m;
+}
+
+// Keep the arms of smallest hash, in the order of registration; `tapes` is scratch.
+OUTLINED void sample_arms(const Plan& plan, const UcbMemory& m, u64 stream, i64 level) {
+    i64 first = plan.first_arm[level], end = plan.first_arm[level + 1], begin = plan.first_position[level];
+    i64 size = plan.first_position[level + 1] - begin, held = 0;
+    for (i64 arm = first; arm < end; ++arm) {
+        u64 value = word(stream, plan.key[arm]);
+        if (held == size && value >= m.tapes(begin + size - 1)) continue;
+        i64 place = held < size ? held : size - 1;
+        for (; place > 0 && m.tapes(begin + place - 1) > value; --place) {
+            m.tapes(begin + place) = m.tapes(begin + place - 1);
+            m.ids(begin + place) = m.ids(begin + place - 1);
+        }
+        m.tapes(begin + place) = value;
+        m.ids(begin + place) = (u64)arm;
+        held += held < size;
+    }
+    for (i64 k = 1; k < size; ++k) {
+        u64 arm = m.ids(begin + k);
+        i64 place = k;
+        for (; place > 0 && m.ids(begin + place - 1) > arm; --place) m.ids(begin + place) = m.ids(begin + place - 1);
+        m.ids(begin + place) = arm;
+    }
+}
+
+DEVICE i64 arm_at(const Plan& plan, const UcbMemory& m, i64 level, u64 p) {
+    if (plan.sample) return (i64)m.ids(p);
+    return plan.first_arm[level] + (i64)p - plan.first_position[level];
+}
+
+// Before its first round: which arms a level keeps, and for each the hash that orders their exploration.
+OUTLINED void open_level(const Run& run, const UcbMemory& m, u64 stream, i64 level) {
+    const Plan& plan = *run.plan;
+    if (plan.sample) {
+        u64 sample = plan.flat ? run.streams.sample : word(run.streams.sample, (u64)level);
+        sample_arms(plan, m, sample, level);
+    }
+    u64 order = word(stream, EXPLORE_STREAM);
+    for (u64 p = (u64)plan.first_position[level]; p < (u64)plan.first_position[level + 1]; ++p) {
+        m.stats(p) = 0;
+        m.tapes(p) = word(word(order, plan.key[arm_at(plan, m, level, p)]), 0);
+    }
+}
+
+// The next arm of the exploration: of those never pulled the one of smallest hash. Its tape begins.
+OUTLINED u64 explored_arm(const Run& run, const UcbMemory& m, i64 level) {
+    const Plan& plan = *run.plan;
+    u64 end = (u64)plan.first_position[level + 1], best = end;
+    for (u64 p = (u64)plan.first_position[level]; p < end; ++p)
+        if (low_half(m.stats(p)) == 0 && (best == end || m.tapes(p) < m.tapes(best))) best = p;
+    i64 arm = arm_at(plan, m, level, best);
+    double mean = run.means[plan.original[arm]];
+    m.tapes(best) = arm_tape(run, arm) + GOLDEN;
+    m.limits(best) = plan.constant ? bits_of(rint(mean * 1152921504606846976.0) * 8.673617379884035e-19) : threshold(mean);
+    return best;
+}
+
+DEVICE Candidates arms_of_level(const Plan& plan, const UcbMemory& m, i64 level) {
+    Candidates all = {m.lines, m.stats, (u64)plan.first_position[level],
+                      plan.first_position[level + 1] - plan.first_position[level],
+                      plan.constant ? CONSTANT : WINS, m.limits};
+    return all;
+}
+
+// The agent of smallest hash that had no round yet.
+OUTLINED i64 explored_agent(const Plan& plan, const UcbMemory& m, u64 order) {
+    i64 best = -1;
+    u64 least = 0;
+    for (i64 i = 0; i < plan.levels; ++i) {
+        if (low_half(m.agent_stats(i)) != 0) continue;
+        u64 hash = word(word(order, (u64)i), 0);
+        if (best < 0 || hash < least) {
+            best = i;
+            least = hash;
+        }
+    }
+    return best;
+}
+
+OUTLINED void add_up(const Run& run, const UcbMemory& m) {
+    const Plan& plan = *run.plan;
+    i32 *pulls = plan.pulls + run.number * plan.originals, *wins = plan.wins + run.number * plan.agents;
+    for (i64 o = 0; o < plan.originals; ++o) pulls[o] = 0;
+    for (i64 i = 0; i < plan.agents; ++i) wins[i] = 0;
+    for (i64 level = 0; level < plan.levels; ++level) {
+        if (low_half(m.agent_stats(level)) == 0) continue;
+        for (u64 p = (u64)plan.first_position[level]; p < (u64)plan.first_position[level + 1]; ++p) {
+            u64 stats = m.stats(p);
+            if (low_half(stats) == 0) continue;
+            i32 original = plan.original[arm_at(plan, m, level, p)];
+            pulls[original] += (i32)low_half(stats);
+            wins[plan.agent_of[original]] += (i32)high_half(stats);
+        }
+    }
+    serve(run, pulls);
+    plan.regret[run.number] = exact_regret(run, pulls);
+}
+
+DEVICE void play_ucb(const Run& run, Slots all) {
+    const Plan& plan = *run.plan;
+    const Bonus arm_bonus = plan.arm, agent_bonus = plan.agent;
+    const bool flat = plan.flat, constant = plan.constant;
+    UcbMemory m = ucb_memory(all, plan.positions, plan.levels, plan.sample != 0);
+    u64 agents_stream = level_stream(run.streams.levels, 0, 0);
+    u64 agent_ties = word(agents_stream, TIE_STREAM), agent_order = word(agents_stream, EXPLORE_STREAM);
+    for (i64 i = 0; i < plan.levels; ++i) m.agent_stats(i) = m.agent_rests(i) = 0;
+    for (i64 t = 1; t <= plan.horizon; ++t) {
+        i64 level = 0;
+        if (!flat && t <= plan.levels) {
+            level = explored_agent(plan, m, agent_order);
+        } else if (!flat) {
+            Candidates agents = {m.agent_lines, m.agent_stats, 0, plan.levels, constant ? TICKS : WINS, m.agent_rests};
+            level = (i64)leader(agents, agent_bonus, t - agent_bonus.shift, agent_ties, (u64)(t - 1));
+        }
+        u64 agent_stats = m.agent_stats(level);
+        u32 rounds = low_half(agent_stats);
+        Candidates arms = arms_of_level(plan, m, level);
+        u64 stream = flat ? agents_stream : level_stream(run.streams.levels, 0, (u64)(level + 1));
+        if (rounds == 0) open_level(run, m, stream, level);
+        u64 p;
+        if (rounds < arms.count) {
+            p = explored_arm(run, m, level);
+        } else {
+            p = leader(arms, arm_bonus, (i64)rounds + 1 - arm_bonus.shift, word(stream, TIE_STREAM), rounds);
+        }
+        u64 stats = m.stats(p);
+        u32 pulls = low_half(stats) + 1, wins = high_half(stats), whole = high_half(agent_stats);
+        if (constant) {
+            double mean = from_bits(m.limits(p));
+            double y = reciprocal_root(pulls);
+            u64 rest = m.agent_rests(level) + (u64)(mean * 1152921504606846976.0);
+            whole += (u32)(rest >> 60);
+            rest &= (1ull << 60) - 1;
+            m.agent_rests(level) = rest;
+            m.lines(p) = halves(rounded(fma(mean, arm_bonus.scale, 4503599627370496.0)),
+                                rounded(fma(y, 4294967295.0, 4503599627370496.0)));
+            if (!flat) {
+                double sum = (double)whole + (double)rest * 8.673617379884035e-19;
+                m.agent_lines(level) = line_of(sum, rounds + 1, agent_bonus.scale);
+            }
+        } else {
+            u64 x = m.tapes(p);
+            u32 won = mixed(x) < m.limits(p);
+            m.tapes(p) = x + GOLDEN;
+            wins += won;
+            whole += won;
+            m.lines(p) = line_of(from_u32(wins), pulls, arm_bonus.scale);
+            if (!flat) m.agent_lines(level) = line_of(from_u32(whole), rounds + 1, agent_bonus.scale);
+        }
+        m.stats(p) = halves(pulls, wins);
+        m.agent_stats(level) = halves(rounds + 1, whole);
+    }
+    add_up(run, m);
+}
+
+DEVICE u64 ucb_slots(i64 positions, i64 levels, bool sample) { return (u64)((sample ? 5 : 4) * positions + 3 * levels); }

@@ -1,0 +1,51 @@
+"""One's own rules and policies beside the catalogue."""
+
+import math
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.advice.comparison import compare
+
+MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=30)
+
+
+def fewest(clock, log_clock, pulls, mean, coin, draw, candidates):
+    """Every arm in turn, whatever it earns: each copy is another turn."""
+    return -float(pulls)
+
+
+class InTurn:
+    """The same as a black box."""
+
+    def __init__(self, view):
+        self.arms, self.round = view.arms, 0
+
+    def select(self):
+        self.round += 1
+        return self.arms[self.round % len(self.arms)]
+
+    def update(self, arm, reward):
+        pass
+
+
+OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}
+
+
+def test_a_comparison_with_an_own_rule_and_a_policy():
+    told = []
+    rows = compare(MARKET, ["etc"], budget_seconds=60.0, own=OWN, done=told.extend)
+    assert [row.name for row in rows] == [row.name for row in told] == ["etc", "mine", "box"]
+    assert [row.verdict for row in rows[1:]] == ["exploitable", "exploitable"]
+    assert all(row.relative_gain > 0.3 and math.isfinite(row.regret.value) for row in rows[1:])
+    with pytest.raises(cp.errors.MechanismError, match="name of its own"):
+        compare(MARKET, ["etc"], own={"ucb1": OWN["mine"]})
+    with pytest.raises(cp.errors.MechanismError, match="a mechanism or a black box"):
+        compare(MARKET, ["etc"], own={"mine": "etc"})
+
+
+def test_a_recommendation_says_why_it_is_not_ones_own():
+    advised = cp.recommend(MARKET, seconds=1.0, own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)})
+    assert advised.others["mine"].startswith("exploitable")
+    assert advised.others["box"].startswith(("exploitable", "undecided"))  # a second may be too short
+    assert "kept" in [each.name for each in advised.ranked]  # uniform among agents: copies do not pay

@@ -1,0 +1,22 @@
+"""A card that is not there: the C++ build of the kernels in its place."""
+
+import pytest
+
+from cloneproof.engines.monte_carlo.gpu import card, engine
+from support.host_kernels import HostKernels
+
+
+@pytest.fixture
+def as_card(monkeypatch):
+    class Pretended(HostKernels):
+        name = "C++"
+        launches = 0
+
+        def play(self, *launch):
+            Pretended.launches += 1
+            super().play(*launch)
+
+    monkeypatch.setattr(card, "why_no_card", lambda: None)
+    for module in (card, engine):
+        monkeypatch.setattr(module, "card", Pretended)
+    return Pretended

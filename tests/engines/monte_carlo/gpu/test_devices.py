@@ -1,0 +1,120 @@
+"""device= from end to end, with the C++ build of the kernels in the card's place."""
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.replay_record import replay, replay_record
+from cloneproof.engines.monte_carlo import devices
+from cloneproof.engines.monte_carlo.gpu import card, job_records, kernels, launch, read_ahead
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.errors import EngineError
+from support.host_kernels import HostKernels, needs_compiler
+
+MARKET = cp.Market(
+    [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60, share=0.4
+)
+
+
+def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(card, "why_no_card", lambda: "CuPy is not installed")
+    for ask in (
+        lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", device="gpu"),
+        lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), device="gpu"),
+        lambda: cp.audit(MARKET, cp.mechanism("thompson"), device="gpu"),
+    ):
+        with pytest.raises(EngineError, match="expected a GPU for device 'gpu', got none: CuPy is not installed"):
+            ask()
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(EngineError, match="unknown device 'gpus'; did you mean 'gpu'"):
+        cp.evaluate(MARKET, cp.mechanism("ucb1"), device="gpus")
+
+
+@needs_compiler
+def test_results_differ_in_nothing_but_the_note(as_card):
+    asked = {"engine": "monte-carlo", "runs": 300, "seed": 5}
+    for name in ("ucb1", "thompson", "h-ucb"):
+        theirs = cp.evaluate(MARKET, cp.mechanism(name), device="cpu", **asked)
+        mine = cp.evaluate(MARKET, cp.mechanism(name), device="gpu", **asked)
+        assert mine.payoff == theirs.payoff
+        assert mine.regret == theirs.regret
+        assert mine.notes == (*theirs.notes, "drawn on the GPU (C++)")
+    pairs = [cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), runs=64, device=each) for each in ("cpu", "gpu")]
+    assert pairs[0].progress == pairs[1].progress
+    assert pairs[1].estimate.method.startswith("64 pairs of runs")
+    assert "drawn on the GPU (C++)" in pairs[1].estimate.method
+
+
+@needs_compiler
+def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
+    found = cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2), engine="monte-carlo", runs=2, device="gpu")
+    assert any("drawn on the CPU, not on the GPU: its rewards" in note for note in found.notes)
+    assert as_card.launches == 0
+
+
+@needs_compiler
+def test_a_record_of_an_audit_on_the_card_is_replayed_on_a_cpu(as_card):
+    asked = {"runs": 32, "max_copies": 2, "seed": 3}
+    theirs = cp.audit(MARKET, cp.mechanism("thompson"), device="cpu", **asked)
+    mine = cp.audit(MARKET, cp.mechanism("thompson"), device="gpu", **asked)
+    assert "drawn on the GPU (C++)" in mine.notes
+    assert as_card.launches > 0
+    assert [each.progress for each in mine.samples] == [each.progress for each in theirs.samples]
+    assert replay(replay_record(mine)).replayed
+
+
+@needs_compiler
+def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
+    jobs = [
+        Job(MARKET, cp.mechanism("thompson"), {"ana": copies, "bo": (1,)}, 7) for copies in ((1, 1), (2, 1), (3, 3))
+    ]
+    ahead = read_ahead.ReadAheadRuns()
+    ahead.expect(jobs)
+    assert as_card.launches == 1
+    for job in jobs:
+        for first, count in ((0, 5), (200, 100)):
+            mine, theirs = ahead(job, first, count), outcomes(job, first, count)
+            assert all(map(np.array_equal, mine, theirs))
+
+
+@needs_compiler
+def test_a_wrong_bonus_would_be_noticed(monkeypatch):
+    """The comparison can fail: a root that is off by one part in a thousand changes decisions."""
+    job = Job(MARKET.with_horizon(400), cp.mechanism("ucb1"), {"ana": (3, 2), "bo": (2,)}, 1)
+    runs = job_records.RunRange(job, 0, 64)
+    right = launch.play_ranges(HostKernels(), [runs])[0]
+    assert np.array_equal(right.payoff, outcomes(*runs).payoff)
+    table = job_records.whole_bonus(job.mechanism.arm, 400)
+    wrong = table._replace(roots=(table.roots * (1 + 1e-3)).astype(np.uint32))
+    monkeypatch.setattr(job_records, "whole_bonus", lambda rule, horizon: wrong)
+    assert not np.array_equal(launch.play_ranges(HostKernels(), [runs])[0].payoff, right.payoff)
+
+
+def test_auto_stays_on_the_cpu_where_nothing_is_installed():
+    job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
+    assert kernels.refusal(job) is None
+    assert devices.run_source("cpu", [job], None).notes == ()
+
+
+def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
+    """Whether `auto` takes a card that is there, on a machine of two cores."""
+    monkeypatch.setattr(devices, "find_spec", lambda name: name)
+    monkeypatch.setattr(devices, "available_threads", lambda: 2)
+    job = Job(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
+    return devices.run_source("auto", [job], runs).notes != ()
+
+
+@needs_compiler
+def test_auto_takes_the_card_for_long_samplings_only(as_card, monkeypatch):
+    for name, long in (("ucb1", 10**5), ("thompson", 10**4), ("h-ucb", 10**5), ("kl-ucb", 10**3)):
+        assert not auto_on_card(monkeypatch, name, 1000, 10)
+        assert auto_on_card(monkeypatch, name, 10_000, long)
+
+
+@needs_compiler
+def test_auto_leaves_many_arms_and_what_the_card_does_not_play_to_the_cores(as_card, monkeypatch):
+    assert not auto_on_card(monkeypatch, "h-ucb", 10_000, 10**6, copies=1000)
+    assert not auto_on_card(monkeypatch, "etc", 10_000, 10**6, arm_rounds=2)

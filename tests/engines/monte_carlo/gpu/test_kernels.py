@@ -1,0 +1,40 @@
+"""The CUDA source against the Numba kernels, bit for bit: as plain C++ everywhere, and on the card where there is one.
+
+CLONEPROOF_GPU_JOBS sets how many random jobs are compared; `make test-gpu` compares 10,000 on the card.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from cloneproof.engines.monte_carlo.gpu.card import card, why_no_card
+from cloneproof.engines.monte_carlo.gpu.job_records import RunRange
+from cloneproof.engines.monte_carlo.gpu.kernels import refusal
+from cloneproof.engines.monte_carlo.gpu.launch import play_ranges
+from cloneproof.engines.monte_carlo.outcomes import outcomes
+from support.host_kernels import COMPILER, HostKernels
+from support.random_jobs import random_job
+
+JOBS = int(os.environ.get("CLONEPROOF_GPU_JOBS", "240"))
+BATCH = 120
+FIRST, COUNT = 3, 4
+
+
+def hosts():
+    no_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: install g++ to compare the kernels")
+    no_card = pytest.mark.skipif(why_no_card() is not None, reason=f"no GPU: {why_no_card()}")
+    return [pytest.param(HostKernels, id="c++", marks=no_compiler), pytest.param(card, id="card", marks=no_card)]
+
+
+@pytest.mark.parametrize("host", hosts())
+@pytest.mark.parametrize("begin", range(0, JOBS, BATCH))
+def test_payoffs_and_regrets_are_the_cpus_to_the_last_bit(host, begin):
+    ranges = [RunRange(random_job(number), FIRST, COUNT) for number in range(begin, min(begin + BATCH, JOBS))]
+    assert not [refusal(each.job) for each in ranges if refusal(each.job)]
+    different = []
+    for number, (each, mine) in enumerate(zip(ranges, play_ranges(host(), ranges), strict=True), begin):
+        theirs = outcomes(*each)
+        if not all(map(np.array_equal, mine, theirs)):
+            different.append((number, each.job.mechanism.name))
+    assert different == []

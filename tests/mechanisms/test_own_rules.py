@@ -1,0 +1,157 @@
+"""Rules of one's own: from a module, from an installed package, with a look at siblings."""
+
+import sys
+from itertools import pairwise
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.outcomes import kernel_for
+from cloneproof.engines.reference import simulate_run
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.rule import rule_from_dict
+from cloneproof.sweeps.own_rules import mechanism_with_own_rules, with_own_rules
+
+MODULE = """
+import math
+import cloneproof as cp
+from own_helper import scale
+
+def greedy(clock, log_clock, pulls, mean, coin, draw, candidates, weight):
+    return math.inf if pulls == 0 else mean * scale(weight)
+
+def optimist(weight: float = 1.0):
+    return cp.parts.Rule("optimist", greedy, (weight,))
+
+ready = optimist(2.0)
+
+def behind(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means, radius):
+    best = 0.0
+    for others, other_mean in zip(all_pulls, all_means):
+        if others > 0:
+            best = max(best, other_mean - radius / others)
+    return math.inf if pulls == 0 else -math.inf if mean + radius / pulls < best else -float(pulls)
+
+def elimination(radius: float = 0.5):
+    return cp.parts.Rule("elimination", behind, (radius,), explore=1, siblings=True)
+
+def broken():
+    raise KeyError("weights.json")
+
+def nothing():
+    return 7
+
+composed = cp.Mechanism(agent=cp.rule("ucb"), arm=optimist())
+"""
+MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=150)
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of the user's, and one beside it."""
+    (tmp_path / "own_module.py").write_text(MODULE)
+    (tmp_path / "own_helper.py").write_text("def scale(x):\n    return 2.0 * x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    for name in ("own_module", "own_helper", "own_other"):
+        sys.modules.pop(name, None)
+
+
+def test_a_rule_from_a_module_is_found_with_its_options(module):
+    made = cp.rule("own_module:optimist", weight=3.0)
+    assert (made.name, made.parameters, made.source, made.options) == (
+        "optimist", (3.0,), "own_module:optimist", {"weight": 3.0},
+    )  # fmt: skip
+    assert cp.rule("own_module:ready").parameters == (2.0,)
+    assert made.to_dict() is None  # no file may name what is to be imported
+    with pytest.raises(MechanismError, match="must not have imported"):
+        rule_from_dict({"rule": "own_module:optimist"})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("own_nothing:x", {}, "No module named 'own_nothing'"),
+        ("own_module:optimst", {}, "did you mean 'optimist'"),
+        ("own_module:", {}, "MODULE:NAME"),
+        ("own_module:optimist", {"wieght": 1.0}, "did you mean 'weight'"),
+        ("own_module:ready", {"weight": 1.0}, "expected no options"),
+        ("own_module:broken", {}, "raised KeyError"),
+        ("own_module:nothing", {}, "got 7"),
+        ("own_module:MODULE", {}, "no attribute"),
+        ("own_other:x", {}, "raised SyntaxError"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(module, name, options, words):
+    (module / "own_other.py").write_text("def x(:\n")
+    with pytest.raises(MechanismError, match=words) as caught:
+        cp.rule(name, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_installed_package_gives_a_name_to_its_rule(module):
+    """A real entry point, as installers write it; a name of ours keeps its meaning."""
+    meta = module / "own_package-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
+    points = "[cloneproof.rules]\noptimist = own_module:optimist\nucb = own_module:optimist\n"
+    (meta / "entry_points.txt").write_text(points)
+    made = cp.rule("optimist", weight=4.0)
+    assert made.parameters == (4.0,)
+    assert rule_from_dict(made.to_dict()) == made
+    assert cp.rule("ucb").name == "ucb"
+    live = cp.session(cp.Mechanism(arm=made), {"ana": 2}, 10, seed=1)
+    assert cp.Session.from_json(live.to_json()).mechanism.arm == made
+
+
+def test_siblings_are_the_same_in_session_and_kernel_and_tree(module):
+    made = cp.Mechanism(arm=cp.rule("own_module:elimination", radius=0.7))
+    job = Job(MARKET, made, {"ana": (2, 1), "bo": (3,)}, 5)
+    name, kernel = kernel_for(job)
+    assert name == "stepping"
+    found = kernel(job, 0, 12)
+    for run in range(12):
+        assert found.payoff[run].tolist() == list(simulate_run(MARKET, made, job.copies, 5, run).payoff.values())
+    small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
+    exact = cp.evaluate(small, made, {"ana": (2, 1)}, engine="tree")
+    sampled = cp.evaluate(small, made, {"ana": (2, 1)}, engine="monte-carlo", runs=20_000, confidence=1 - 1e-6)
+    for agent in ("ana", "bo"):
+        assert sampled.payoff[agent].low < exact.payoff[agent].value < sampled.payoff[agent].high
+    assert cp.check_mechanism(made).failed == []
+
+
+def test_siblings_come_sorted_so_that_no_label_can_be_seen():
+    seen = []
+
+    def look(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+        seen.append(list(zip(all_pulls, all_means, strict=True)))
+        return -pulls
+
+    live = cp.session(cp.Mechanism(arm=cp.parts.Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
+    for t in range(20):
+        live.reward(live.decide().id, t % 3 / 2)
+    assert all(len(pairs) == 4 and all(a <= b for a, b in pairwise(pairs)) for pairs in seen)
+
+
+def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(module, tmp_path):
+    grid = {
+        "market": MARKET, "mechanism": ["own_module:optimist", {"rule": "own_module:elimination", "radius": 0.2}],
+        "runs": 50, "engine": "monte-carlo",
+    }  # fmt: skip
+    table = cp.sweep(grid, tmp_path / "store", workers=1)
+    assert cp.sweep(grid, tmp_path / "store", workers=1).summary.computed == 0
+    direct = cp.evaluate(MARKET, cp.Mechanism(arm=cp.rule("own_module:optimist")), engine="monte-carlo", runs=50)
+    assert table.where(quantity="payoff", agent="ana")["value"][0] == direct.payoff["ana"].value
+    (module / "own_helper.py").write_text("def scale(x):\n    return 3.0 * x\n")  # beside the module that is named
+    assert cp.sweep(grid, tmp_path / "store", workers=1).summary.computed == 2
+    with pytest.raises(cp.errors.SweepError, match=r"cp.rule\('mymodule:my_rule'\)"):
+        cp.sweep(grid | {"mechanism": [cp.Mechanism(arm=sys.modules["own_module"].optimist())]}, tmp_path / "store")
+
+
+def test_a_worker_with_another_version_of_the_module_refuses(module):
+    data = with_own_rules(cp.Mechanism(arm=cp.rule("own_module:optimist")))
+    assert mechanism_with_own_rules(data).arm.source == "own_module:optimist"
+    (module / "own_module.py").write_text(MODULE + "\n# another\n")
+    with pytest.raises(cp.errors.SweepError, match="same files on all"):
+        mechanism_with_own_rules(data)

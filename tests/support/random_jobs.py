@@ -1,0 +1,60 @@
+"""Random jobs for the kernels of the GPU: every rule that they play, copies, ties, strata, short and long horizons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloneproof import Agent, Discrete, Market, Point, Uniform, mechanism
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
+
+MECHANISMS = ("ucb1", "h-ucb", "s-ucb", "rh-ucb", "epsilon-greedy", "thompson", "kl-ucb", "holdout-kl-ucb")
+UCB = ("ucb1", "h-ucb", "s-ucb", "rh-ucb")
+
+
+def random_job(number: int, name: str | None = None, largest: int = 400) -> Job:
+    """Job number 0, 1, ..; the same on every machine."""
+    draw = np.random.default_rng([21, number])
+    name = name or MECHANISMS[number % len(MECHANISMS)]
+    agents = []
+    for i in range(int(draw.integers(1, 6))):
+        originals = int(draw.integers(1, 4))
+        priors = [_prior(draw) for _ in range(originals)]
+        agents.append(Agent(f"a{i}", originals, priors))
+    rewards = "bernoulli"
+    if name in UCB and draw.random() < 0.3:
+        rewards = "deterministic"
+    horizon = int(draw.integers(1, largest)) if draw.random() < 0.9 else int(draw.integers(1, 8))
+    market = Market(agents, horizon=horizon, share=float(draw.choice([1.0, 0.4])), rewards=rewards)
+    most = int(draw.choice([1, 3, 12]))
+    copies = {agent.name: tuple(int(draw.integers(1, most + 1)) for _ in range(agent.count)) for agent in agents}
+    strata = strata_of(market).means if draw.random() < 0.5 else ()
+    return Job(market, _mechanism(draw, name, horizon), copies, int(draw.integers(1 << 40)), strata)
+
+
+def _prior(draw):
+    kind = int(draw.integers(4))
+    if kind == 0:
+        return Point(float(draw.choice([0.0, 1.0, 0.5, draw.random()])))
+    if kind == 1:
+        return Uniform(0.0, 1.0)
+    values = sorted(float(v) for v in draw.choice(np.arange(1, 10) / 10, 2, replace=False))
+    return Discrete(values, [0.5, 0.5])
+
+
+def _mechanism(draw, name, horizon):
+    if name == "epsilon-greedy":
+        return mechanism(name, c=float(draw.choice([1.0, 0.3, 5.0])))
+    if name == "ucb1":
+        return mechanism(name, constant=float(draw.choice([2.0, 1.0, 0.01, 1e-9, 1e6])))
+    if name == "kl-ucb":
+        return mechanism(
+            name, constant=float(draw.choice([1.0, 0.1])), clock=str(draw.choice(["current", "completed"]))
+        )
+    if name == "holdout-kl-ucb":
+        return mechanism(
+            name, arm_rounds=int(draw.integers(1, 5)), max_arms=int(draw.choice([2, 5, 12])), horizon=horizon,
+            contest=str(draw.choice(["kl-ucb", "ucb"])), constant=float(draw.choice([1.0, 0.1])),
+            order=str(draw.choice(["round-robin", "block", "index"])),
+        )  # fmt: skip
+    return mechanism(name)
