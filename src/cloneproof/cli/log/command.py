@@ -92,7 +92,7 @@ def log(
 
     judged = None
     if policy is not None:
-        judged = policy_box(policy) if ":" in policy else (lambda market: chosen_mechanism(policy, settings, market))
+        judged = policy_box(policy)[1] if ":" in policy else (lambda market: chosen_mechanism(policy, settings, market))
     with progress_bar() as bar:
         task = bar.add_task("looking", total=None)
         study = study_log(
