@@ -34,7 +34,7 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
         gain = f"at most {100 * row.relative_gain:+.2g}"
     if (
         row.verdict == "clone-proof" and not row.exact
-    ):  # a theorem decided; what samples say of one deviation adds nothing
+    ):  # samples of one deviation add nothing
         gain, copies = "none", "proven"
     if row.state == "none tried pays":
         copies, verdict = f"{row.tried} tried", "none pays"
