@@ -21,6 +21,7 @@ from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying import CopyFindings, find_copies
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.time_limit import engine_time
 from cloneproof.errors import CloneproofError, EngineError, brief
 from cloneproof.logs.attack import LogVerdict, judge_policy
 from cloneproof.logs.backtest import Backtest, backtest
@@ -32,6 +33,7 @@ from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
+LEAST_SECONDS: Final = 20.0  # for exact numbers of what to run
 LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
@@ -194,7 +196,8 @@ def _most_likely_to_gain(market: Market, worths: Sequence[CopyWorth]) -> str:
 def _advised(market: Market, seconds: float, seed: int, notes: list[str]) -> Recommendation | None:
     """What to run, where all agents have the market's prior: numbers that do not follow from anybody's own past."""
     try:
-        found = recommend(market, seconds=max(seconds, 1.0), seed=seed)
+        with engine_time(max(2 * seconds, LEAST_SECONDS)):  # hundreds of owners: some exact numbers would take minutes
+            found = recommend(market, seconds=max(seconds, 1.0), seed=seed)
     except CloneproofError as refusal:
         notes.append(f"nothing is recommended: {refusal}")
         return None

@@ -32,9 +32,7 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
     if row.verdict == "undecided":  # what the samples do not rule out
         gain = f"at most {100 * row.relative_gain:+.2g}"
-    if (
-        row.verdict == "clone-proof" and not row.exact
-    ):  # samples of one deviation add nothing
+    if row.verdict == "clone-proof" and not row.exact:  # samples of one deviation add nothing
         gain, copies = "none", "proven"
     if row.state == "none tried pays":
         copies, verdict = f"{row.tried} tried", "none pays"
