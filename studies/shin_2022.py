@@ -1,6 +1,7 @@
 """The five experiments of Shin, Lee and Ok (2022), fully informed agents, as a table.
 
-T = 100,000, 100 repetitions (`python studies/shin_2022.py 10000 20` changes both). `cloneproof reproduce --out DIR
+T = 100,000, 100 repetitions (`python studies/shin_2022.py 10000 20` changes both), S-UCB's stratified by which arms it
+draws. `cloneproof reproduce --out DIR
 --only shin-2022` checks them against what was published, draws them, and adds agents who do not know their means.
 """
 
@@ -11,7 +12,6 @@ import time
 
 import cloneproof as cp
 from cloneproof.cli.display.output import new_table, print_table, progress_bar
-from cloneproof.engines import SampleMean
 from cloneproof.reproduce.evidence.shin_2022_experiments import NAMES, experiments
 
 
@@ -26,7 +26,7 @@ def main(horizon: int = 100_000, runs: int = 100) -> None:
             cells = []
             for name in NAMES:
                 bar.update(task, description=f"figure {experiment.figure}, {name}")
-                shown = SampleMean.of(experiment.runs(name, runs, 0, cp.mechanism).tolist())
+                shown = experiment.mean(name, runs, 0, cp.mechanism)
                 cells.append(f"{shown.mean / 1000:.2f} ± {shown.standard_error / 1000:.2f}")
                 bar.advance(task)
             table.add_row(f"{experiment.figure}: {experiment.label}", *cells)
