@@ -99,7 +99,7 @@ def _sentence(study: LogStudy) -> str:
 def _unit(study: LogStudy) -> str:
     column = study.log.columns.reward or study.log.columns.total or "reward"
     return formatting.printable(
-        "clicks" if column in ("click", "clicks", "clicked", "is_click") else f"units of `{column}`"
+        "clicks" if column in ("click", "clicks", "clicked", "is_click") else f"units of {column}"
     )
 
 
