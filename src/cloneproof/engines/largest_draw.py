@@ -2,14 +2,14 @@
 
 After n coins of which s showed 1, the posterior of Beta(1, 1) is Beta(1 + s, 1 + n - s). With whole parameters its
 density f and its distribution function F are polynomials of degree n and n + 1, so P(i is largest), the integral over
-[0, 1] of f_i times the product of all F_j but F_i, is that of a polynomial of degree N + K - 1, where N counts all coins
-and K the candidates. A Gauss-Legendre rule of ceil((N + K) / 2) nodes integrates it exactly (Stoer and Bulirsch,
+[0, 1] of f_i times the product of all F_j but F_i, is that of a polynomial of degree N + K - 1, where N counts all
+coins and K the candidates. A Gauss-Legendre rule of ceil((N + K) / 2) nodes integrates it exactly (Stoer and Bulirsch,
 Introduction to Numerical Analysis, section 3.6). Ties have probability 0.
 
 Rounding. Nodes x, 1 - x and weights are taken from balls and rounded once, f and F are sums of products of x and 1 - x
 with positive numbers, and so is the whole, hence nothing cancels. With M = N + K, relative errors in units of 2^-53 add
-up to at most M (the nodes: a polynomial of degree below M in x and 1 - x) + 3 M (tables of F and f: a product, a sum and
-a partial sum for each degree) + M (the product of all F, and the division by one of them, which is the same float) +
+up to at most M (the nodes: a polynomial of degree below M in x and 1 - x) + 3 M (tables of F and f: a product, a sum
+and a partial sum for each degree) + M (the product of all F; f_i is divided by the same float F_i that is in it) +
 M / 2 (the sum over nodes) + 6, which `draw_roundings` states as 6 M + 8.
 """
 
