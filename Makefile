@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
         reservoir-comparison copy-power audit-power \
-        docs test-long test-cluster test-serve-long test-kernels-long test-gpu bench bench-gpu clean
+        docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data bench bench-gpu clean
 
 venv: $(INSTALLED)
 
@@ -70,6 +70,12 @@ study: $(INSTALLED)
 test-cluster: $(INSTALLED)
 	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py
 
+# The Open Bandit sample and MovieLens-100k, as the wheels of two packages bring them; these are not installed.
+log-data: $(INSTALLED)
+	mkdir -p build/log-data/wheels
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary :all: --dest build/log-data/wheels obp==0.4.1 recbole
+	$(BIN)/python examples/log/real_data.py build/log-data
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/session.py
 	$(BIN)/python benchmarks/exact.py
@@ -79,6 +85,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/serve_floods.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/cost.py
+	$(BIN)/python benchmarks/log.py
 
 bench-gpu: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"

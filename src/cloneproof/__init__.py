@@ -4,7 +4,7 @@ A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta` a
 `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
 Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and
-`verify`. What to run: `recommend`.
+`verify`. What to run: `recommend`. A platform's own log: `read_log`.
 Live: `session` and `Session`.
 Modules: `adapters` (other packages' bandits), `bounds` (formulas), `errors`, `paper` (what only its statements need),
 `parts` (of mechanisms), `results` (types of answers).
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof.analysis.equilibrium.api import equilibrium
     from cloneproof.analysis.properties.conformance import check_mechanism
     from cloneproof.analysis.verify import verify
+    from cloneproof.logs.reader.reading import read_log
     from cloneproof.sweeps.sweep import sweep
 else:
     from cloneproof._late_names import __getattr__ as __getattr__
@@ -37,8 +38,8 @@ else:
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "Market", "Mechanism", "Point", "Session", "Uniform",
     "adapters", "audit", "bounds", "check_mechanism", "equilibrium", "errors", "evaluate", "gain", "load_market",
-    "mechanism", "paper", "parts", "recommend", "results", "rule", "save_market", "session", "simulate", "sweep",
-    "verify", "write_certificate",
+    "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "save_market", "session", "simulate",
+    "sweep", "verify", "write_certificate",
 ]  # fmt: skip
 
 

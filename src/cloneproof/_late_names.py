@@ -14,6 +14,7 @@ LATE = {  # name: the module that has it, or that it is
     "check_mechanism": "cloneproof.analysis.properties.conformance",
     "equilibrium": "cloneproof.analysis.equilibrium.api",
     "paper": "cloneproof.paper",
+    "read_log": "cloneproof.logs.reader.reading",
     "recommend": "cloneproof.advice.recommend",
     "results": "cloneproof.results",
     "sweep": "cloneproof.sweeps.sweep",

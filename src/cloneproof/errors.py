@@ -58,6 +58,10 @@ class FileError(CloneproofError):
     """A report that cannot be written where it was asked for."""
 
 
+class LogError(CloneproofError):
+    """A log that cannot be read, or that has rows with which nothing can be done."""
+
+
 class ServeError(CloneproofError):
     """A service that cannot be run as asked, or whose data do not fit together."""
 

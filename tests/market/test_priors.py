@@ -41,8 +41,21 @@ def test_zero_weights_are_not_in_the_support():
 def test_bins_widen_the_gap():
     samples = [0.501, 0.502, 0.8]
     assert smallest_gap([v for v, _ in cp.Empirical(samples).atoms]) == pytest.approx(0.001)
-    assert smallest_gap([v for v, _ in cp.Empirical(samples, bins=10).atoms]) >= 0.1
-    assert cp.Empirical([1.0], bins=4).atoms == ((0.875, 1.0),)
+    assert smallest_gap([v for v, _ in cp.Empirical(samples, bins=2).atoms]) > 0.1
+    assert cp.Empirical([1.0], bins=4).atoms == ((1.0, 1.0),)
+
+
+def test_bins_are_cut_at_quantiles_so_click_rates_stay_apart():
+    rates = [0.001 * k for k in range(1, 101)]
+    prior = cp.Empirical(rates, bins=4)
+    assert [round(value, 4) for value, _ in prior.atoms] == [0.013, 0.038, 0.063, 0.088]
+    assert prior.mean == pytest.approx(sum(rates) / 100)
+
+
+def test_bins_in_which_values_merge_warn():
+    with pytest.warns(UserWarning, match="2 values are left of 4 bins"):
+        merged = cp.Empirical([0.1] * 75 + [0.2, 0.3, 0.4] * 8 + [0.5], bins=4)
+    assert len(merged.atoms) == 2
 
 
 @pytest.mark.parametrize(

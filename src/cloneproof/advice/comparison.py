@@ -23,7 +23,7 @@ from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
-REGRET_SECONDS = 1.0
+REGRET_SECONDS = 0.5
 POLL = 0.2  # seconds between looks at what the processes have done
 UCB = (
     "ucb1",

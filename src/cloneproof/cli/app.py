@@ -9,6 +9,7 @@ from cloneproof.cli.advice.recommend import recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.backup import backup
 from cloneproof.cli.evaluate import evaluate
+from cloneproof.cli.log.command import log
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.replay import replay
 from cloneproof.cli.reproduce import reproduce
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(compare)
 app.command()(recommend)
+app.command()(log)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)

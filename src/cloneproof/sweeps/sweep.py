@@ -22,7 +22,7 @@ from cloneproof.sweeps.code_version import code_version
 from cloneproof.sweeps.configuration import Part
 from cloneproof.sweeps.execution.agenda import Sizes
 from cloneproof.sweeps.execution.local import TaskRunner, checked_workers, local_engine
-from cloneproof.sweeps.execution.progress_line import Log, duration, line
+from cloneproof.sweeps.execution.progress_line import ProgressLog, duration, line
 from cloneproof.sweeps.execution.sweep_run import Interrupted, SweepCallback, SweepState, run
 from cloneproof.sweeps.grid import load_grid, points_of
 from cloneproof.sweeps.grid_point import GridPoint
@@ -93,7 +93,7 @@ def sweep(
     shelf.tidy()
     name = str(grid) if isinstance(grid, str | Path) else "a mapping"
     _record(shelf, name, needs)
-    log = Log(shelf.folder / "sweep.log")
+    log = ProgressLog(shelf.folder / "sweep.log")
     index, damaged = read_index(shelf, {key: 2 * part.agents + 1 for key, part in parts.items()})
     names = [shelf.path(chunk) for chunk in damaged]
     for chunk in damaged:

@@ -32,6 +32,10 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
     if row.verdict == "undecided":  # what the samples do not rule out
         gain = f"at most {100 * row.relative_gain:+.2g}"
+    if (
+        row.verdict == "clone-proof" and not row.exact
+    ):  # samples of one deviation add nothing
+        gain, copies = "none", "proven"
     if row.state == "none tried pays":
         copies, verdict = f"{row.tried} tried", "none pays"
     return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
@@ -48,6 +52,8 @@ def _remark(row: ComparedMechanism) -> str:
         return f"{row.name}: {row.remark}"
     if row.exact or row.gain is None:
         return ""
+    if row.verdict == "clone-proof":
+        return f"{row.name}: that copies do not pay is proven; its regret is sampled"
     return (
         f"{row.name}: {row.tried} deviations sampled, this one's gain is {row.gain.value:+.1f} ± {row.gain.error:.0f}"
     )

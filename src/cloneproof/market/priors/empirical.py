@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +23,14 @@ class Empirical:
     samples : sequence of float
         The qualities of past items, each in [0, 1].
     bins : int, optional
-        Moves the samples to the middles of that many equal bins of [0, 1]: two samples a hair apart make a tiny gap,
-        and every theorem of the paper empty.
+        Moves the samples to the means of so many groups of equal size, cut at quantiles of the samples themselves: two
+        samples a hair apart make a tiny gap, and every theorem of the paper empty. (Equal bins of [0, 1] would make one
+        value of all click rates.) A warning says where fewer values than bins are left, since many samples are equal.
 
     Examples
     --------
-    >>> Empirical([0.31, 0.29, 0.9], bins=5).atoms
-    ((0.3, 0.6666666666666666), (0.9, 0.3333333333333333))
+    >>> Empirical([0.002, 0.004, 0.011, 0.013], bins=2).atoms
+    ((0.003, 0.5), (0.012, 0.5))
     """
 
     samples: Sequence[float]
@@ -45,6 +47,12 @@ class Empirical:
                 )
             object.__setattr__(self, "bins", bins)
         object.__setattr__(self, "samples", samples)
+        if self.bins is not None and len(self.atoms) < min(self.bins, len(set(samples))):
+            warnings.warn(
+                f"{len(self.atoms)} values are left of {self.bins} bins and {len(set(samples))} different samples: "
+                "many samples are equal or nearly so; give fewer bins",
+                stacklevel=3,
+            )
 
     @property
     def mean(self) -> float:
@@ -54,9 +62,12 @@ class Empirical:
     def atoms(self) -> Atoms:
         counts: dict[float, int] = {}
         for sample in self.samples:
-            value = sample if self.bins is None else (min(int(sample * self.bins), self.bins - 1) + 0.5) / self.bins
-            counts[value] = counts.get(value, 0) + 1
-        return tuple((value, counts[value] / len(self.samples)) for value in sorted(counts))
+            counts[sample] = counts.get(sample, 0) + 1
+        exact = tuple((value, counts[value] / len(self.samples)) for value in sorted(counts))
+        if self.bins is None or len(exact) <= self.bins:
+            return exact
+        grouped = _grouped(exact, self.bins).atoms
+        return exact if grouped is None else grouped
 
     def quantile(self, u: float) -> float:
         return step_quantile(self.atoms, u)
@@ -85,15 +96,20 @@ class Empirical:
         count = checked_points(n)
         if len(self.atoms) <= count:
             return discrete_from(*zip(*self.atoms, strict=True))
-        parts: list[list[float]] = [[] for _ in range(count)]
-        begun = 0.0
-        for value, weight in self.atoms:
-            ended = min(begun + weight, 1.0)
-            for group in range(min(int(begun * count), count - 1), min(math.ceil(ended * count), count)):
-                share = min(ended, (group + 1) / count) - max(begun, group / count)
-                parts[group].append(value * max(share, 0.0))
-            begun = ended
-        return discrete_from((count * math.fsum(part) for part in parts), [1 / count] * count)
+        return _grouped(self.atoms, count)
 
     def to_dict(self) -> dict[str, object]:
         return {"samples": list(self.samples)} | ({} if self.bins is None else {"bins": self.bins})
+
+
+def _grouped(atoms: Atoms, count: int) -> Discrete:
+    """The means within so many groups of equal probability; a value at the border of two is divided between them."""
+    parts: list[list[float]] = [[] for _ in range(count)]
+    begun = 0.0
+    for value, weight in atoms:
+        ended = min(begun + weight, 1.0)
+        for group in range(min(int(begun * count), count - 1), min(math.ceil(ended * count), count)):
+            share = min(ended, (group + 1) / count) - max(begun, group / count)
+            parts[group].append(value * max(share, 0.0))
+        begun = ended
+    return discrete_from((count * math.fsum(part) for part in parts), [1 / count] * count)

@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
     return " ".join(words[:2]) or "0 s"
 
 
-class Log:
+class ProgressLog:
     """A line when the sweep begins, one a minute, one at the end; a log that cannot be written stops nothing."""
 
     def __init__(self, path: Path) -> None:

@@ -18,7 +18,8 @@ from cloneproof.engines.monte_carlo.gpu.source_text import definitions, source_t
 from cloneproof.errors import EngineError
 
 OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
-WIDTHS: Final = (128, 96, 64, 32)  # threads of a block
+WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
+WIDE: Final = 128  # where runs are in global memory; twice as many for each processor are not few
 MOST_BLOCKS: Final = 32  # on a processor
 BLOCK_BYTES: Final = 1024  # of shared memory that CUDA keeps for each
 SLOT_BYTES, ZIGGURAT_BYTES = 8, 772 * 8
@@ -87,6 +88,7 @@ class Card:
         shape = self.shape_of(choice, runs)
         with self.lock:
             function, resident = self.function(choice, shape)
+            function.max_dynamic_shared_size_bytes = shape.bytes  # shapes of equal macros share it, and launches fail
             blocks = min(-(-runs // shape.threads), resident * self.processors)
             memory = self.cupy.empty(1, "u8")
             if not shape.shared:
@@ -103,11 +105,11 @@ class Card:
         Global memory where not even four narrow ones fit.
         """
         base = ZIGGURAT_BYTES if choice.kernel == THOMPSON else 0
-        few = runs < 2 * WIDTHS[0] * self.processors
+        few = runs < 2 * WIDE * self.processors
         sizes = {threads: base + SLOT_BYTES * choice.slots * threads for threads in WIDTHS}
         narrow = WIDTHS[-1]
         if choice.kernel not in (FLAT_UCB, TREE_UCB) and 4 * sizes[narrow] > self.most_shared:
-            return KernelShape(narrow if few else WIDTHS[0], base, False)
+            return KernelShape(narrow if few else WIDE, base, False)
         if few:
             return KernelShape(narrow, sizes[narrow], True)
         threads = max(WIDTHS, key=lambda width: self.resident(sizes[width]) * width)
@@ -124,7 +126,7 @@ class Card:
             macros = definitions(shape.threads, choice.kernel, choice.arms, choice.levels, shape.shared)
             module = self.cupy.RawModule(code=source_text(), options=(*OPTIONS, *macros))
             function = module.get_function("play")
-            function.max_dynamic_shared_size_bytes = shape.bytes
+            function.max_dynamic_shared_size_bytes = shape.bytes  # occupancy is none beyond it
             if shape.shared:
                 function.preferred_shared_memory_carveout = 100
             resident = self.cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(

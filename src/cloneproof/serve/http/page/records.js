@@ -21,7 +21,8 @@ export function drawHistory(history, progress) {
     name,
     points: points.map((point) => [point.at, point.decisions[number] ?? 0]),
   }));
-  const more = order.length > MOST_LINES ? ` The ${order.length - MOST_LINES} agents with the fewest are not drawn.` : "";
+  const left = order.length - MOST_LINES;
+  const more = left > 1 ? ` The ${left} agents with the fewest are not drawn.` : left === 1 ? " The agent with the fewest is not drawn." : "";
   const [first, last] = [points[0], points[points.length - 1]];
   lines(place, series, `Rounds of this season that served each agent, from ${clock(first.at)} to ${clock(last.at)}: the steeper, the more of the traffic. Paid in this time: ${money(last.paid - first.paid)}.${more}`, clock, "rounds");
 }

@@ -1,0 +1,86 @@
+"""Rows a second of `cp.read_log`, against pandas reading only the three columns that are needed and grouping them.
+
+python benchmarks/log.py                    # 4,000,000 rows, CSV and Parquet
+python benchmarks/log.py --rows 100000000 --parquet-only     # and the largest memory that it took
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+NEEDED = ["advertiser", "campaign", "click"]
+PARTS = 4_000_000  # rows of a Parquet file
+
+
+def write(folder, rows, csv):
+    import duckdb
+
+    connection = duckdb.connect(config={"memory_limit": "1GB"})
+    for part, begin in enumerate(range(0, rows, PARTS)):
+        made = (
+            f"SELECT range AS impression, 'adv-' || (hash(range) % 200) AS advertiser, "
+            f"'camp-' || (hash(range) % 200) || '-' || (hash(range * 7) % 3) AS campaign, range % 4 AS position, "
+            f"CAST(hash(range * 13) % 20 = 0 AS TINYINT) AS click FROM range({begin}, {min(rows, begin + PARTS)})"
+        )
+        connection.execute(f"COPY ({made}) TO '{folder}/{part:04d}.parquet'")
+    if csv:
+        connection.execute(f"COPY (SELECT * FROM '{folder}/*.parquet') TO '{folder}/log.csv'")
+
+
+def ours(place):
+    import cloneproof as cp
+
+    return sum(arm.rounds for arm in cp.read_log(place, cache=False).arms)
+
+
+def pandas(place):
+    import pandas as pd
+
+    csv = place.endswith(".csv")
+    frame = pd.read_csv(place, usecols=NEEDED) if csv else pd.read_parquet(place, columns=NEEDED)
+    return int(frame.groupby(NEEDED[:2])["click"].agg(["count", "sum"])["count"].sum())
+
+
+def measured(way, place, rows):
+    """Seconds of the work alone and the largest memory in MiB, in a process of its own."""
+    code = (
+        f"import sys, time, resource; sys.path.insert(0, {str(Path(__file__).parent)!r}); import log, duckdb, pandas; "
+        "import cloneproof as cp; cp.read_log({'agent': ['a'], 'arm': ['b'], 'click': [1]}); t = time.perf_counter(); "
+        f"n = log.{way}({place!r}); d = time.perf_counter() - t; "
+        "print(n, d, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    found, seconds, memory = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert int(found) == rows
+    return float(seconds), float(memory)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--parquet-only", action="store_true")
+    asked = parser.parse_args()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, asked.rows, not asked.parquet_only)
+        print(f"{asked.rows:,} rows, written in {time.perf_counter() - start:.0f} s")
+        if asked.parquet_only:
+            seconds, memory = measured("ours", f"{folder}/*.parquet", asked.rows)
+            print(f"parquet: {asked.rows / seconds / 1e6:.1f} million rows a second, {memory:,.0f} MiB at most")
+            return
+        for place in (f"{folder}/log.csv", f"{folder}/0000.parquet"):
+            rows = asked.rows if place.endswith("csv") else min(asked.rows, PARTS)
+            theirs = min(measured("pandas", place, rows)[0] for _ in range(3))
+            seconds = min(measured("ours", place, rows)[0] for _ in range(3))
+            print(
+                f"{Path(place).suffix[1:]}: {rows / seconds / 1e6:.1f} million rows a second, "
+                f"pandas {rows / theirs / 1e6:.1f}, ratio {theirs / seconds:.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

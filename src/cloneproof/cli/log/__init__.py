@@ -1,0 +1,1 @@
+"""`cloneproof log`: a platform's own log."""

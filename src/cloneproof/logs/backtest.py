@@ -1,0 +1,208 @@
+"""What a policy would have earned on a log with propensities: estimates with bounds, or that the overlap is too thin.
+
+A target serves arm a with probability q(a), whatever came before; the log served the arm of row i with probability p_i.
+With weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
+
+    IPS   sum w r / n                       unbiased
+    SNIPS sum w r / sum w                   self-normalised (Swaminathan and Joachims 2015)
+    DR    sum_a q(a) m(a) + sum w (r - m(a)) / n     doubly robust (Dudik, Langford and Li 2011)
+
+m(a) is the mean of arm a in the other half of the rows, so that nothing is judged by the rows that made it. Bounds are
+95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them
+nothing is claimed. What a policy does while it still learns is `replay`. Assumed: the propensities are right, and an
+arm's rewards do not depend on what was served before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from cloneproof.advice.recommendation import Recommendation
+from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.reference import simulate
+from cloneproof.errors import CloneproofError
+from cloneproof.logs.log import Log
+from cloneproof.logs.originals import ArmPlace, LogOwner
+from cloneproof.logs.reader.propensities import PropensitySums
+from cloneproof.logs.replay import replayed
+from cloneproof.market import Agent, Market, Point
+from cloneproof.mechanisms import Mechanism
+
+Z95: Final = 1.96
+LEAST: Final = 50  # effective rows
+UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
+COMMITTED: Final = 20_000  # rounds of a simulated policy that soon commits; its shares are those of the last half
+ADAPTIVE: Final = 60_000  # rounds times arms of one that looks at all arms in every round
+
+
+@dataclass(frozen=True)
+class BacktestRow:
+    """A policy on the log: mean rewards a round with bounds, and the rows that are left of it."""
+
+    name: str
+    ips: Estimate
+    snips: Estimate
+    doubly_robust: Estimate
+    effective: float
+    thin: bool
+    replayed: Estimate | None
+    replayed_rounds: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        numbers = {"ips": self.ips, "snips": self.snips, "doubly_robust": self.doubly_robust}
+        return {
+            "policy": self.name,
+            **{key: value.to_dict() for key, value in numbers.items()},
+            "effective_rows": self.effective,
+            "overlap_too_thin": self.thin,
+            "replayed": None if self.replayed is None else self.replayed.to_dict(),
+            "replayed_rounds": self.replayed_rounds,
+        }
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """The log's own mean reward a round, and what policies would have had; `uniform`: arms were drawn evenly."""
+
+    logged: Estimate
+    uniform: bool
+    rows: tuple[BacktestRow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        return {
+            "logged": self.logged.to_dict(),
+            "uniform": self.uniform,
+            "rows": [each.to_dict() for each in self.rows],
+        }
+
+
+def backtest(
+    log: Log,
+    owners: Sequence[LogOwner],
+    policy: Mechanism | BlackBox | None,
+    advised: Recommendation | None,
+    seed: int = 0,
+) -> Backtest | None:
+    """The log's policy, an even choice of arms, the policy in question and the recommended one, where they can run."""
+    halves = [[each for each in log.propensities if each.half == half] for half in (0, 1)]
+    if not all(halves):
+        return None
+    rows = sum(each.rows for each in log.propensities)
+    mean = sum(each.rewards for each in log.propensities) / rows
+    logged = Estimate(mean, Z95 * float(np.sqrt(mean * (1 - mean) / rows)), "estimated", "the log's own mean, 95 %")
+    targets: dict[str, Mechanism | BlackBox | None] = {"every arm alike": None}
+    if policy is not None:
+        targets[policy.name] = policy
+    if advised is not None and advised.ranked:
+        targets[advised.choice.name] = advised.choice.mechanism
+    found = []
+    for name, made in targets.items():
+        try:
+            found.append(_crossed(name, made, halves, owners, rows, seed))
+        except CloneproofError:
+            continue
+    spread = max(each.most for each in log.propensities) / min(each.least for each in log.propensities)
+    return Backtest(logged, spread <= UNIFORM, tuple(found))
+
+
+def _crossed(
+    name: str,
+    made: Mechanism | BlackBox | None,
+    halves: list[list[PropensitySums]],
+    owners: Sequence[LogOwner],
+    rounds: int,
+    seed: int,
+) -> BacktestRow:
+    """The policy's shares from one half, judged on the other, both ways, and the average."""
+    judged = []
+    for half in (0, 1):
+        model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
+        target = _shares(made, model, owners, rounds, seed)
+        judged.append(_estimates(halves[half], target, model))
+    values, errors, effective = (np.array([each[k] for each in judged]) for k in range(3))
+    sizes = np.array([sum(each.rows for each in half) for half in halves], dtype=float)
+    parts = sizes / sizes.sum()
+    means, widths = parts @ values, np.sqrt(parts**2 @ errors**2)
+    left = float(effective.sum())
+    method = "95 % by the central limit theorem, cross-fitted on two halves of the rows"
+    three = [Estimate(float(m), float(w), "estimated", method) for m, w in zip(means, widths, strict=True)]
+    again = _replayed(made, owners, rounds, seed)
+    return BacktestRow(name, three[0], three[1], three[2], left, left < LEAST, again[0], again[1])
+
+
+def _replayed(
+    made: Mechanism | BlackBox | None, owners: Sequence[LogOwner], rounds: int, seed: int
+) -> tuple[Estimate | None, int]:
+    if not isinstance(made, Mechanism):
+        return None, 0
+    arms = sum(len(group) for owner in owners for group in owner.originals)
+    return replayed(made, owners, rounds, affordable_rounds(made, arms), seed)
+
+
+def _shares(
+    made: Mechanism | BlackBox | None,
+    model: Mapping[ArmPlace, float],
+    owners: Sequence[LogOwner],
+    rounds: int,
+    seed: int,
+) -> dict[ArmPlace, float]:
+    """How often each arm is served: evenly, or as the policy does in the end in a market with these means."""
+    arms = [(arm.agent, arm.arm) for owner in owners for group in owner.originals for arm in group]
+    known = [arm for arm in arms if arm in model]
+    if made is None or not isinstance(made, Mechanism):
+        return {arm: 1 / len(known) for arm in known}
+    listed = {
+        owner.name: [(a.agent, a.arm) for group in owner.originals for a in group if (a.agent, a.arm) in model]
+        for owner in owners
+    }
+    listed = {name: mine for name, mine in listed.items() if mine}
+    agents = [
+        Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()
+    ]
+    counts: dict[ArmPlace, int] = {}
+    last = min(rounds, affordable_rounds(made, len(known)))
+    for record in islice(simulate(Market(agents, rounds), made, seed=seed), last // 2, last):
+        served = listed[record.agent][record.arm]
+        counts[served] = counts.get(served, 0) + 1
+    whole = sum(counts.values())
+    return {arm: count / whole for arm, count in counts.items()}
+
+
+def affordable_rounds(made: Mechanism, arms: int) -> int:
+    """How many rounds of a session take a few seconds at most."""
+    cheap = made.name.startswith("reservoir") or made.arm.commits
+    return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
+
+
+def _estimates(
+    half: list[PropensitySums], target: Mapping[ArmPlace, float], model: Mapping[ArmPlace, float]
+) -> tuple[list[float], list[float], float]:
+    """IPS, SNIPS and DR on one half, the half-widths of their 95 % intervals, and the effective rows."""
+    rows = sum(each.rows for each in half)
+    q = np.array([target.get((each.agent, each.arm), 0.0) for each in half])
+    m = np.array([model.get((each.agent, each.arm), 0.0) for each in half])
+    one, r = np.array([each.weights for each in half]), np.array([each.weighted for each in half])
+    one2 = np.array([each.squares for each in half])
+    r2 = np.array([each.weighted_squares for each in half])
+    rr2 = np.array([each.squared_rewards for each in half])
+    weights, squared = float(q @ one), float(q**2 @ one2)
+    if weights <= 0:
+        return [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], 0.0
+    ips = float(q @ r) / rows
+    snips = float(q @ r) / weights
+    direct = sum(share * model.get(arm, 0.0) for arm, share in target.items())
+    robust = direct + float(q @ (r - m * one)) / rows
+    noise = [
+        float(q**2 @ rr2) / rows - ips**2,
+        float(q**2 @ (rr2 - 2 * snips * r2 + snips**2 * one2)) * rows / weights**2,
+        float(q**2 @ (rr2 - 2 * m * r2 + m**2 * one2)) / rows - (robust - direct) ** 2,
+    ]
+    return [ips, snips, robust], [Z95 * float(np.sqrt(max(each, 0.0) / rows)) for each in noise], weights**2 / squared

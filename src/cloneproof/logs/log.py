@@ -1,0 +1,161 @@
+"""A log as it is used after it was read: its arms with exact statistics, and what was noticed on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from cloneproof._tables import Tabular
+from cloneproof.analysis.copying.records import Feature
+from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.faults import Fault
+from cloneproof.logs.reader.propensities import PropensitySums
+
+Moment = str | float | None
+
+
+@dataclass(frozen=True)
+class LoggedArm:
+    """An arm of a log.
+
+    Attributes
+    ----------
+    agent, arm : str
+        Whose it is, and its name.
+    rounds : int
+        How many rewards it has.
+    total, squares : Fraction
+        The sum of its rewards and of their squares, in [0, 1] by the declared range; exact as `Log.exact` says.
+    first, last : str or float or None
+        When it was met first and last, where the log has times.
+    features : dict of str to str or tuple of float
+        What the log says of it: a title, an address, a vector.
+    """
+
+    agent: str
+    arm: str
+    rounds: int
+    total: Fraction
+    squares: Fraction
+    first: Moment = None
+    last: Moment = None
+    features: Mapping[str, Feature] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float:
+        """The mean reward; 0 where there is none."""
+        return float(self.total / self.rounds) if self.rounds else 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class Log(Tabular):
+    """What a log says of its arms: the result of `cp.read_log`.
+
+    Attributes
+    ----------
+    arms : tuple of LoggedArm
+        In the order of agents and arms by name.
+    rows : int
+        How many rows were read, those with faults included.
+    low, high : Fraction
+        The declared range of rewards; in `arms` they are moved to [0, 1].
+    columns : LogColumns
+        Which column is what.
+    faults : tuple of Fault
+        What was left out, with the first row of each kind.
+    notes : tuple of str
+        What was guessed and what else is worth saying.
+    exact : str
+        What is exact about the sums.
+    places : tuple of str
+        The files.
+    propensities : tuple of PropensitySums
+        By arm, what a backtest needs; nothing where the log has no propensities.
+    cached : bool
+        Whether the statistics come from the file beside the log.
+    """
+
+    arms: tuple[LoggedArm, ...]
+    rows: int
+    low: Fraction
+    high: Fraction
+    columns: LogColumns
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+    exact: str
+    places: tuple[str, ...] = ()
+    propensities: tuple[PropensitySums, ...] = ()
+    cached: bool = False
+
+    def __repr__(self) -> str:
+        return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Their names, in the order of `arms`."""
+        return tuple(dict.fromkeys(arm.agent for arm in self.arms))
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are in all: the log's traffic."""
+        return sum(arm.rounds for arm in self.arms)
+
+    @property
+    def mean(self) -> float:
+        """The mean reward of a round, in [0, 1] by the declared range."""
+        rounds = self.rounds
+        return float(sum((arm.total for arm in self.arms), Fraction(0)) / rounds) if rounds else 0.0
+
+    def unscaled(self, reward: float) -> float:
+        """A mean in [0, 1] in the unit of the log."""
+        return float(self.low) + reward * float(self.high - self.low)
+
+    def of(self, agent: str) -> tuple[LoggedArm, ...]:
+        """An agent's arms."""
+        return tuple(arm for arm in self.arms if arm.agent == agent)
+
+    @property
+    def left_out(self) -> int:
+        """How many rows were left out."""
+        return sum(fault.count for fault in self.faults if fault.unit != "arm")
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """A line an arm: agent, arm, rounds, total, mean, first, last."""
+        return {
+            "agent": [arm.agent for arm in self.arms],
+            "arm": [arm.arm for arm in self.arms],
+            "rounds": [arm.rounds for arm in self.arms],
+            "total": [float(arm.total) for arm in self.arms],
+            "mean": [arm.mean for arm in self.arms],
+            "first": [arm.first for arm in self.arms],
+            "last": [arm.last for arm in self.arms],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON; sums are fractions as text."""
+        return {
+            "rows": self.rows,
+            "rounds": self.rounds,
+            "range": [float(self.low), float(self.high)],
+            "columns": self.columns.to_dict(),
+            "exact": self.exact,
+            "faults": [fault.to_dict() for fault in self.faults],
+            "notes": list(self.notes),
+            "arms": [
+                {
+                    "agent": arm.agent, "arm": arm.arm, "rounds": arm.rounds, "total": str(arm.total),
+                    "squares": str(arm.squares), "mean": arm.mean, "first": arm.first, "last": arm.last,
+                    "features": {key: list(v) if isinstance(v, tuple) else v for key, v in arm.features.items()},
+                }
+                for arm in self.arms
+            ],
+        }  # fmt: skip
+
+
+def two_owners(arms: list[LoggedArm]) -> list[str]:
+    """Arms that stand under several agents, in the order of their names."""
+    counts = Counter(arm.arm for arm in arms)
+    return sorted(name for name, count in counts.items() if count > 1)

@@ -1,0 +1,117 @@
+"""Hostile logs: each gets one sentence and exit code 2, and what it says cannot do anything to a terminal or a page."""
+
+import gzip
+import json
+import sys
+
+import pytest
+
+from cloneproof.cli import main
+
+HEAD = b"agent,arm,click\n"
+GOOD = b"ana,a,1\n"
+
+
+def parquet(columns):
+    def write(path):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), path)
+
+    return write
+
+
+HOSTILE = {  # the name of the file, what is in it, what the sentence has
+    "empty": ("x.csv", b"", "empty"),
+    "only blanks": ("x.csv", b"  \n \n", "empty"),
+    "a header alone": ("x.csv", HEAD, "none below"),
+    "binary": ("x.csv", bytes(range(256)) * 40, "UTF-8|binary"),
+    "zeros": ("x.csv", b"\0" * 5000, "binary"),
+    "an image": ("x.csv", b"\x89PNG\r\n\x1a\n" + b"\0" * 50, "UTF-8|binary"),
+    "an Excel file": ("x.csv", b"PK\x03\x04" + b"\x14\0" * 50, "Excel"),
+    "gzip without its suffix": ("x.csv", gzip.compress(HEAD + GOOD), "gzip"),
+    "broken gzip": ("x.csv.gz", b"\x1f\x8b\x08\0abc", "can be read"),
+    "UTF-16": ("x.csv", (HEAD + GOOD).decode().encode("utf-16"), "UTF-16"),
+    "Latin-1 in the header": ("x.csv", "agént,arm,click\nana,a,1\n".encode("latin-1"), "UTF-8"),
+    "Latin-1 below it": ("x.csv", HEAD + GOOD * 50 + "zoë,b,1\n".encode("latin-1"), "."),
+    "too few fields": ("x.csv", HEAD + GOOD + b"bo,b\n", "line 3"),
+    "too many fields": ("x.csv", HEAD + GOOD + b"bo,b,1,1\n", "line 3"),
+    "an open quote": ("x.csv", HEAD + GOOD + b'"bo,b,1\n' * 3, "."),
+    "a million columns": ("x.csv", b",".join(b"c%d" % k for k in range(10**6)) + b"\n1\n", "10,000 columns"),
+    "a line without end": ("x.csv", HEAD + GOOD + b"bo," + b"b" * 3_000_000 + b",1\n", "."),
+    "no agent column": ("x.csv", b"arm,click\na,1\n", "--owners"),
+    "no arm column": ("x.csv", b"agent,click\nana,1\n", "--arm"),
+    "no reward column": ("x.csv", b"agent,arm\nana,a\n", "--reward"),
+    "no header": ("x.csv", b"ana,a,1\nbo,b,0\n", "--agent"),
+    "one column": ("x.csv", b"hello\nworld\n", "columns are 'hello'"),
+    "a column twice": ("x.csv", b"agent,arm,click,click\nana,a,1,0\n", "twice"),
+    "no agent in a row": ("x.csv", HEAD + GOOD + b",b,1\n", "no agent"),
+    "no arm in a row": ("x.csv", HEAD + GOOD + b"bo,,1\n", "no arm"),
+    "no reward in a row": ("x.csv", HEAD + GOOD + b"bo,b,\n", "no reward"),
+    "words as rewards": ("x.csv", HEAD + GOOD + b"bo,b,yes\n", "no number"),
+    "mixed types": ("x.csv", HEAD + GOOD * 5000 + b"bo,b,one\n", "'one' in row 5,001"),
+    "NaN": ("x.csv", HEAD + GOOD + b"bo,b,NaN\n", "no number"),
+    "infinity": ("x.csv", HEAD + GOOD + b"bo,b,-inf\n", "no number"),
+    "1e400": ("x.csv", HEAD + GOOD + b"bo,b,1e400\n", "no number"),
+    "a reward of two": ("x.csv", HEAD + GOOD + b"bo,b,2\n", "above 1"),
+    "a negative reward": ("x.csv", HEAD + GOOD + b"bo,b,-0.5\n", "below 0"),
+    "dates as rewards": ("x.csv", HEAD + b"ana,a,20260301\n", "above 1"),
+    "dates in words as rewards": ("x.csv", HEAD + b"ana,a,2026-03-01\n", "no number"),
+    "a decimal comma": ("x.csv", b"agent;arm;click\nana;a;0,5\n", "no number"),
+    "a formula as reward": ("x.csv", HEAD + b"ana,a,=1+1\n", "no number"),
+    "an arm of two agents": ("x.csv", HEAD + GOOD + b"bo,a,1\n", "two agents"),
+    "a line break in a name": ("x.csv", HEAD + b'"an\na",a,1\n', "control character"),
+    "an escape in a name": ("x.csv", HEAD + b"an\x1b[2Ja,a,1\n", "control character"),
+    "a name of megabytes": ("x.csv", HEAD + b"a" * 100_000 + b",a,1\n", "letters"),
+    "a time that is none": ("x.csv", b"agent,arm,click,ts\n" + b"ana,a,1,2026-03-01\n" * 3 + b"ana,a,1,soon\n", "time"),
+    "a propensity of 0": ("x.csv", b"agent,arm,click,propensity\nana,a,1,0\n", "propensity"),
+    "broken Parquet": ("x.parquet", b"PAR1" + b"\0" * 100 + b"PAR1", "can be read"),
+    "text as Parquet": ("x.parquet", HEAD + GOOD, "Parquet"),
+    "lists as agents": ("x.parquet", parquet({"agent": [[1]], "arm": ["a"], "click": [1]}), "type"),
+    "dates as rewards in Parquet": ("x.parquet", parquet({"agent": ["a"], "arm": ["a"], "click": [b"x"]}), "type"),
+    "broken JSON": ("x.jsonl", b'{"agent": "ana", "arm"\n', "JSON"),
+    "broken JSON below": ("x.jsonl", b'{"agent":"ana","arm":"a","click":1}\n' * 3 + b"{oops\n", "JSON"),
+    "JSON of other things": ("x.jsonl", b"[1, 2]\n", "JSON"),
+    "deep JSON": ("x.jsonl", b"[" * 100_000 + b"\n", "JSON"),
+    "empty JSON": ("x.jsonl", b"", "empty"),
+    "no such file": ("missing/*.csv", None, "no such file"),
+}  # fmt: skip
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["cloneproof", "log", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_one_sentence_and_exit_code_2(kind, tmp_path, monkeypatch, capsys):
+    name, content, expected = HOSTILE[kind]
+    if callable(content):
+        content(tmp_path / name)
+    elif content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert run(monkeypatch, tmp_path / name, "--statistics", "--no-cache") == 2
+    said = capsys.readouterr()
+    errors = [line for line in said.err.splitlines() if not line.startswith("note: ")]
+    assert len(errors) == 1, errors
+    assert errors[0].startswith("error: ")
+    assert any(part in errors[0] for part in expected.split("|")), errors[0]
+    assert errors[0].isprintable()
+    assert len(errors[0]) < 1000
+    assert said.out == ""
+
+
+def test_there_are_forty_kinds():
+    assert len(HOSTILE) >= 40
+
+
+def test_a_byte_order_mark_and_windows_lines_are_no_fault(tmp_path, monkeypatch, capsys):
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbfagent,arm,click\r\nana,a,1\r\nbo,b,0\r\n")
+    assert run(monkeypatch, tmp_path / "x.csv", "--statistics", "--no-cache", "--json") == 0
+    read = json.loads(capsys.readouterr().out)
+    assert [(arm["agent"], arm["rounds"], arm["total"]) for arm in read["arms"]] == [("ana", 1, "1"), ("bo", 1, "0")]

@@ -1,0 +1,158 @@
+"""The statistics of a log are exact, whatever it is stored in; faults are counted; columns are guessed aloud."""
+
+import json
+import random
+from collections import defaultdict
+from fractions import Fraction
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import LogError
+
+
+def some_rows(count=600, seed=1, rewards=(0, 1)):
+    dice = random.Random(seed)
+    return [
+        {
+            "ts": k, "advertiser": f"adv-{dice.randrange(5)}", "campaign": "", "click": dice.choice(rewards),
+            "title": f"t{dice.randrange(3)}",
+        }
+        for k in range(count)
+    ]  # fmt: skip
+
+
+def with_campaigns(rows):
+    return [row | {"campaign": f"{row['advertiser']}/{row['ts'] % 3}"} for row in rows]
+
+
+def by_hand(rows, low=0, high=1):
+    """Rounds, sum and squares of each arm, in fractions, without a database."""
+    sums = defaultdict(lambda: [0, Fraction(0), Fraction(0)])
+    for row in rows:
+        reward = (Fraction(str(row["click"])) - low) / (high - low)
+        entry = sums[row["advertiser"], row["campaign"]]
+        entry[0] += 1
+        entry[1] += reward
+        entry[2] += reward**2
+    return {key: tuple(value) for key, value in sums.items()}
+
+
+def statistics(log):
+    return {(arm.agent, arm.arm): (arm.rounds, arm.total, arm.squares) for arm in log.arms}
+
+
+def test_every_way_to_store_a_log_gives_the_same_statistics_as_by_hand(tmp_path):
+    rows = with_campaigns(some_rows())
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_csv(tmp_path / "x.tsv", index=False, sep="\t")
+    frame.to_csv(tmp_path / "x.csv.gz", index=False)
+    frame.to_csv(tmp_path / "[x] *.csv", index=False)
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.table(frame.drop(columns="title")), tmp_path / "x.parquet")
+    folder = tmp_path / "parts"
+    pq.write_to_dataset(pa.table(frame), folder, partition_cols=["advertiser"])
+    halves = tmp_path / "halves"
+    halves.mkdir()
+    frame[:300].to_csv(halves / "a.csv", index=False)
+    frame[300:][["click", "campaign", "title", "advertiser", "ts"]].to_csv(halves / "b.csv", index=False, sep=";")
+    expected = by_hand(rows)
+    sources = [tmp_path / name for name in ("x.csv", "x.tsv", "x.csv.gz", "[x] *.csv", "x.jsonl", "x.parquet")]
+    sources += [folder, halves, str(halves / "*.csv"), [halves / "a.csv", halves / "b.csv"]]
+    sources += [frame, pl.from_pandas(frame), pa.table(frame), duckdb.from_df(frame), frame.to_dict("list")]
+    for source in sources:
+        assert statistics(cp.read_log(source, cache=False)) == expected, source
+
+
+def test_decimal_rewards_are_summed_exactly_and_a_range_is_declared(tmp_path):
+    rows = with_campaigns(some_rows(rewards=(1, 1.5, 3.7, 4.999999, 5)))
+    log = cp.read_log(pd.DataFrame(rows), limits=(1, 5))
+    assert statistics(log) == by_hand(rows, 1, 5)
+    assert "exact" in log.exact
+    thirds = cp.read_log({"agent": ["a"], "arm": ["b"], "reward": [1 / 3]})
+    assert "rounded" in thirds.exact
+    assert abs(thirds.arms[0].total - Fraction(1, 3)) <= Fraction(1, 2_000_000)
+
+
+def test_aggregated_rows_and_owners(tmp_path):
+    (tmp_path / "x.csv").write_text("campaign,impressions,clicks\na,100,7\nb,50,2\na,10,1\n")
+    (tmp_path / "owners.csv").write_text("campaign,advertiser\na,ana\nb,bo\n")
+    log = cp.read_log(tmp_path / "x.csv", owners=tmp_path / "owners.csv", cache=False)
+    assert statistics(log) == {("ana", "a"): (110, 8, 8), ("bo", "b"): (50, 2, 2)}
+    with pytest.raises(LogError, match=r"an arm without an owner \(1 arm, first 'b'\)"):
+        cp.read_log(tmp_path / "x.csv", owners={"a": "ana"}, cache=False)
+    (tmp_path / "x.csv").write_text("campaign,advertiser,impressions,clicks\na,ana,3,7\n")
+    with pytest.raises(LogError, match="above 1"):
+        cp.read_log(tmp_path / "x.csv", cache=False)
+
+
+def test_faults_are_counted_and_the_rest_is_read(tmp_path):
+    (tmp_path / "x.csv").write_text(
+        "agent,arm,click\nana,a,1\n,a,1\nana,,1\nana,a,\nana,a,2\nana,a,x\nana,a\nana,a,1,1\nana,a,0\n,a,1\n"
+    )
+    log = cp.read_log(tmp_path / "x.csv", leave_out=True, cache=False)
+    assert statistics(log) == {("ana", "a"): (2, 1, 1)}
+    assert log.rows == 10
+    assert log.left_out == 8
+    counts = {fault.kind: fault.count for fault in log.faults}
+    assert counts["no agent"] == 2
+    assert sum(counts.values()) == 8
+    assert next(fault for fault in log.faults if fault.kind == "no agent").first == "in row 2 of x.csv"
+
+
+def test_guesses_are_said_and_known_formats_recognised():
+    obd = {
+        "timestamp": ["2019-11-24 00:00:02"],
+        "item_id": [7],
+        "position": [1],
+        "click": [0],
+        "propensity_score": [0.1],
+    }
+    log = cp.read_log(obd, owners={"7": "shirts"})
+    assert log.columns.arm == "item_id"
+    assert "using `propensity_score` as the propensity" in log.notes
+    obp = cp.read_log({"action": [1], "reward": [1.0], "pscore": [0.5], "agent": ["a"]})
+    assert (obp.columns.arm, obp.columns.propensity) == ("action", "pscore")
+    vw = cp.read_log({"_label_Action": [2], "_label_cost": [-1.0], "_label_probability": [0.8], "owner": ["a"]})
+    assert vw.arms[0].total == 1
+    with pytest.raises(LogError, match="did you mean 'click'"):
+        cp.read_log({"agent": ["a"], "arm": ["b"], "click": [1]}, reward="clik")
+
+
+def test_the_cache_is_found_by_content_and_no_other(tmp_path):
+    place = tmp_path / "x.csv"
+    place.write_text("agent,arm,click\nana,a,1\n")
+    first = cp.read_log(place)
+    again = cp.read_log(place)
+    assert again.cached
+    assert not first.cached
+    assert statistics(again) == statistics(first)
+    place.write_text("agent,arm,click\nana,a,0\n")
+    assert cp.read_log(place).arms[0].total == 0
+    for file in tmp_path.glob(".cloneproof-*"):
+        file.write_text("{broken")
+    assert not cp.read_log(place).cached
+    assert len(cp.read_log(place, limits=(0, 2)).arms) == 1
+
+
+def test_an_arm_with_two_agents_is_a_fault_unless_names_are_local():
+    rows = {"agent": ["ana", "bo", "bo"], "arm": ["1", "1", "2"], "click": [1, 0, 1]}
+    with pytest.raises(LogError, match="two agents"):
+        cp.read_log(rows)
+    assert len(cp.read_log(rows, local_arms=True).arms) == 3
+    assert [arm.arm for arm in cp.read_log(rows, leave_out=True).arms] == ["2"]
+
+
+def test_progress_comes_and_errors_come_through_it():
+    told = []
+    rows = {"agent": ["ana"], "arm": ["1"], "click": [1]}
+    cp.read_log(rows, progress=told.append)
+    assert all(0 <= part <= 1 for part in told)
+    with pytest.raises(LogError):
+        cp.read_log({"agent": ["ana"], "arm": ["1"], "click": [3]}, progress=told.append)

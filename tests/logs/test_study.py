@@ -1,0 +1,120 @@
+"""From a log to its answers: planted copies are found, and the page calls nobody anything."""
+
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.cli import main
+from cloneproof.logs.backtest import _estimates
+from cloneproof.logs.fitting import Pooled, common_levels, fit_rates
+from cloneproof.logs.originals import log_owners
+from cloneproof.logs.reader.propensities import PropensitySums
+from cloneproof.logs.study import study_log
+from cloneproof.report.pages.log_page import log_page
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log"))
+import generate
+
+
+def planted(names=("ana", "bo", "cy", "di", "<script>alert(1)</script>"), rounds=20_000, copies=5):
+    """A table of arms, two items an agent; the last agent's first one several times."""
+    rng = np.random.default_rng(3)
+    rows = {"agent": [], "arm": [], "title": [], "impressions": [], "clicks": []}
+    for number, name in enumerate(names):
+        for item in range(2):
+            rate = 0.01 * 1.35 ** (2 * number + item)
+            for copy in range(copies if number == len(names) - 1 and item == 0 else 1):
+                clicks = int(rng.binomial(rounds, rate))
+                title = f"{name} sells thing number {item}"
+                arm = f"{number}-{item}-{copy}"
+                for key, value in zip(rows, (name, arm, title, rounds, clicks), strict=True):
+                    rows[key].append(value)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def study():
+    log = cp.read_log(planted(), same=["title"])
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", budget_seconds=6, levels=2)
+
+
+def test_the_planted_copies_are_found_and_nobody_else(study):
+    assert [group.agents for group in study.findings.found] == [("<script>alert(1)</script>",)]
+    assert [len(group.arms) for group in study.findings.found] == [5]
+    assert study.worth[0].owner.copies == (5, 1)
+    assert study.worth[0].gain is not None
+    assert study.market.horizon == 1000
+    assert sum(agent.count for agent in study.market.agents) == 10
+    json.dumps(study.to_dict(), allow_nan=False)
+
+
+def test_the_page_escapes_names_and_calls_nobody_anything(study):
+    page = log_page(study)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    for word in ("cheat", "fraud", "guilty", "dishonest", "abuse"):
+        assert word not in page.lower()
+    assert "not a finding about anybody" in page
+
+
+def test_originals_of_a_log_without_findings_are_its_arms():
+    log = cp.read_log(planted())
+    assert all(owner.copies == (1,) * len(owner.copies) for owner in log_owners(log, ()))
+
+
+def test_click_rates_keep_their_levels_apart():
+    seen = {f"a{k}": [Pooled(100_000, 0.002 * (1 + k % 3), 1.0)] for k in range(30)}
+    priors, common, merged = common_levels(fit_rates(seen), 3)
+    assert merged == 0
+    assert [round(value, 3) for value, _ in common.atoms] == [0.002, 0.004, 0.006]
+    assert max(priors["a0"].atoms, key=lambda atom: atom[1])[0] == pytest.approx(0.002, rel=0.1)
+    *_, one = common_levels(fit_rates({"a": [Pooled(10**7, 0.01, 1.0)] * 20}), 4)
+    assert one == 3
+
+
+def test_the_backtest_agrees_with_sums_over_rows():
+    """IPS, self-normalised and doubly robust from statistics of arms, against the same row by row."""
+    rng = np.random.default_rng(0)
+    arm, p, r = rng.integers(0, 3, 500), rng.uniform(0.1, 0.9, 500), rng.integers(0, 2, 500).astype(float)
+    q, m = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.5, 0.6])
+    sums = []
+    for k in range(3):
+        w, x = 1 / p[arm == k], r[arm == k]
+        sums.append(PropensitySums("a", str(k), 0, len(w), x.sum(), w.sum(), (x * w).sum(), (w**2).sum(),
+                                   (x * w**2).sum(), ((x * w) ** 2).sum(), p.min(), p.max()))  # fmt: skip
+    target = {("a", str(k)): q[k] for k in range(3)}
+    model = {("a", str(k)): m[k] for k in range(3)}
+    values, errors, left = _estimates(sums, target, model)
+    w = q[arm] / p
+    rows = [(w * r).mean(), (w * r).sum() / w.sum(), q @ m + (w * (r - m[arm])).mean()]
+    assert values == pytest.approx(rows)
+    assert errors[0] == pytest.approx(1.96 * (w * r).std() / np.sqrt(500))
+    assert errors[2] == pytest.approx(1.96 * (w * (r - m[arm])).std() / np.sqrt(500))
+    assert left == pytest.approx(w.sum() ** 2 / (w**2).sum())
+
+
+def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
+    campaigns = generate.platform(0)
+    assert len(campaigns) == 60
+    assert len({advertiser for advertiser, *_ in campaigns}) == 20
+    rates = {}
+    for advertiser, _, _, rate in campaigns:
+        rates.setdefault(advertiser, []).append(rate)
+    for name, copies in generate.COPIERS.items():
+        assert rates[name][:copies] == [rates[name][0]] * copies
+    first, second = generate.SECOND_ACCOUNT
+    assert rates[first] == rates[second]
+    generate.write_log(tmp_path / "x.csv", rounds=3000)
+    log = cp.read_log(tmp_path / "x.csv", same=["title"], cache=False)
+    assert log.rounds == 3000
+    assert sum((arm.total for arm in log.arms), Fraction(0)).denominator == 1
+    assert log.propensities
+    monkeypatch.setattr(sys, "argv", ["cloneproof", "log", str(tmp_path / "x.csv"), "--statistics", "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert json.loads(capsys.readouterr().out)["rounds"] == 3000
