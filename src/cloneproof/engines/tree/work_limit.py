@@ -22,7 +22,7 @@ WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some
 ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
 ARM_WORK = 100  # and so many more for each of its arms
 DRAW_CELLS = 32  # numbers in the quadrature of a draw that cost as much as a successor
-DRAWN_LIMIT = 25_000_000  # work where posteriors are drawn from: some seconds, in which sampling decides as well
+DRAWN_LIMIT = 10_000_000  # work where posteriors are drawn from: about three seconds; more is better sampled
 FIRST_LOOK = 64  # rounds after which the growth says something
 MANY = 50_000  # states from which on the growth is looked at often
 
