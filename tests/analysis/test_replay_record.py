@@ -12,7 +12,7 @@ from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.cli import main
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
-MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
+MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_every_claim_of_a_record_is_checked(data):
         changed(data, "verdict", to="clone-proof"),
         changed(data, "verdict", to="certain"),
         changed(data, "worst", "copies", to=[3]),
-        changed(data, "market", to=data["market"].replace("horizon = 24", "horizon = 25").replace("0.5", "0.6")),
+        changed(data, "market", to=data["market"].replace("horizon = 90", "horizon = 91").replace("0.5", "0.6")),
         changed(data, "market", to="no market"),
         changed(data, "mechanisms", 0, "mechanism", "arm", "rule", to="ucb"),
         changed(data, "mechanisms", to=[]),
@@ -167,9 +167,9 @@ def test_a_record_of_another_market_or_mechanism_is_not_drawn():
 
 
 def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(data, tmp_path, capsys, monkeypatch):
-    """The last deviation has a billion pairs, which nobody draws in a second."""
+    """The last deviation has a quarter of a billion pairs, which nobody draws in a second."""
     last = len(data["deviations"]) - 1
-    long = changed(data, "deviations", last, "pairs", to=1 << 30)
+    long = changed(data, "deviations", last, "pairs", to=1 << 28)
     found = replay(long, budget_seconds=1.0)
     assert (found.outcome, found.holds, found.out_of_time) == ("undecided", False, True)
     assert f" of {last + 1} deviations were drawn whole and came out the same" in found.statement

@@ -46,6 +46,14 @@ def test_the_tree_is_the_brute_force(name):
 
 
 @tried
+@given(cases(names=["thompson"], families=["bernoulli"]))
+def test_the_tree_is_the_brute_force_for_thompson_sampling(case):
+    copies = full_copies(case.market.agents, case.copies)
+    exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
+    assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
+
+
+@tried
 @given(cases(composed=True))
 def test_the_tree_is_the_brute_force_for_composed_mechanisms(case):
     copies = full_copies(case.market.agents, case.copies)

@@ -12,6 +12,7 @@ What a mechanism means (numbers are rows of the page of decisions on how the pap
   after exploration is its pick for ever (1).
 - UCB's clock is the level's own round, so the arm level counts the pulls of its agent (9, 10).
 - At an award, after n * explore rounds, the arm levels start afresh, with new random orders (Algorithm 5).
+- Thompson sampling takes the largest of draws from Beta(1 + successes, 1 + failures), Bernoulli rewards only.
 - Doubling epochs start everything afresh (11). Samples are uniform and drawn once (fact 7).
 - A hold-out score is the mean of an agent's first W trial rewards after its k * m rounds of exploration; with more than
   K arms it has none and ranks below every score. Under a rule that does not commit, it starts
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
+from math import comb
 from typing import NamedTuple
 
 import flint
@@ -296,6 +298,9 @@ def _pick(
         for k, chance in _evenly([k for k in everybody if means[k] == max(means)]).items():
             law[k] += (1 - epsilon) * chance
         return {k: chance for k, chance in law.items() if chance > 0}
+    if rule.name == "thompson":
+        counts = [(n, int(score * n) if score else 0) for score, n in zip(scores, level.pulls, strict=True)]
+        return {k: _chance_of_largest(own, tuple(sorted(counts[:k] + counts[k + 1 :]))) for k, own in enumerate(counts)}
     if rule.name == "steady-ucb":
         return _steadily(rule, level, scores, fresh)
     assert rule.name in ("ucb", "slow-ucb"), f"no brute force for the rule {rule.name}"
@@ -314,6 +319,30 @@ def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh
         return _evenly(range(len(scores)))
     best = _highest_ucb(frozenset(known.values()), rule.options["constant"], False, rule.options["horizon"])
     return _evenly([k for k, own in known.items() if own == best])
+
+
+@cache
+def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]) -> Fraction:
+    """P(a draw from Beta(1 + ones, 1 + zeros) exceeds those of the others); (coins, ones) of each.
+
+    Coefficients of polynomials in x, by definition: x^ones (1 - x)^zeros over its integral; integrated term by term.
+    """
+
+    def density(coins: int, ones: int) -> list[Fraction]:
+        shape = [Fraction(0)] * ones + [Fraction((-1) ** k * comb(coins - ones, k)) for k in range(coins - ones + 1)]
+        return [c / sum(integral(shape)) for c in shape]
+
+    def integral(polynomial: list[Fraction]) -> list[Fraction]:
+        return [Fraction(0), *(c / (k + 1) for k, c in enumerate(polynomial))]
+
+    product_of_all = density(*own)
+    for other in others:
+        factor, longer = integral(density(*other)), [Fraction(0)] * (len(product_of_all) + other[0] + 1)
+        for i, a in enumerate(product_of_all):
+            for j, b in enumerate(factor):
+                longer[i + j] += a * b
+        product_of_all = longer
+    return sum(integral(product_of_all), Fraction(0))
 
 
 def _evenly(candidates: Iterable[int]) -> Law:

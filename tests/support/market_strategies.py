@@ -29,7 +29,7 @@ CONSTANTS = st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])
 COMMITTING = ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r", "holdout-h-etc")
 ADAPTIVE = ("ucb1", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "epsilon-greedy")
 EXACT_NAMES = COMMITTING + ADAPTIVE
-"""Every name of the catalogue that can be enumerated: all but Thompson."""
+"""Names of the catalogue that can be enumerated with both kinds of rewards; Thompson sampling with Bernoulli only."""
 
 
 class Case(NamedTuple):
@@ -126,6 +126,7 @@ def mechanisms_for(draw: DrawFn, market: Market, names: Sequence[str] = EXACT_NA
         "rh-ucb": {"sample_factor": st.sampled_from([0.25, 0.75, 1.0, 1.5]), "clock": CLOCKS},
         "s-ucb": {"sample_factor": st.sampled_from([0.25, 1.0, 1.5, 2.0]), "clock": CLOCKS},
         "rand-ucb": {"first_arms": small, "clock": CLOCKS},
+        "thompson": {},
         "epsilon-greedy": {"c": st.sampled_from([0.125, 0.25, 0.5, 1.0])},
         "etc": {"arm_rounds": small, "choice": choice, "order": ORDERS},
         "prior-independent-etc": {"power": st.sampled_from([0.5, 1.0, 1.5, 4.0]), "choice": choice, "order": ORDERS},
@@ -162,10 +163,11 @@ def short_enough(case: Case, limit: int = 100_000) -> bool:
     """
     arms = sum(map(sum, full_copies(case.market.agents, case.copies).values()))
     running = case.mechanism.at_horizon(len(case.market.agents), case.market.horizon)
-    random = any(level.name in ("uniform", "epsilon-greedy") for level in running.rules)
+    names = {level.name for level in running.rules}
+    dear = 120 if "thompson" in names else 24 if names & {"uniform", "epsilon-greedy"} else 1
     cells = arms * (2 if case.market.family.name == "bernoulli" else 1)
     splits = math.comb(case.market.horizon + cells - 1, case.market.horizon)
-    return splits * realisations(case.market) * (24 if random else 1) <= limit
+    return splits * realisations(case.market) * dear <= limit
 
 
 @st.composite

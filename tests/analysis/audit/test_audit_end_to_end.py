@@ -11,7 +11,7 @@ from cloneproof.cli import main
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=400)
-TWINS = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=24)
+TWINS = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
 
 
 class Done(NamedTuple):

@@ -117,7 +117,7 @@ def test_bad_questions():
     with pytest.raises(cp.errors.EngineError, match="instances to check"):
         check_trp(mechanism, [k / 20 for k in range(21)], 6, 10)
     with pytest.raises(cp.errors.EngineError, match="no exact engine"):
-        check_trp(cp.mechanism("thompson"), [0, 0.5], 2, 10)
+        check_trp(cp.mechanism("thompson"), [0, 0.5], 2, 100)
     with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
         check_permutation_invariance("ucb1")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.engines.largest_draw import largest_draw
 from cloneproof.engines.tree.beliefs import Ints
-from cloneproof.engines.tree.priorities import Mask, best, flips_coin
+from cloneproof.engines.tree.priorities import Mask, best, draws_posteriors, flips_coin
 from cloneproof.mechanisms.rule import Rule
 
 
@@ -16,7 +17,8 @@ def spread(
     """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
     Exploration comes first: least-pulled with ties uniform, or block after block in an order drawn as it goes (the
-    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform.
+    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform; or the
+    largest draw from the posteriors.
     """
     owed = decided < explore
     exploring = owed.any(axis=0)
@@ -28,7 +30,11 @@ def spread(
     free = np.flatnonzero(~exploring & ~committed)
     if len(free):
         at = clock[free] - (rule.clock == "completed")
-        shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
+        if draws_posteriors(rule):
+            ones = np.rint(mean[:, free] * pulls[:, free]).astype(np.int64)
+            shares = largest_draw(pulls[:, free], ones)
+        else:
+            shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
         if flips_coin(rule):
             count = len(pulls)
             with np.errstate(divide="ignore"):

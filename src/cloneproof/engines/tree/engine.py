@@ -14,7 +14,7 @@ from cloneproof.engines.tree.arm_samples import SAMPLES_LIMIT, samples
 from cloneproof.engines.tree.beliefs import EPS, MeanBelief, belief_of
 from cloneproof.engines.tree.best_mean import expected_best
 from cloneproof.engines.tree.contest import contest_rewards
-from cloneproof.engines.tree.priorities import compares_floats, flips_coin
+from cloneproof.engines.tree.priorities import compares_floats, draws_posteriors, flips_coin
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import Shape, TreeOriginal
 from cloneproof.engines.tree.slots import slot_rewards
@@ -53,7 +53,7 @@ def tree(
         if not (mechanism.arm.commits and mechanism.arm.binarise):
             return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
-    deterministic = _deterministic(market)
+    deterministic = _deterministic(market, mechanism)
     groups: dict[tuple[bool, SizeLaws], list[int]] = {}
     for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
@@ -116,22 +116,27 @@ def _check_horizons(horizons: Sequence[int]) -> list[int]:
     return [int(horizon) for horizon in horizons]
 
 
-def _deterministic(market: Market) -> bool:
-    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1."""
+def _deterministic(market: Market, mechanism: Mechanism) -> bool:
+    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1.
+
+    Posteriors are of sums of coins, so a rule that draws from them takes Bernoulli rewards as such, whatever the means.
+    """
     if market.family.name not in ("bernoulli", "deterministic"):
         raise EngineError(
             f"the tree expects bernoulli or deterministic rewards, got {market.family.name}; use engine 'monte-carlo'"
         )
+    if market.family.name == "bernoulli" and any(draws_posteriors(rule) for rule in mechanism.rules):
+        return False
     supports = [agent.support for agent in market.agents]
     sure = all(support is not None and set(support) <= {0.0, 1.0} for support in supports)
     return sure or market.family.name == "deterministic"
 
 
 def _check_rule(rule: Rule, deterministic: bool) -> None:
-    if rule.randomised and not flips_coin(rule):
+    if rule.randomised and not flips_coin(rule) and not draws_posteriors(rule):
         raise EngineError(
-            f"the tree expects rules whose only randomness is a tie or a coin, got {rule.name!r}; "
-            "use engine 'monte-carlo'"
+            "the tree expects rules whose only randomness is a tie, a coin or a draw from Beta posteriors, got "
+            f"{rule.name!r}; use engine 'monte-carlo'"
         )
     if rule.binarise and deterministic:
         raise EngineError(
@@ -152,7 +157,10 @@ def _check_score(mechanism: Mechanism) -> None:
 
 def _method(mechanism: Mechanism) -> str:
     names = [rule.name for rule in mechanism.rules if compares_floats(rule)]
-    return METHOD + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
+    method = METHOD
+    if any(draws_posteriors(rule) for rule in mechanism.rules):
+        method += "; posterior draws by Gauss-Legendre quadrature of polynomials, exact up to roundings"
+    return method + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
 
 
 def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:

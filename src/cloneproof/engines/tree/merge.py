@@ -9,6 +9,7 @@ the exception: then originals stay where they are registered.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,6 +59,43 @@ class Symmetry:
             for last in range(len(blocks) - 1, 0, -1):
                 for k in range(last):
                     _order(states, blocks[k], blocks[k + 1])
+
+
+def count_states(shape: Shape, rounds: int) -> FloatArray:
+    """How many states there are after 0, 1, .. rounds of an arm each, if every pull and every success can be.
+
+    An arm with n pulls has n + 1 numbers of successes. The series of m exchangeable things is h_m of that of one:
+    m h_m(z) = sum over k from 1 to m of f(z^k) h_(m - k)(z), which counts multisets (Polya).
+    """
+    arm = np.arange(1.0, rounds + 2)
+    kinds, series = [], []
+    for owner in range(shape.owners):
+        own = tuple((o.belief, o.copies) for o in shape.originals if o.owner == owner)
+        kinds.append((own, shape.registered[owner]))
+        total = _power(arm, 0)
+        for (_, copies), number in Counter(own).items():
+            total = np.convolve(total, _power(_power(arm, copies), number))[: rounds + 1]
+        series.append(total)
+    level = shape.mechanism.arm if shape.flat else shape.mechanism.agent
+    owners, alike = list(range(shape.owners)), level is not None and level.order != "index"
+    whole = _power(arm, 0)
+    for group in _alike(owners, kinds if alike else owners):
+        whole = np.convolve(whole, _power(series[group[0]], len(group)))[: rounds + 1]
+    return np.asarray(whole)
+
+
+def _power(series: FloatArray, number: int) -> FloatArray:
+    """The series of multisets of so many."""
+    length = len(series)
+    multisets = [np.zeros(length)]
+    multisets[0][0] = 1.0
+    spaced = [np.zeros(length) for _ in range(number + 1)]
+    for k in range(1, number + 1):
+        spaced[k][::k] = series[: len(spaced[k][::k])]
+    for m in range(1, number + 1):
+        terms = [np.convolve(spaced[k], multisets[m - k])[:length] for k in range(1, m + 1)]
+        multisets.append(np.sum(terms, axis=0) / m)
+    return multisets[number]
 
 
 def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:

@@ -26,6 +26,7 @@ from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
 from cloneproof.mechanisms.rules.steady_kl_ucb import index as steady_kl_index
 from cloneproof.mechanisms.rules.steady_ucb import index as steady_index
+from cloneproof.mechanisms.rules.thompson import posterior_draw, posterior_quantile
 from cloneproof.mechanisms.rules.ucb import index
 from cloneproof.mechanisms.rules.uniform import indifferent
 
@@ -43,9 +44,15 @@ def flips_coin(rule: Rule) -> bool:
     return rule.priority is epsilon_greedy
 
 
+def draws_posteriors(rule: Rule) -> bool:
+    """Whether the rule is Thompson sampling, whose randomness is a draw from each candidate's posterior."""
+    return rule.priority in (posterior_draw, posterior_quantile)
+
+
 def compares_floats(rule: Rule) -> bool:
     """Whether the priority is a user's function, which can only be compared in floats."""
-    return rule.priority not in (index, slow_index, average, indifferent, epsilon_greedy, steady_index, steady_kl_index)
+    built_in = (index, slow_index, average, indifferent, epsilon_greedy, steady_index, steady_kl_index)
+    return rule.priority not in built_in and not draws_posteriors(rule)
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.engines.largest_draw import draw_roundings
 from cloneproof.engines.tree.beliefs import EPS
 from cloneproof.engines.tree.merge import Symmetry, merge_states
 from cloneproof.engines.tree.round_step import RoundStep, is_decided
 from cloneproof.engines.tree.shape import Shape, States
-from cloneproof.engines.tree.work_limit import WorkLimit
+from cloneproof.engines.tree.work_limit import WorkLimit, draw_work
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17
@@ -45,6 +46,7 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
+    limit.check_draws(max(horizons))
     clearing = shape.mechanism.clearing
     epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
@@ -71,13 +73,15 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 continue
             limit.check_memory(len(weights))
             after = NextStates(shape, symmetry, played + 1, explore, states, weights)
+            work = after.work + round(len(weights) * draw_work(shape, played))
+            roundings += sum(draw_roundings(played, candidates) for candidates in shape.drawing)
             states, weights = after.states, after.weights
             total = total + (after.gains + rate)
             played += 1
             roundings += ROUNDINGS + after.additions + (0.0 if shape.deterministic else steepness * played)
             lost += after.lost
             end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
-            limit.record(played - begun, end - begun, len(weights), after.work, explore)
+            limit.record(played - begun, end - begun, len(weights), work, explore)
         rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon)
     return rewards
 

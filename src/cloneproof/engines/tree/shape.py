@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof.engines.tree.beliefs import Ints, MeanBelief
-from cloneproof.engines.tree.priorities import ignores_statistics
+from cloneproof.engines.tree.priorities import draws_posteriors, ignores_statistics
 from cloneproof.mechanisms.mechanism import Mechanism
 
 States = npt.NDArray[np.int32]
@@ -79,6 +79,16 @@ class Shape:
     def agents_idle(self) -> bool:
         """Whether agents are chosen without a look at their rewards, ever."""
         return self.flat or (self.mechanism.agent is not None and ignores_statistics(self.mechanism.agent))
+
+    @cached_property
+    def drawing(self) -> tuple[int, ...]:
+        """How many candidates the levels have that draw from posteriors in a round: arms, at most, and agents."""
+        arms = max((len(level) for level, idle in zip(self.levels, self.idle, strict=True) if not idle), default=0)
+        counts = (arms, 0 if self.flat else self.owners)
+        rules = (self.mechanism.arm, self.mechanism.agent)
+        return tuple(
+            count for count, rule in zip(counts, rules, strict=True) if count and rule and draws_posteriors(rule)
+        )
 
     @cached_property
     def counts_anew(self) -> bool:

@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from cloneproof.engines.largest_draw import MOST_DEGREE, draw_nodes
 from cloneproof.engines.time_limit import check_time
+from cloneproof.engines.tree.merge import count_states
+from cloneproof.engines.tree.priorities import draws_posteriors
 from cloneproof.engines.tree.shape import Shape
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -18,6 +21,8 @@ CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they
 WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
 ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
 ARM_WORK = 100  # and so many more for each of its arms
+DRAW_CELLS = 32  # numbers in the quadrature of a draw that cost as much as a successor
+DRAWN_LIMIT = 10_000_000  # work where posteriors are drawn from: about three seconds; more is better sampled
 FIRST_LOOK = 64  # rounds after which the growth says something
 MANY = 50_000  # states from which on the growth is looked at often
 
@@ -52,6 +57,35 @@ class WorkLimit:
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
         if cells > CELLS_LIMIT:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
+
+    def check_draws(self, horizon: int) -> None:
+        """Refuse draws from posteriors that are too many, by a count of the states before any is computed.
+
+        Thompson sampling reaches every state that can be; where agents are chosen by another rule that looks at their
+        rewards, not all are reached, and only their growth tells.
+        """
+        shape, arms = self.shape, len(self.shape.arms)
+        if not shape.drawing:
+            return
+        if horizon - 1 + max(shape.drawing) > MOST_DEGREE:
+            raise EngineError(
+                f"the tree expects at most {MOST_DEGREE} rounds and candidates where posteriors are drawn from, got "
+                f"{horizon - 1 + max(shape.drawing)}; use engine 'monte-carlo', or a shorter horizon"
+            )
+        agent = shape.mechanism.agent
+        if not (shape.agents_idle or (agent is not None and draws_posteriors(agent))):
+            return
+        states = count_states(shape, horizon - 1)
+        work = 0.0
+        for played, count in enumerate(states):
+            successors = 2 * min(arms, played + len(shape.originals))  # untouched copies are as one
+            work += float(count) * (successors + draw_work(shape, played))
+        if work > DRAWN_LIMIT:
+            raise EngineError(
+                f"the tree expects at most {DRAWN_LIMIT:.1e} units of work where posteriors are drawn from, got about "
+                f"{work:.1e} from {float(states[-1]):.1e} states in the last round; use engine 'monte-carlo', or a "
+                "shorter horizon"
+            )
 
     def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.
@@ -106,6 +140,11 @@ class WorkLimit:
             f"about {states:.1e} states in round {last}{spent}; use engine "
             f"{repr('closed-form') + ' or ' if closed else ''}'monte-carlo', or a shorter horizon"
         )
+
+
+def draw_work(shape: Shape, played: int) -> float:
+    """What the quadrature of draws adds to the work on a state, after so many rounds."""
+    return sum(count * draw_nodes(played, count) for count in shape.drawing) / DRAW_CELLS
 
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:

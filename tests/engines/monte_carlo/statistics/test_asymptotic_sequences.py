@@ -10,7 +10,7 @@ from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.errors import EngineError
 
-PAIR = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
+PAIR = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
 
 
 def test_they_cover_a_mean_at_all_times_from_the_first_one_on():
