@@ -28,7 +28,7 @@ from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
-STUDIED = [name for name in CATALOGUE if name not in ("reservoir-contest", "holdout-kl-ucb")]
+STUDIED = [name for name in CATALOGUE if name not in ("reservoir-contest", "holdout-kl-ucb", "rand-ucb")]
 
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"

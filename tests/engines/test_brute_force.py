@@ -224,7 +224,7 @@ AGAINST_SIMULATOR = [
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
 RUNS = 1500
-PLANTED = [(0, {"constant": 0.25}), (15, {"agent_rounds": 4}), (20, {"max_arms": 1})]
+PLANTED = [(0, {"constant": 0.25}), (16, {"agent_rounds": 4}), (21, {"max_arms": 1})]
 MORE_RUNS = 5000  # where another mechanism must be noticed
 STANDARD_ERRORS = 6.5  # under 100 comparisons, each a false alarm with chance 8e-11
 

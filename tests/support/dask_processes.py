@@ -16,9 +16,9 @@ from cloneproof.sweeps.execution import tasks as work
 plain = getattr(work, "_plain", work._piece)  # Dask may load this file twice
 work._plain = plain
 
-def logged(config, piece, seconds, stop):
+def logged(*question):
     started = time.time()
-    done = plain(config, piece, seconds, stop)
+    done = plain(*question)
     with open(os.environ["COMPUTED_LOG"], "a") as log:
         log.write(json.dumps([started, os.getpid(), *done.piece]) + "\\n")
     return done

@@ -278,7 +278,7 @@ def test_priors_that_differ_are_searched_one_by_one():
 def test_a_spent_budget_is_said():
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=3000)
     found = cp.audit(market, cp.mechanism("h-etc-r", market=market), max_copies=6, budget_seconds=0.05)
-    assert "the budget of 0.05 s was spent" in found.scope
+    assert "the budget of 0.05 s was spent" in found.scope or "had no time to go on" in found.scope
 
 
 def test_a_budget_is_shared_among_the_agents(monkeypatch):

@@ -76,7 +76,7 @@ def test_the_range_of_a_gain_is_reached_and_not_passed(monkeypatch):
     honest, copied = (black_box_outcomes(world, 0, 1).served[0, 0] for world in worlds)
     assert (honest, copied) == (0.0, pytest.approx(served_bounds(market, "ana").high))
     sampling = PairedSampling(runs=4, threads=1)
-    totals, _ = draw_pairs(market, cp.BlackBox(ForTwo), "ana", {"ana": (2,), "bo": (1,)}, sampling)
+    totals, *_ = draw_pairs(market, cp.BlackBox(ForTwo), "ana", {"ana": (2,), "bo": (1,)}, sampling)
     assert totals.means.tolist() == pytest.approx([14.0, 0.0, 14.0])
     too_small = served_bounds(market.with_horizon(49), "ana")
     monkeypatch.setattr("cloneproof.analysis.paired_runs.served_bounds", lambda market, agent: too_small)

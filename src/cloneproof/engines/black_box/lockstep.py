@@ -50,7 +50,8 @@ def plays_many(job: BlackBoxJob) -> bool:
 
 def lockstep_chunk(box: BlackBox) -> int | None:
     """The runs of a chunk for a policy in lockstep, to which many runs cost little more than one; None for others."""
-    return CHUNK if callable(getattr(box.factory, "many", None)) else None
+    many = isinstance(box, BlackBox) and callable(getattr(box.factory, "many", None))
+    return CHUNK if many else None
 
 
 def lockstep_runs(job: BlackBoxJob, first: int, count: int, until: float | None = None) -> list[Run]:
