@@ -61,8 +61,8 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedRates:
 
     >>> seen = {f"agent {k}": [Pooled(50_000, 0.002 + 0.002 * (k % 2), 1.0)] for k in range(40)}
     >>> fitted = fit_rates(seen)
-    >>> [prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0]
-    0.00201
+    >>> round([prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0], 4)
+    0.002
     """
     everything = [each for group in originals.values() for each in group]
     grid = _grid(everything)

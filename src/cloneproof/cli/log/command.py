@@ -57,7 +57,7 @@ def log(
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say who seems to copy, whether your policy pays for it, and what to run instead.
+    """Say who seems to copy, what it pays, and what to run instead.
 
     One row is one round: whose arm was served, and its reward. Exit code as that of `audit`, of the named policy in the
     market that is fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided; 0 where none is named, 2 bad input.
