@@ -140,3 +140,15 @@ def test_the_award_horizon_is_where_awards_begin_for_good(known):
         return 2 * bounds.holdout_trial(*bounds.holdout_rounds(2, 2, *known, horizon), 2)
 
     assert max(horizon for horizon in range(1, 3 * found) if horizon < trials(horizon)) + 1 == found
+
+
+def test_the_exact_tail_of_means_that_nearly_coincide_needs_no_memory():
+    """Beyond a million rounds it is Chernoff's, which is no less: a sum of 10^13 terms was tried before."""
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.5, 0.5 + 1e-6], [0.5, 0.5])) for name in "ab"], horizon=10**6)
+    assert cp.mechanism("holdout-h-etc", market=market).parameters["arm_rounds"] > 10**9
+    for u, v in ((0.3, 0.4), (0.01, 0.02)):
+        exact, chernoff = (bounds.log_overtaken_pair(u, v, 2000, tail) for tail in ("exact", "chernoff"))
+        assert exact <= chernoff
+        assert bounds.log_overtaken_pair(u, v, 2 * 10**6, "exact") == bounds.log_overtaken_pair(
+            u, v, 2 * 10**6, "chernoff"
+        )

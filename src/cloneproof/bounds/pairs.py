@@ -3,7 +3,7 @@
 At click rates a distance says little: .004 and .006 are as hard to tell apart as .46 and .54. For two values u < v
 let e_m(u, v) bound the chance that the average of m rewards of mean u reaches that of m rewards of mean v:
 
-    exact         P(Bin(m, u) >= Bin(m, v)), for Bernoulli rewards
+    exact         P(Bin(m, u) >= Bin(m, v)), for Bernoulli rewards; beyond a million rounds Chernoff's, which is no less
     chernoff      (sqrt(uv) + sqrt((1-u)(1-v)))^(2m), for any rewards in [0, 1]: a coin of the same mean has the largest
                   exponential moments
     sub-gaussian  exp(-m (v-u)^2 / (4 spread^2)); with a spread of 1/2 Hoeffding's bound
@@ -290,7 +290,7 @@ def _log_limit(originals: int, u: float, v: float, arm_rounds: int, horizon: int
 def _log_tail(u: float, v: float, rounds: int, tail: TailBound, spread: float) -> float:
     if tail == "sub-gaussian":
         return -rounds * (v - u) ** 2 / (4 * spread**2)
-    if tail == "exact":
+    if tail == "exact" and rounds <= LARGEST_EXACT:
         return _log_binomial(u, v, rounds)
     return 2 * rounds * _log_affinity(u, v)
 
