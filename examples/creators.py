@@ -16,8 +16,8 @@ from pathlib import Path
 
 MARKET = "creators.toml"
 MECHANISMS = (
-    "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "uniform-etc", "h-etc-r", "holdout-h-etc",
-    "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson",
+    "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc", "h-etc-r",
+    "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson",
 )  # fmt: skip
 CLONEPROOF = (sys.executable, "-c", "from cloneproof.cli import main; main()")  # the command, wherever it is installed
 
