@@ -37,10 +37,12 @@ def both(files, limits=(0, 1), same=(), **given):
     scale = checked_scale(limits)
     try:
         terms = row_terms(source, columns, scale)
+    except LogError:
+        return None, None  # it is read leniently by DuckDB
+    try:
         slow = arm_sums(source, columns, scale, terms)
     except LogError:
-        source = source.leniently()
-        terms, slow = row_terms(source, columns, scale), None
+        slow = None
     return plain_csv_sums(source, columns, scale, terms, Headway(), large=0), slow
 
 
@@ -58,7 +60,7 @@ MOMENTS = st.sampled_from(
 )
 ODDITIES = st.sampled_from(
     ['"q"', "", "x", "2", "-1", "+1", "1e-1", ".5", "5.", " 1", "1 ", "nan", "inf", "-0", "1_0", "0x1", "1,0", "a\rb", "\t",
-     "1\n\n1", "\0", "\x1b", "2026-02-29", "2026-13-01", "2026-03-01 24:00:00", "soon", "12:00", "2026-03-01 1:2:3",
+     "1\n\n1", "\x1b", "2026-02-29", "2026-13-01", "2026-03-01 24:00:00", "soon", "12:00", "2026-03-01 1:2:3",
      "2026-03-01 12:34:56+01", "\x85", "\u2028", "9" * 20, "0." + "1" * 30, "True", "'"]
 )  # fmt: skip
 
@@ -100,10 +102,15 @@ def test_whatever_is_odd_has_the_sums_of_duckdb_or_is_left_to_it(tmp_path, rows,
     "tail",
     [b"ana,a\n", b"ana,a,1,1\n", b"\n", b"ana,a,\n", b",a,1\n", b"ana,,1\n", b"ana,a,2\n", b"ana,a,yes\n", b"\xff,a,1\n",
      b'"ana",a,1\n', b"ana,a,1\r\n", b"ana,a,1\rana,a,1\n", b"a" * 5000 + b",a,1\n", b"a" * 100_000 + b",a,1\n",
-     b"an\0a,a,1\n", b"ana,a,1,", b"ana"],
+     b"ana,a,1,", b"ana"],
 )  # fmt: skip
 def test_one_line_that_is_not_plain_leaves_all_to_duckdb(tmp_path, tail):
     (tmp_path / "x.csv").write_bytes(b"agent,arm,click\n" + b"ana,a,1\nbo,b,0\n" * 50 + tail)
+    assert both(tmp_path / "x.csv")[0] is None
+
+
+def test_a_zero_beyond_the_first_bytes_leaves_all_to_duckdb(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"agent,arm,click\n" + b"ana,a,1\nbo,b,0\n" * 70_000 + b"an\0a,a,1\n")
     assert both(tmp_path / "x.csv")[0] is None
 
 
