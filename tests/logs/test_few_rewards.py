@@ -62,7 +62,9 @@ def test_squares_of_small_numbers_fit():
 
 
 def test_many_values_are_not_counted_one_by_one(tmp_path):
-    pq.write_table(pa.table({"agent": ["a"] * 1000, "arm": ["b"] * 1000, "click": list(range(1000))}), tmp_path / "x.pq")
+    pq.write_table(
+        pa.table({"agent": ["a"] * 1000, "arm": ["b"] * 1000, "click": list(range(1000))}), tmp_path / "x.pq"
+    )
     source, scale = log_source(tmp_path / "x.pq"), statistics.checked_scale((0, 1000))
     columns = chosen_columns(list(source.columns), {})
     assert counted_rows(source, columns, statistics.row_terms(source, columns, scale)) is None

@@ -50,7 +50,9 @@ def in_order(sums):
     return sorted(map(repr, sums))
 
 
-NAMES = st.sampled_from(["a", "b", "abcdefgh", "abcdefghi", "a" * 17, "ünï", "名", " x", "x ", "#x", "it's", "NULL", "7"])
+NAMES = st.sampled_from(
+    ["a", "b", "abcdefgh", "abcdefghi", "a" * 17, "ünï", "名", " x", "x ", "#x", "it's", "NULL", "7"]
+)
 REWARDS = st.sampled_from(
     ["0", "1", "0.5", "0.25", "1.0", "0.000001", "0.0000005", "0.1234565", "00.5", "0.333333333333333", "1.000"]
 )
@@ -59,8 +61,8 @@ MOMENTS = st.sampled_from(
     ["2026-03-01", "2024-02-29", "2026-03-01 12:34:56", "1969-12-31T23:59:59.5", "2026-03-01T00:00:00.123456Z"]
 )
 ODDITIES = st.sampled_from(
-    ['"q"', "", "x", "2", "-1", "+1", "1e-1", ".5", "5.", " 1", "1 ", "nan", "inf", "-0", "1_0", "0x1", "1,0", "a\rb", "\t",
-     "1\n\n1", "\x1b", "2026-02-29", "2026-13-01", "2026-03-01 24:00:00", "soon", "12:00", "2026-03-01 1:2:3",
+    ['"q"', "", "x", "2", "-1", "+1", "1e-1", ".5", "5.", " 1", "1 ", "nan", "inf", "-0", "1_0", "0x1", "1,0", "a\rb",
+     "\t", "1\n\n1", "\x1b", "2026-02-29", "2026-13-01", "2026-03-01 24:00:00", "soon", "12:00", "2026-03-01 1:2:3",
      "2026-03-01 12:34:56+01", "\x85", "\u2028", "9" * 20, "0." + "1" * 30, "True", "'"]
 )  # fmt: skip
 
@@ -100,7 +102,8 @@ def test_whatever_is_odd_has_the_sums_of_duckdb_or_is_left_to_it(tmp_path, rows,
 
 @pytest.mark.parametrize(
     "tail",
-    [b"ana,a\n", b"ana,a,1,1\n", b"\n", b"ana,a,\n", b",a,1\n", b"ana,,1\n", b"ana,a,2\n", b"ana,a,yes\n", b"\xff,a,1\n",
+    [b"ana,a\n", b"ana,a,1,1\n", b"\n", b"ana,a,\n", b",a,1\n", b"ana,,1\n", b"ana,a,2\n", b"ana,a,yes\n",
+     b"\xff,a,1\n",
      b'"ana",a,1\n', b"ana,a,1\r\n", b"ana,a,1\rana,a,1\n", b"a" * 5000 + b",a,1\n", b"a" * 100_000 + b",a,1\n",
      b"ana,a,1,", b"ana"],
 )  # fmt: skip

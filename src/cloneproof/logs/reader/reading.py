@@ -16,9 +16,9 @@ from cloneproof.errors import LogError, brief
 from cloneproof.logs.log import Log, LoggedArm, Moment, two_owners
 from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
 from cloneproof.logs.reader.columns import LogColumns, chosen_columns
-from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.fast.csv_scan import plain_csv_sums
 from cloneproof.logs.reader.fast.headway import Headway
+from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.owners import Owners, read_owners
 from cloneproof.logs.reader.propensities import propensity_sums
 from cloneproof.logs.reader.sources import TWICE, LogSource, log_source

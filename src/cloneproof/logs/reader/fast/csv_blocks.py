@@ -93,7 +93,7 @@ class BlockBuffer:
             raise NotPlain  # it has become shorter
         at_end = begin - 1 + got == file.size
         if at_end and data[got - 1] != 10:  # the last line of the file has no end
-            data[got:got + 2] = b"\r\n" if file.returns else b"\n\0"
+            data[got : got + 2] = b"\r\n" if file.returns else b"\n\0"
             got += 2 if file.returns else 1
         first = data.find(b"\n", 0, got) + 1  # the byte before the block ends a line, or one goes on
         last = got if at_end and begin + BLOCK >= file.size else data.find(b"\n", BLOCK, got) + 1

@@ -6,7 +6,7 @@ reward out of its range) ends the work: the whole log is then left to DuckDB, wh
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN202, PLR0911, PLR0912, PLR0915 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN202, PLR0911 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math

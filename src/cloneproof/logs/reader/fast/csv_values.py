@@ -5,7 +5,7 @@ way (a sign of plus, an exponent, blanks, a zone) is not understood, and DuckDB 
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202, PLR0911 (compiled functions are typed by their arguments; each oddity returns)
+# ruff: noqa: ANN001, ANN201, PLR0911 (compiled functions are typed by their arguments; each oddity returns)
 from __future__ import annotations
 
 from typing import Any
