@@ -44,7 +44,7 @@ def test_the_same_by_both_ways(tmp_path, monkeypatch, reward, time, odd):
     source, scale = log_source(tmp_path / "x.parquet"), statistics.checked_scale((0, 1))
     columns = chosen_columns(list(source.columns), {})
     terms = statistics.row_terms(source, columns, scale)
-    assert counted_rows(source, columns, terms) is not None
+    assert counted_rows(source, columns, terms.whole, terms.time) is not None
     asked = {"leave_out": True, "cache": False}
     sums, log = statistics.arm_sums(source, columns, scale, terms), cp.read_log(tmp_path / "x.parquet", **asked)
     monkeypatch.setattr(statistics, "counted_rows", lambda *_: None)
@@ -67,4 +67,5 @@ def test_many_values_are_not_counted_one_by_one(tmp_path):
     )
     source, scale = log_source(tmp_path / "x.pq"), statistics.checked_scale((0, 1000))
     columns = chosen_columns(list(source.columns), {})
-    assert counted_rows(source, columns, statistics.row_terms(source, columns, scale)) is None
+    terms = statistics.row_terms(source, columns, scale)
+    assert counted_rows(source, columns, terms.whole, terms.time) is None

@@ -150,7 +150,7 @@ def arm_sums(source: LogSource, columns: LogColumns, scale: RewardScale, terms: 
     inner += [f"{usable} {terms.count} END AS rounds"] if columns.aggregated else []
     inner += [f"{usable} {terms.time} END AS moment"] if terms.time else []
     inner += [f"{sql} AS feature{number}" for number, sql in enumerate(features)]
-    counted = counted_rows(source, columns, terms)
+    counted = counted_rows(source, columns, terms.whole, terms.time)
     if counted is None:
         sums = ["count(*)", "count(reward)", "CAST(sum(rounds) AS HUGEINT)" if columns.aggregated else "count(reward)"]
         sums.append(f"sum({tick})")

@@ -6,7 +6,7 @@ reward out of its range) ends the work: the whole log is then left to DuckDB, wh
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN202, PLR0911 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202, PLR0911 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
@@ -47,7 +47,8 @@ GROUP_FIELDS: Final = [
 ]  # fmt: skip
 """Sums of an agent and an arm: where their names stand in `texts`, ticks, their squares in halves of 32 bits, times."""
 SCAN_FIELDS: Final = [
-    ("columns", "i8"), ("delimiter", "u1"), ("returns", "i8"), ("agents", "i8"), ("times", "i8"), ("features", "i8"), ("sign", "f8"),
+    ("columns", "i8"), ("delimiter", "u1"), ("returns", "i8"), ("agents", "i8"), ("times", "i8"),
+    ("features", "i8"), ("sign", "f8"),
     ("ticks", "f8"), ("low", "f8"), ("high", "f8"), ("place", "i8"), ("groups", "i8"), ("used", "i8"), ("rows", "i8"),
 ]  # fmt: skip
 """What is asked (up to `high`), and how far it is: the place in the data, groups, bytes of texts, rows."""

@@ -178,15 +178,15 @@ class _Sums:
 
 def _merged(scans: list[_CsvScan], columns: LogColumns, terms: RowTerms) -> list[ArmSums]:
     """The groups of all threads as one list."""
-    known: dict[tuple[bytes, bytes], _Sums] = {}
+    known: dict[tuple[Any, Any], _Sums] = {}
     names = ("first", "last") if terms.time.endswith("AS DOUBLE)") else ("earliest", "latest")
     for scan in scans:
         for number in range(int(scan.scan["groups"][0])):
             group = scan.groups[number]
             pair = scan.text(group["agent"], group["agent_length"]), scan.text(group["arm"], group["arm_length"])
             squares = (int(group["high_squares"]) << 32) + int(group["low_squares"])
-            times = (group[name].item() for name in names)
-            sums = _Sums(int(group["rows"]), int(group["total"]), squares, float(group["off"]), *times,
+            first, last = (group[name].item() for name in names)
+            sums = _Sums(int(group["rows"]), int(group["total"]), squares, float(group["off"]), first, last,
                          [(scan.text(a, b), scan.text(c, d)) for a, b, c, d in scan.features[number]])  # fmt: skip
             if pair in known:
                 known[pair].add(sums)

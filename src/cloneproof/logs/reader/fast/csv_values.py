@@ -5,7 +5,7 @@ way (a sign of plus, an exponent, blanks, a zone) is not understood, and DuckDB 
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, PLR0911 (compiled functions are typed by their arguments; each oddity returns)
+# ruff: noqa: ANN001, ANN201, PLR0911, PLR1714 (compiled functions are typed by their arguments; each oddity returns)
 from __future__ import annotations
 
 from typing import Any
@@ -24,8 +24,7 @@ MOST_DIGITS = np.int64(((1 << 63) - 10) // 10)  # one more digit still fits 64 b
 PRECISE = np.int64(1 << 53)  # whole numbers below are exact as a DOUBLE, and so is their quotient by a power of ten
 
 
-@intrinsic
-def word_at(typing_context: Any, data: Any, place: Any) -> Any:  # noqa: ANN401 (Numba's own types)
+def _word_at(typing_context: Any, data: Any, place: Any) -> Any:  # noqa: ANN401 (Numba's own types)
     """Eight bytes of an array from a place on, as one number; on a machine whose lower bytes come first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
@@ -37,14 +36,19 @@ def word_at(typing_context: Any, data: Any, place: Any) -> Any:  # noqa: ANN401 
     return types.uint64(data, types.int64), generate
 
 
-@intrinsic
-def lowest_bit(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 (Numba's own types)
+word_at: Any = intrinsic(_word_at)
+
+
+def _lowest_bit(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 (Numba's own types)
     """The number of the lowest bit that is set, of a word that has one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
 
     return types.uint64(types.uint64), generate
+
+
+lowest_bit: Any = intrinsic(_lowest_bit)
 
 
 @inlined
