@@ -8,6 +8,7 @@ Seasons are paired: the k copies of a season are the first k of the same ten, am
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def season(seed: int, copies: int, further: int) -> list[ArmRewards]:
 
 
 def judged(seed: int, copies: int, further: int) -> tuple[float, float, float]:
-    """The probability of the whole group (0 where another group is likelier), of its likeliest pair, of an honest pair."""
+    """The probability of the whole group (0 where another is likelier), of its likeliest pair, of an honest pair."""
     arms = season(seed, copies, further)
     pairs, items = judge_agents(arms, fit_priors(arms, BOUNDED), ODDS)
     true = {f"{number}" for number in range(HONEST, HONEST + copies)}
@@ -51,15 +52,16 @@ def main() -> None:
     """Run it."""
     seasons = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     for further in (0, 2):
-        table = {k: np.array([judged(seed, k, further) for seed in range(seasons)]) for k in COPIES if k + further <= 10}
+        sizes = [copies for copies in COPIES if copies + further <= 10]
+        table = {k: np.array([judged(seed, k, further) for seed in range(seasons)]) for k in sizes}
         print(f"{seasons} seasons, {further} further items of the copier; mean and standard error")
         for column, name in enumerate(("all k are one item", "likeliest true pair", "likeliest honest pair")):
             values = {k: rows[:, column] for k, rows in table.items()}
             root = np.sqrt(seasons)
             means = "  ".join(f"k={k}: {one.mean():.3f} ± {one.std() / root:.3f}" for k, one in values.items())
-            sizes = list(values)
-            steps = [values[b] - values[a] for a, b in zip(sizes, sizes[1:], strict=False)]
-            print(f"  {name}: {means}; paired steps", ", ".join(f"{d.mean():+.3f} ± {d.std() / root:.3f}" for d in steps))
+            steps = [values[b] - values[a] for a, b in pairwise(sizes)]
+            words = ", ".join(f"{step.mean():+.3f} ± {step.std() / root:.3f}" for step in steps)
+            print(f"  {name}: {means}; paired steps {words}")
 
 
 if __name__ == "__main__":
