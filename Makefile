@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures reservoir-cases \
-        reservoir-comparison copy-power audit-power \
+.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
+        reservoir-cases reservoir-comparison copy-power audit-power \
         docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data bench bench-gpu clean
 
 venv: $(INSTALLED)
