@@ -128,7 +128,7 @@ def account_figure(rows: Sequence[AccountRow], path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
-    figure.subplots_adjust(left=0.09, right=0.7, top=0.92, bottom=0.13)
+    figure.subplots_adjust(left=0.09, right=0.68, top=0.92, bottom=0.13)
     figure.savefig(path)
     plt.close(figure)
 
