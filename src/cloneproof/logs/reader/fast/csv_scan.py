@@ -46,8 +46,7 @@ def plain_csv_sums(
             return None
         files = [PlainFile.of(file) for file in source.files]
         queue = BlockQueue(files)
-        ((threads,),) = source.query("SELECT current_setting('threads')")
-        workers = max(1, min(int(threads), -(-queue.size // BLOCK)))
+        workers = max(1, min(source.database.threads, -(-queue.size // BLOCK)))
         scans = [_CsvScan(columns, scale, terms) for _ in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
             try:
