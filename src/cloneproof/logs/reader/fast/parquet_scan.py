@@ -109,10 +109,13 @@ class _Names:
         if codes.dtype != np.int32 or len(dictionary) > max(FEW_NAMES, len(codes) // 4):
             raise NotPlain
         if self.last is None or not dictionary.equals(self.last):
-            texts, known = dictionary.to_pylist(), self.known
+            texts, known = dictionary.to_numpy(zero_copy_only=False).tolist(), self.known
             if not all(texts):
                 raise NotPlain  # a name that is missing or empty
-            self.numbers = np.fromiter((known.setdefault(text, len(known)) for text in texts), np.uint32, len(texts))
+            for text in texts:
+                if text not in known:
+                    known[text] = len(known)
+            self.numbers = np.array([known[text] for text in texts], np.uint32)
             self.last = dictionary
         return codes
 
@@ -162,11 +165,12 @@ class _ParquetScan:
             agents, agent_numbers = self.agents.codes(keys[0]), self.agents.numbers
         else:
             agents, agent_numbers = np.zeros(len(arms), np.int32), np.zeros(1, np.uint32)
+        recent = np.full((len(self.arms.numbers), 2), -1, np.int32)
         self.state[0] = 0
         while True:
             ended = self.kernel.add_rows(
-                agents, arms, rewards, agent_numbers, self.arms.numbers, self.low, self.high, self.slots, self.bits,
-                self.keys, self.sums, self.state,
+                agents, arms, rewards, agent_numbers, self.arms.numbers, recent, self.low, self.high,
+                self.slots, self.bits, self.keys, self.sums, self.state,
             )  # fmt: skip
             if ended == self.kernel.DONE:
                 return
