@@ -8,7 +8,7 @@ DuckDB, which says what is wrong with it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202, PLR0911, PLR0913 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202, PLR0911 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
@@ -37,7 +37,7 @@ AGENT, ARM, REWARD, TIME, FEATURES = (np.int64(number) for number in range(5))  
 PLAIN, ODD, FULL = (np.int64(number) for number in range(3))  # how a call ended
 NO_TIMES, NUMBERS, MOMENTS = (np.int64(number) for number in range(3))
 LONGEST_KEY: Final = np.int64(4000)  # bytes: beyond, a name is a fault
-MOST_STEPS: Final = np.int64(1000)  # of a search: names that were made to collide are left to DuckDB
+MOST_STEPS: Final = np.int64(200)  # of a search: names that were made to collide are left to DuckDB
 NEWLINE, RETURN, DIGIT_ZERO = (np.uint8(number) for number in b"\n\r0")
 LOW_HALF, MOST = np.int64(0xFFFFFFFF), np.int64(1 << 61)
 PIECE = np.int64(1 << 12)  # bytes that are marked at a time, a multiple of 64
@@ -286,9 +286,7 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
     def scan_lines(data, end, columns, marks, slots, words, digits, groups, features, texts, scans):
         if sources:
-            return _scan_lines(
-                data, end, columns, marks, slots, words, digits, groups, features, texts, scans[0]
-            )
+            return _scan_lines(data, end, columns, marks, slots, words, digits, groups, features, texts, scans[0])
         return ODD
 
     return scan_lines

@@ -140,9 +140,9 @@ class _CsvScan:
                 raise NotPlain
             self.texts = np.concatenate([self.texts, np.zeros_like(self.texts)])
 
-    def text(self, place: int, length: int) -> bytes | None:
-        """A name or a feature; None where there is none."""
-        return None if length < 0 else self.texts[place : place + length].tobytes()
+    def kept(self) -> bytes:
+        """All names and features."""
+        return self.texts[: int(self.scan["used"][0])].tobytes()
 
 
 def _places(names: tuple[str, ...], columns: LogColumns) -> Any:  # noqa: ANN401 (an array)
@@ -180,25 +180,31 @@ class _Sums:
         ]
 
 
+def _text(texts: bytes, place: int, length: int) -> bytes | None:
+    """A feature; None where there is none."""
+    return None if length < 0 else texts[place : place + length]
+
+
 def _merged(scans: list[_CsvScan], columns: LogColumns, terms: RowTerms) -> list[ArmSums]:
     """The groups of all threads as one list."""
     known: dict[tuple[Any, Any], _Sums] = {}
     numbers = terms.time.endswith("AS DOUBLE)")
     for scan in scans:
         found = int(scan.scan["groups"][0])
-        digits = scan.digits[:found]
+        digits, texts = scan.digits[:found], scan.kept()
         digits[:, : scan.kernel.FEW] = scan.words[:found, scan.kernel.COUNTS :]
         rows = zip(scan.groups[:found].tolist(), digits.tolist(), scan.features[:found].tolist(),
                    strict=True)  # fmt: skip
         for group, counts, features in rows:
             agent, agent_size, arm, arm_size, count, total, low, high, off, first, last, earliest, latest = group
-            pair = scan.text(agent, agent_size), scan.text(arm, arm_size)
+            pair = texts[agent : agent + agent_size], texts[arm : arm + arm_size]
             squares = (high << 32) + low
             for times, ticks in zip(counts, scan.digit_ticks, strict=True):
                 if times:
                     count, total, squares = count + times, total + ticks * times, squares + ticks * ticks * times
             span = (first, last) if numbers else (earliest, latest)
-            sums = _Sums(count, total, squares, off, *span, [(scan.text(a, b), scan.text(c, d)) for a, b, c, d in features])
+            spans = [(_text(texts, a, b), _text(texts, c, d)) for a, b, c, d in features]
+            sums = _Sums(count, total, squares, off, *span, spans)
             if pair in known:
                 known[pair].add(sums)
             else:

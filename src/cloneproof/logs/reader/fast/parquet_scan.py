@@ -62,7 +62,7 @@ class _GroupQueue:
     """The row groups of files; threads ask for the next one."""
 
     def __init__(self, source: LogSource, names: list[str]) -> None:
-        import pyarrow.parquet as parquet
+        from pyarrow import parquet
 
         self.footers = [parquet.read_metadata(file) for file in source.files]
         self.files, self.names = source.files, names
@@ -86,7 +86,7 @@ class _GroupQueue:
 
     def opened(self, file: int) -> Any:  # noqa: ANN401 (pyarrow has no types)
         """A file; its names are read as codes."""
-        import pyarrow.parquet as parquet
+        from pyarrow import parquet
 
         return parquet.ParquetFile(self.files[file], metadata=self.footers[file], read_dictionary=self.names)
 
@@ -137,7 +137,8 @@ class _ParquetScan:
 
     def read(self, queue: _GroupQueue, headway: Headway) -> None:
         """Take row groups until there are no more, or nobody waits for them."""
-        at, opened = -1, None
+        opened: Any = None
+        at = -1
         try:
             while not headway.stop.is_set() and (part := queue.take()) is not None:
                 file, group = part

@@ -23,7 +23,7 @@ def parquet_types(files: Sequence[Path], large: int = LARGE) -> dict[str, str] |
     try:
         if sum(file.stat().st_size for file in files) < large:
             return None
-        import pyarrow.parquet as parquet
+        from pyarrow import parquet
 
         found = [_types(parquet.ParquetFile, file) for file in files]
     except Exception:  # pyarrow is missing, or has an objection: DuckDB says what is wrong
