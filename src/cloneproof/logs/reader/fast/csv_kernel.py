@@ -8,7 +8,7 @@ DuckDB, which says what is wrong with it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202, PLR0911 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202, PLR0911, PLR0912 (compiled functions are typed by their arguments; one loop)
 from __future__ import annotations
 
 import math

@@ -1,7 +1,7 @@
 """Where delimiters and ends of lines stand, in compiled code that looks at 16 bytes at once."""
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN401 (compiled functions are typed by their arguments, the compiler's objects have none)
+# ruff: noqa: ANN001, ANN201, ANN202, ANN401 (compiled functions are typed by their arguments, the compiler's objects have none)
 from __future__ import annotations
 
 from typing import Any

@@ -201,9 +201,8 @@ def _merged_pairs(scans: list[_ParquetScan], scale: RewardScale, with_agents: bo
     known: dict[tuple[str | None, str], list[int]] = {}
     for scan in scans:
         for pair, sums in scan.pairs(with_agents):
-            if (other := known.get(pair)) is not None:
-                sums = [a + b for a, b in zip(sums, other, strict=True)]
-            known[pair] = sums
+            other = known.get(pair, [0, 0, 0])
+            known[pair] = [a + b for a, b in zip(sums, other, strict=True)]
     ticks = scale.ticks
     return [
         ArmSums(agent, arm, rows, rows, rows, total * ticks, squares * ticks * ticks, 0.0, None, None, (), ())
