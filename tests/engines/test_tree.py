@@ -232,8 +232,8 @@ def test_samples_are_those_of_every_labelled_sample(copies, size, kinds):
         (cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=9, rewards="deterministic"), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=400), cp.mechanism("h-ucb")),
-        (cp.Market([cp.Agent("ana", 6, QUARTERS)], horizon=10**4), cp.mechanism("etc", arm_rounds=1000)),
-        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 60)) for k in range(60)], horizon=10**4), cp.mechanism("ucb1")),
+        (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=10**5), cp.mechanism("etc", arm_rounds=4000)),
+        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 45)) for k in range(45)], horizon=10**4), cp.mechanism("ucb1")),
     ],
 )
 def test_what_it_cannot_do_is_refused(market, mechanism):
