@@ -52,9 +52,9 @@ def biased_events(
         counts[list(happened)] += 1
         evidence = counts * if_so + (seen - counts) * if_not
         cleared |= evidence <= math.log(error_rate / 2)
-        biased = (evidence >= math.log(4 * events / error_rate)).any(axis=0)
+        biased: NDArray[np.bool_] = np.any(evidence >= math.log(4 * events / error_rate), axis=0)
         if seen == most:
             biased |= ~cleared.all(axis=0) & (abs(counts / most - share) > bias / 2)
         if biased.any() or cleared.all() or seen == most:
-            return [int(event) for event in biased.nonzero()[0]], counts, seen
+            return [event for event in range(events) if biased[event]], counts, seen
     raise ValueError(f"expected {most} trials, got {seen}")
