@@ -19,7 +19,7 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.audit.judgement import pays
-from cloneproof.analysis.audit.search.race import ALPHA
+from cloneproof.analysis.audit.search.race.levels import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
 from cloneproof.analysis.certificate.description import market_data, market_differences, mechanism_differences
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole

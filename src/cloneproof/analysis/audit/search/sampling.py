@@ -12,7 +12,9 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
 from cloneproof.analysis.audit.proof.theorems import elementary, theorem
-from cloneproof.analysis.audit.search.race import ALPHA, RaceEntry, race
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
+from cloneproof.analysis.audit.search.race.levels import ALPHA
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.contract import BlackBox
