@@ -4,8 +4,8 @@
 2. *Successive halving*, then *optimism* (`pilot`).
 3. *Confirmation*, at any time: whoever seems to pay is sampled afresh (`confirmation`).
 
-All statements hold together at 1 - ALPHA (`levels`). Honest runs are played once for all candidates. It ends when a gain
-is surely above the tolerance, every candidate surely is not, or runs or budget are spent.
+All statements hold together at 1 - ALPHA (`levels`). Honest runs are played once for all candidates. It ends when a
+gain is surely above the tolerance, every candidate surely is not, or runs or budget are spent.
 """
 
 from __future__ import annotations
