@@ -60,11 +60,13 @@ class SampledResult(SearchResult):
     """Deviations of one case that were sampled in a race.
 
     at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out
+    added    the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
     """
 
     engine: str = field(default="sampled", init=False)
     honest: HorizonPayoffs = field(default_factory=dict)
     at_most: dict[CopyVector, float | None] = field(default_factory=dict)
+    added: list[CopyVector] = field(default_factory=list)
 
 
 @dataclass

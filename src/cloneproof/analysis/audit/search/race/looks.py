@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof._randomness import substream
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.analysis.audit.search.race.levels import LOOKS
+from cloneproof.analysis.audit.search.race.levels import LOOKS, generation_share
 from cloneproof.analysis.audit.search.race.look_order import in_turn, rung_rank
 from cloneproof.analysis.audit.search.race.state import FEW, Race
 
 FIRST = 16  # pairs of a look, if it is not dear
 LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
+GENERATIONS = 2  # the stream of their seeds; that of confirmations is 1
 LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
@@ -33,9 +35,11 @@ def look(state: Race, entry: RaceEntry) -> bool:
 
 
 def search(state: Race, entry: RaceEntry, pairs: int, stratify: bool = True) -> None:
-    """Bring a candidate to so many pairs."""
-    level = LOOKS * state.alpha / len(state.candidates)
-    state.looks[entry] = state.draw(entry, pairs, state.looks.get(entry), state.seed, level, stratify)
+    """Bring a candidate to so many pairs, from the seed of its generation."""
+    number = state.numbers[entry]
+    level = LOOKS * state.alpha * generation_share(number) / len(state.generations[number])
+    seed = state.seed if number == 0 else substream(GENERATIONS, state.seed, number) >> 1
+    state.looks[entry] = state.draw(entry, pairs, state.looks.get(entry), seed, level, stratify)
     state.tell(f"{entry.case.name}: {state.looks[entry].pairs} pairs of copies {entry.copies}")
 
 

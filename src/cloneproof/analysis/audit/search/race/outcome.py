@@ -5,7 +5,6 @@ from __future__ import annotations
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.judgement import pays, relative_gain_at_most
 from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
-from cloneproof.analysis.audit.search.race.levels import NONE
 from cloneproof.analysis.audit.search.race.state import Race
 from cloneproof.analysis.audit.search.results import SampledResult
 
@@ -13,6 +12,9 @@ from cloneproof.analysis.audit.search.results import SampledResult
 def race_results(state: Race) -> dict[AuditCase, SampledResult]:
     """What is known, case by case; an honest payoff is that of the candidate that knows it best."""
     results = {entry.case: SampledResult((entry.case,)) for entry in state.candidates}
+    for number, generation in enumerate(state.generations):
+        for entry in generation if number else ():
+            results[entry.case].added.append(entry.copies)
     for entry in state.looks:
         result, draws = results[entry.case], known(state, entry)
         result.evaluated[entry.copies], result.samples[entry.copies] = [draws.witness], draws.sample
@@ -39,9 +41,9 @@ def known(state: Race, entry: RaceEntry) -> Draws:
 
 
 def _bound(state: Race, entry: RaceEntry) -> float | None:
-    """Of the upper ends whose largest bounds what any candidate gains."""
-    draws = state.looks[entry]
-    if len(state.looks) == len(state.candidates):
+    """Of the upper ends whose largest bounds what any candidate of its generation gains."""
+    draws, generation = state.looks[entry], state.generations[state.numbers[entry]]
+    if all(each in state.looks for each in generation):
         return relative_gain_at_most(draws.alone)
-    level = NONE * state.alpha / len(state.candidates)
+    level = state.level_of_none(entry) / len(generation)
     return relative_gain_at_most(state.alone(draws.witness, draws.totals, level))

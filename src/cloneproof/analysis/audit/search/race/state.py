@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import pays
 from cloneproof.analysis.audit.search.honest_runs import HonestRuns
 from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
-from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN
+from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN, generation_share
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.analysis.paired_runs import PairedSampling
@@ -30,7 +30,7 @@ class Race:
     tolerance: float
     seed: int
     alpha: float
-    candidates: Sequence[RaceEntry]
+    planned: Sequence[RaceEntry]
     most: int
     clock: Deadline
     budget: float | None
@@ -39,13 +39,31 @@ class Race:
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
     work: float = 0.0  # in the unit of cost
+    generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
+    numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
     deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self.deadline = Deadline(self.budget)
         self.outcomes = HonestRuns[Any](self.play)
-        markets = {id(entry.case.market): entry.case.market for entry in self.candidates}
+        self.generations, self.numbers = [], {}
+        self.add(self.planned)
+        markets = {id(entry.case.market): entry.case.market for entry in self.planned}
         self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
+
+    @property
+    def candidates(self) -> list[RaceEntry]:
+        """All of them, in the order in which they came."""
+        return [entry for generation in self.generations for entry in generation]
+
+    def add(self, entries: Sequence[RaceEntry]) -> None:
+        """A generation of candidates."""
+        self.numbers |= dict.fromkeys(entries, len(self.generations))
+        self.generations.append(list(entries))
+
+    def level_of_none(self, entry: RaceEntry) -> float:
+        """The level at which none of the candidate's generation gains more than the largest of their upper ends."""
+        return NONE * self.alpha * generation_share(self.numbers[entry])
 
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: bool
@@ -67,7 +85,7 @@ class Race:
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
-        return Draws(sample, witness, self.alone(witness, gain.progress, NONE * self.alpha), cost)
+        return Draws(sample, witness, self.alone(witness, gain.progress, self.level_of_none(entry)), cost)
 
     def alone(self, witness: Witness, totals: RunTotals, level: float) -> Witness:
         """The witness whose one end of the relative gain, the upper one, holds at that level."""
@@ -77,8 +95,8 @@ class Race:
 
     def anybody_pays(self) -> bool:
         """Whether a gain is surely above the tolerance."""
-        drawn = [*self.looks.values(), *self.confirmations.values()]
-        return any(pays(draws.witness, self.tolerance) for draws in drawn)
+        drawn = [*self.looks.items(), *self.confirmations.items()]
+        return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
 
     def tell(self, what: str) -> None:
         """Report progress: the part of the budget that is spent, or the candidates looked at."""
