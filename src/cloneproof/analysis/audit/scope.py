@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.proof.coverage import Coverage
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.search.results import SampledResult, SearchResult
 from cloneproof.analysis.audit.verdict import Verdict, Witness
+
+MOST_LIMITS = 4
 
 
 def scope_of(
@@ -17,6 +20,7 @@ def scope_of(
     worst: Witness,
     results: Sequence[SearchResult],
     covered: Mapping[tuple[str, int], Coverage],
+    limits: Sequence[CopyLimit] = (),
 ) -> str:
     """One paragraph; `covered` has the argument of each case, by agent and horizon."""
     parts = [_who(question), _tried(question.max_copies, results), *_added(results), *_left_out(results)]
@@ -25,6 +29,7 @@ def scope_of(
         parts.append("larger gains, with copies that were not tried, are possible")
     else:
         parts += _reasons(question.agents, covered)
+    parts += [limit.words for limit in limits[:MOST_LIMITS]]
     return "; ".join(parts) + "."
 
 

@@ -9,7 +9,7 @@
   1982): let j be the candidate of the largest relative gain. Whichever it is, it was fixed before anything was drawn,
   and the largest of all upper ends is at least its own. So the largest of upper ends at NONE * ALPHA each bounds the
   largest gain at NONE * ALPHA, if every candidate was looked at; where some were not, which ones may have to do with
-  what was drawn, and the level is shared among all of them after all.
+  what was drawn, and the intervals of the search count, whose level is shared among all of them.
 
 *A list that grows.* Candidates come in generations: 0 is planned before anything is drawn, and later ones (`beyond`)
 are chosen by what earlier ones drew. Each generation has a seed of its own, so given all earlier generations its

@@ -57,7 +57,7 @@ def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
 
 def _most_open(state: Race, dear: list[RaceEntry]) -> bool:
     """A turn of whoever leaves room for the largest gain, or else a look that was too dear; whether there was any."""
-    by_room = sorted(open_candidates(state, state.candidates), key=lambda entry: room(state, entry), reverse=True)
+    by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
     return any(turn(state, entry) for entry in by_room) or (bool(dear) and look(state, dear.pop(0)))
 
 

@@ -36,6 +36,7 @@ class Race:
     budget: float | None
     play: ChunkOutcomes[Any] = kernel_outcomes
     bounds: BoundsName = "distribution-free"
+    implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
     work: float = 0.0  # in the unit of cost
@@ -60,6 +61,13 @@ class Race:
         """A generation of candidates."""
         self.numbers |= dict.fromkeys(entries, len(self.generations))
         self.generations.append(list(entries))
+
+    @property
+    def bounding(self) -> list[RaceEntry]:
+        """Those whose bounds bound all: without the implied ones, if all others that were planned have been seen."""
+        others = [entry for entry in self.planned if entry not in self.implied]
+        implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
+        return [entry for entry in self.candidates if entry not in implied]
 
     def level_of_none(self, entry: RaceEntry) -> float:
         """The level at which none of the candidate's generation gains more than the largest of their upper ends."""
