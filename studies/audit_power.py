@@ -31,7 +31,8 @@ import cloneproof as cp
 from cloneproof.analysis.audit.cases import audit_cases
 from cloneproof.analysis.audit.copy_vectors import grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race import RaceEntry, race
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
 from cloneproof.cli.display.output import new_table, print_table, progress_bar
 from resumable_rows import resume_rows
 
