@@ -74,10 +74,10 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
         for number, copies in enumerate((2, 3, 5, 3)):
             own = owned[f"agent {number}"]
             item, title = own[0]
-            own += [(item, _near_copy(dice, title) if number == 3 else _title(dice)) for _ in range(copies - 1)]
+            own += [(item, near_copy(dice, title) if number == 3 else _title(dice)) for _ in range(copies - 1)]
             plants[PLANTS[number]] = (f"agent {number}",)
         owned["agent 6"] = [(item, _title(dice)) for item, _ in owned["agent 4"]]
-        owned["agent 7"] = [(item, _near_copy(dice, title)) for item, title in owned["agent 5"]]
+        owned["agent 7"] = [(item, near_copy(dice, title)) for item, title in owned["agent 5"]]
         plants[PLANTS[4]], plants[PLANTS[5]] = ("agent 4", "agent 6"), ("agent 5", "agent 7")
     records, items = [], {}
     for agent, own in owned.items():
@@ -95,7 +95,7 @@ def _title(dice: np.random.Generator) -> str:
     return " ".join(dice.choice(WORDS, 5, replace=False))
 
 
-def _near_copy(dice: np.random.Generator, title: str) -> str:
+def near_copy(dice: np.random.Generator, title: str) -> str:
     """Another order, capitals, an exclamation mark and a missing letter."""
     words = title.split()
     dice.shuffle(words)
