@@ -64,8 +64,8 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
 def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = None) -> Iterator[CopyVector]:
     """Every canonical vector of so many arms with numbers from `least` to `most`, in the order of the numbers.
 
-    They are made one by one and none in vain: a number is chosen so that the others can make up the sum, which canonical
-    ones can for every sum between their least and their largest.
+    They are made one by one and none in vain: a number is chosen so that the others can make up the sum, as they can
+    for every sum between their least and their largest.
 
     >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
