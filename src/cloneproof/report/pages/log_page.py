@@ -120,9 +120,7 @@ def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
     if study.recommendation is not None and study.recommendation.ranked:
         choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
         cost = _scaled(choice.regret, study)
-        tiles.append(
-            (f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {rounds:,} rounds")
-        )
+        tiles.append((f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {rounds:,} rounds"))
     return tiles
 
 
