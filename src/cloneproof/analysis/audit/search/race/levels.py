@@ -3,13 +3,16 @@
 - LOOKS * ALPHA: the intervals of the search, over all candidates together.
 - HALF * ALPHA: confirmations. A candidate that seems to pay is sampled afresh, from another seed. What made it look
   good is no part of these pairs, so no union over all candidates is needed: the j-th candidate to be confirmed has the
-  error level HALF * ALPHA / 2^j. Each level is shared by two estimates, the gain and the honest payoff that a tolerance
-  is relative to.
+  error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff that a
+  tolerance is relative to.
 - NONE * ALPHA: that *none* of the candidates gains more than x. That needs no union (an intersection-union test, Berger
   1982): let j be the candidate of the largest relative gain. Whichever it is, it was fixed before anything was drawn,
   and the largest of all upper ends is at least its own. So the largest of upper ends at NONE * ALPHA each bounds the
   largest gain at NONE * ALPHA, if every candidate was looked at; where some were not, which ones may have to do with
   what was drawn, and the level is shared among all of them after all.
+
+A look that was taken in short passes (`strata_of`) has SHORT of its candidate's level, and the whole passes that may
+follow have the rest: the candidate is bounded by either.
 
 Every interval is a confidence sequence, so this holds wherever pairs were spent and whenever the race stopped.
 """
@@ -18,4 +21,14 @@ from __future__ import annotations
 
 ALPHA = 0.01
 HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
+SHORT = 0.05  # of a candidate's level: for a look in short passes
 OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain; the rest for the honest payoff
+
+
+def confirmation_level(alpha: float, rank: int) -> float:
+    """Of the candidate that is confirmed first, second, ..
+
+    >>> round(sum(confirmation_level(0.01, rank) for rank in range(1, 30)), 9)
+    0.005
+    """
+    return HALF * alpha * 2 * 3.0**-rank

@@ -44,4 +44,4 @@ def _bound(state: Race, entry: RaceEntry) -> float | None:
     if len(state.looks) == len(state.candidates):
         return relative_gain_at_most(draws.alone)
     level = NONE * state.alpha / len(state.candidates)
-    return relative_gain_at_most(state.alone(draws.witness, draws.totals, level))
+    return relative_gain_at_most(state.alone(entry, draws.witness, draws.totals, level))
