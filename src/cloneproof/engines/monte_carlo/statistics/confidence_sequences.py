@@ -22,11 +22,11 @@ long samples. So nothing is tuned, but that for differences of payoffs half of t
 is ln 2 then, where it is 1.8 else, and bets for long samples lose as much. Where observations spread over their range,
 the width is about 1.7 times what the central limit theorem gives at one fixed time, at 99 %, for a thousand
 observations and for 10^8. Where they hardly vary, as gains do that are sampled in pairs, it is that of the range, about
-c (ln(2 / alpha) + ln 2) / n, until n is as large as c^2 over the variance: some ten times the central limit theorem's for hundreds of pairs, and
-nothing that holds for every distribution could be less than c ln(1 / alpha) / n, since a rare observation of -c may not
-have come up yet. No other betting gains more there: a wealth that stays positive whatever comes grows by at most 1 +
-X_i / c with each observation. Only S and the V are needed, O(1) an observation, and the bound itself only when somebody
-looks.
+c (ln(2 / alpha) + ln 2) / n, until n is as large as c^2 over the variance: some ten times the central limit theorem's
+for hundreds of pairs, and nothing that holds for every distribution could be less than c ln(1 / alpha) / n, since a
+rare observation of -c may not have come up yet. No other betting gains more there: a wealth that stays positive
+whatever comes grows by at most 1 + X_i / c with each observation. Only S and the V are needed, O(1) an observation, and
+the bound itself only when somebody looks.
 """
 
 from __future__ import annotations
