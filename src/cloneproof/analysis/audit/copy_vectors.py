@@ -43,6 +43,18 @@ class OriginalKinds:
             last[label] = number
         return True
 
+    def sorted(self, vector: CopyVector) -> CopyVector:
+        """The canonical vector that exchanges make of it.
+
+        >>> OriginalKinds((0, 1, 0)).sorted((1, 5, 3))
+        (3, 5, 1)
+        """
+        places: dict[int, list[int]] = {}
+        for label, number in zip(self.labels, vector, strict=True):
+            places.setdefault(label, []).append(number)
+        falling = {label: iter(sorted(numbers, reverse=True)) for label, numbers in places.items()}
+        return tuple(next(falling[label]) for label in self.labels)
+
     def first_of_each(self) -> list[int]:
         """One original of each kind."""
         return [position for position, label in enumerate(self.labels) if label not in self.labels[:position]]

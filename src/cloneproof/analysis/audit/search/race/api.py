@@ -45,8 +45,12 @@ def race(
     alpha: float = ALPHA,
     play: ChunkOutcomes[Any] = kernel_outcomes,
     bounds: BoundsName = "distribution-free",
+    implied: frozenset[RaceEntry] = frozenset(),
 ) -> list[SampledResult]:
-    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha."""
+    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha.
+
+    Those `implied` gain no more than the largest of the other candidates of their case, by an argument.
+    """
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
         _compile(candidates[0], seed, play)
@@ -54,7 +58,7 @@ def race(
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     _draw_first_runs(candidates, seed, play)
     most = runs if runs is not None else (RUNS if budget is None else NO_LIMIT)
-    state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play, bounds)
+    state = Race(tolerance, seed, alpha, candidates, most, clock, budget, play, bounds, implied)
     run_search(state, in_order(candidates))
     return list(race_results(state).values())
 

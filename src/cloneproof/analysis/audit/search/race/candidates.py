@@ -26,6 +26,11 @@ class RaceEntry(NamedTuple):
         """The arms of everybody together."""
         return sum(map(sum, self.case.copies(self.copies).values()))
 
+    @property
+    def attacks(self) -> bool:
+        """Whether it is a replication; a world without some of the originals is played for what it says of others."""
+        return 0 not in self.copies
+
 
 @dataclass(frozen=True)
 class Draws:

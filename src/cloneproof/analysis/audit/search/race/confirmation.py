@@ -13,6 +13,7 @@ from cloneproof.analysis.audit.search.race.candidates import RaceEntry
 from cloneproof.analysis.audit.search.race.levels import confirmation_level
 from cloneproof.analysis.audit.search.race.state import FEW, Race
 
+CONFIRMATIONS = 1  # the stream of their seeds
 CLEAR = 2.0  # standard errors
 
 
@@ -24,7 +25,7 @@ def found(state: Race, part: float = 0.5) -> bool:
 def confirm_if_near(state: Race, part: float) -> bool:
     """Sample afresh whoever seems to pay, and to be known to for no more than the work so far; whether one does."""
     while not state.deadline.spent:
-        costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks}
+        costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
         entry = min(costs, key=lambda each: costs[each], default=None)
         if entry is None or costs[entry] > worth_confirming(state, entry, part):
             return False
@@ -60,7 +61,8 @@ def confirm(state: Race, entry: RaceEntry) -> None:
     cost = (fresh or state.looks[entry]).cost
     pairs = min(state.most, done + max(FEW, done // 4, math.ceil(cost_of_confirmation(state, entry) / cost / 2)))
     if fresh is None:
-        rank, seed = len(state.confirmations) + 1, substream(1, state.seed) >> 1
+        rank = len(state.confirmations) + 1
+        seed = substream(CONFIRMATIONS, state.seed, rank) >> 1
         level, stratify = confirmation_level(state.alpha, rank), 2 * pairs >= state.strata[id(entry.case.market)]
     else:
         level, seed, stratify = 2 * (1 - fresh.sample.confidence), fresh.sample.seed, True

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof._randomness import substream
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.analysis.audit.search.race.levels import LOOKS
+from cloneproof.analysis.audit.search.race.levels import LOOKS, generation_share
 from cloneproof.analysis.audit.search.race.look_order import in_turn, rung_rank
 from cloneproof.analysis.audit.search.race.state import FEW, Race
 from cloneproof.analysis.paired_runs import PassLength
@@ -15,6 +16,7 @@ from cloneproof.analysis.paired_runs import PassLength
 FIRST = 16  # pairs of a look, if it is not dear
 LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
 MANY_PASSES = 4  # whole passes, from which on they are drawn in place of short ones
+GENERATIONS = 2  # the stream of their seeds; that of confirmations is 1
 LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
@@ -44,14 +46,16 @@ def is_dear(state: Race, entry: RaceEntry) -> bool:
 
 
 def search(state: Race, entry: RaceEntry, pairs: int, stratify: PassLength = True) -> None:
-    """Bring a candidate to so many pairs: more of those that it has, or whole passes in place of short ones."""
+    """Bring a candidate to so many pairs, from its generation's seed; whole passes replace short ones."""
     before, whole = state.looks.get(entry), state.strata[id(entry.case.market)]
     if before is not None:
         stratify = state.passes(entry, before.totals)
         if stratify is not True and whole > 1 and pairs >= MANY_PASSES * whole:
             before, stratify = None, True
-    level = LOOKS * state.alpha / len(state.candidates) * state.share(entry, stratify)
-    state.looks[entry] = state.draw(entry, pairs, before, state.seed, level, stratify)
+    number = state.numbers[entry]
+    level = LOOKS * state.alpha * generation_share(number) / len(state.generations[number])
+    seed = state.seed if number == 0 else substream(GENERATIONS, state.seed, number) >> 1
+    state.looks[entry] = state.draw(entry, pairs, before, seed, level * state.share(entry, stratify), stratify)
     state.tell(f"{entry.case.name}: {state.looks[entry].pairs} pairs of copies {entry.copies}")
 
 

@@ -2,14 +2,17 @@
 
 *Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
 promises most gets twice the pairs, again and again. *Optimism*: then the pairs go to whoever leaves room for the
-largest gain, so that the bound of what the tried deviations gain falls.
+largest gain, so that the bound of what the tried deviations gain falls. In between, where the gain of the best still
+rises, the search goes on around it (`beyond`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from cloneproof.analysis.audit.judgement import does_not_pay
+from cloneproof.analysis.audit.search.race.beyond import SearchSteps
 from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
 from cloneproof.analysis.audit.search.race.confirmation import found
 from cloneproof.analysis.audit.search.race.forecast import pairs_until_ruled_out
@@ -40,16 +43,17 @@ def run_search(state: Race, waiting: list[RaceEntry]) -> None:
             return
         if not look(state, entry):
             dear.append(entry)
-    if found(state, part=1.0) or _halve(state) or found(state, part=1.0):
+    if found(state, part=1.0) or halve(state, state.candidates) or found(state, part=1.0) or search_beyond(state):
         return
     while not state.deadline.spent and _most_open(state, dear):
         if found(state, part=1.0):
             return
 
 
-def _halve(state: Race) -> bool:
+def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
     """Twice the pairs for the half that promises most, again and again; whether somebody surely pays."""
-    left = sorted(open_candidates(state), key=lambda entry: promise(state, entry))
+    left = [entry for entry in open_candidates(state, among) if entry.attacks]
+    left.sort(key=lambda entry: promise(state, entry))
     while len(left) > 1:
         left = left[: len(left) // 2]
         for entry in left:
@@ -61,13 +65,29 @@ def _halve(state: Race) -> bool:
 
 def _most_open(state: Race, dear: list[RaceEntry]) -> bool:
     """A turn of whoever leaves room for the largest gain, or else a look that was too dear; whether there was any."""
-    by_room = sorted(open_candidates(state), key=lambda entry: room(state, entry), reverse=True)
+    by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
     return any(turn(state, entry) for entry in by_room) or (bool(dear) and look(state, dear.pop(0)))
 
 
-def open_candidates(state: Race) -> list[RaceEntry]:
-    """Those of whom it is not known that they do not pay."""
-    return [entry for entry in state.looks if not does_not_pay(state.looks[entry].alone, state.tolerance)]
+def search_beyond(state: Race) -> bool:
+    """Neighbours of the best, where its gain rises (`beyond`); whether somebody surely pays."""
+    steps = SearchSteps()
+    while not state.deadline.spent and (generation := steps.next_generation(state)):
+        state.add(generation)
+        for entry in generation:
+            if state.deadline.spent:
+                return False
+            if look(state, entry) and found(state):
+                return True
+        if halve(state, generation) or found(state):
+            return True
+    return False
+
+
+def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
+    """Those looked at of whom it is not known that they do not pay."""
+    seen = (entry for entry in among if entry in state.looks)
+    return [entry for entry in seen if not does_not_pay(state.looks[entry].alone, state.tolerance)]
 
 
 def promise(state: Race, entry: RaceEntry) -> float:

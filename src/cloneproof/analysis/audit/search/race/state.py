@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import pays
 from cloneproof.analysis.audit.search.honest_runs import HonestRuns
 from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
-from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN, SHORT
+from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN, SHORT, generation_share
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.analysis.paired_runs import PairedSampling, PassLength
@@ -30,23 +30,49 @@ class Race:
     tolerance: float
     seed: int
     alpha: float
-    candidates: Sequence[RaceEntry]
+    planned: Sequence[RaceEntry]
     most: int
     clock: Deadline
     budget: float | None
     play: ChunkOutcomes[Any] = kernel_outcomes
     bounds: BoundsName = "distribution-free"
+    implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
     work: float = 0.0  # in the unit of cost
+    generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
+    numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
     deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self.deadline = Deadline(self.budget)
         self.outcomes = HonestRuns[Any](self.play)
-        markets = {id(entry.case.market): entry.case.market for entry in self.candidates}
+        self.generations, self.numbers = [], {}
+        self.add(self.planned)
+        markets = {id(entry.case.market): entry.case.market for entry in self.planned}
         self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
         self.short = {key: len(strata_of(market, short=True).weights) for key, market in markets.items()}
+
+    @property
+    def candidates(self) -> list[RaceEntry]:
+        """All of them, in the order in which they came."""
+        return [entry for generation in self.generations for entry in generation]
+
+    def add(self, entries: Sequence[RaceEntry]) -> None:
+        """A generation of candidates."""
+        self.numbers |= dict.fromkeys(entries, len(self.generations))
+        self.generations.append(list(entries))
+
+    @property
+    def bounding(self) -> list[RaceEntry]:
+        """Those whose bounds bound all: without the implied ones, if all others that were planned have been seen."""
+        others = [entry for entry in self.planned if entry not in self.implied]
+        implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
+        return [entry for entry in self.candidates if entry not in implied]
+
+    def level_of_none(self, entry: RaceEntry) -> float:
+        """The level at which none of the candidate's generation gains more than the largest of their upper ends."""
+        return NONE * self.alpha * generation_share(self.numbers[entry])
 
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
@@ -68,7 +94,7 @@ class Race:
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
-        return Draws(sample, witness, self.alone(entry, witness, gain.progress, NONE * self.alpha), cost)
+        return Draws(sample, witness, self.alone(entry, witness, gain.progress, self.level_of_none(entry)), cost)
 
     def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
         """In which passes pairs were drawn."""
@@ -77,8 +103,7 @@ class Race:
 
     def share(self, entry: RaceEntry, stratify: PassLength) -> float:
         """Of the level of a candidate, for pairs that are drawn in such passes."""
-        market = id(entry.case.market)
-        if self.short[market] == self.strata[market]:
+        if self.strata[id(entry.case.market)] == 1:
             return 1.0
         return 1 - SHORT if stratify is True else SHORT
 
@@ -91,8 +116,8 @@ class Race:
 
     def anybody_pays(self) -> bool:
         """Whether a gain is surely above the tolerance."""
-        drawn = [*self.looks.values(), *self.confirmations.values()]
-        return any(pays(draws.witness, self.tolerance) for draws in drawn)
+        drawn = [*self.looks.items(), *self.confirmations.items()]
+        return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
 
     def tell(self, what: str) -> None:
         """Report progress: the part of the budget that is spent, or the candidates looked at."""
