@@ -58,7 +58,7 @@ class Estimands:
         c is half the scale and c' half the stratum's own range, so that no run falls more than c / weight below it.
         """
         half = self.reaches[:, None] * np.array([(b.most - b.least) / 2 for b in self.bounds])
-        return np.maximum(0.0, self.scale / 2 / np.array(self.weights)[:, None] - half)
+        return np.asarray(np.maximum(0.0, self.scale / 2 / np.array(self.weights)[:, None] - half))
 
     @property
     def mean_reach(self) -> float:
