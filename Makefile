@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: venv demo serve-demo test lint types layers check-engines reproduce certify study figures reservoir-cases \
-        reservoir-comparison copy-power audit-power \
+.PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
+        reservoir-cases reservoir-comparison copy-power audit-power \
         docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data bench bench-gpu clean
 
 venv: $(INSTALLED)
@@ -21,11 +21,12 @@ demo: $(INSTALLED)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-test: lint types layers docs
+test: $(INSTALLED)
+	$(MAKE) --jobs 2 types kernels docs lint layers
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/test_examples.py tests/mechanisms/test_rules.py
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
@@ -50,6 +51,10 @@ layers: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs build/docs
+
+# Compiled once and kept beside the sources, or every process of the tests would compile them for itself.
+kernels: $(INSTALLED)
+	$(BIN)/python tests/support/compile_kernels.py
 
 check-engines: $(INSTALLED)
 	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py

@@ -15,6 +15,7 @@ import cloneproof as cp
 MARKET = cp.Market(
     [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Discrete([0.3, 0.6], [0.5, 0.5]))], horizon=500
 )
+RUNS = 200  # pairs
 
 
 class ManyUCB1:
@@ -105,11 +106,11 @@ def ucb1_in_jax():
     return InJax
 
 
-def main(runs: int = 200) -> None:
+def main() -> None:
     """Print what four copies earn ana, both ways."""
     for policy in (UCB1, OneByOne):
         begun = time.perf_counter()
-        found = cp.gain(MARKET, cp.BlackBox(policy), "ana", (4,), runs=runs, stop_when_decided=False, stratify=False)
+        found = cp.gain(MARKET, cp.BlackBox(policy), "ana", (4,), runs=RUNS, stop_when_decided=False, stratify=False)
         seconds = time.perf_counter() - begun
         print(f"{policy.__name__:8} gain {found.estimate.value:+.3f}, {found.runs} pairs of runs in {seconds:.1f} s")
 

@@ -6,6 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.comparison import compare
+from support.black_box_policies import InTurn
 
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=30)
 
@@ -15,21 +16,7 @@ def fewest(clock, log_clock, pulls, mean, coin, draw, candidates):
     return -float(pulls)
 
 
-class InTurn:
-    """The same as a black box."""
-
-    def __init__(self, view):
-        self.arms, self.round = view.arms, 0
-
-    def select(self):
-        self.round += 1
-        return self.arms[self.round % len(self.arms)]
-
-    def update(self, arm, reward):
-        pass
-
-
-OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}
+OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
 def test_a_comparison_with_an_own_rule_and_a_policy():

@@ -206,7 +206,8 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
     mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
     witnesses, timer = dict[tuple[str, tuple[int, ...], int], Witness](), ReplayTimer(budget_seconds, rounds)
     for deviation, confidence in zip(listed, confidences, strict=True):
-        agent, horizon, copies = deviation["agent"], deviation["horizon"], tuple(map(whole, deviation["copies"]))
+        agent, horizon = deviation["agent"], deviation["horizon"]
+        copies = tuple(whole(number, least=0) for number in deviation["copies"])
         at_horizon = market.with_horizon(horizon)
         if timer.left <= 0:
             raise timer.stop(len(witnesses), len(listed))
@@ -245,11 +246,13 @@ def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], i
     pairs = sum(deviation["pairs"] for deviation in data["deviations"])
     drawn = f"{len(witnesses)} deviations, {pairs} pairs of runs: the same sums to the last bit"
     if data["verdict"] != "exploitable":
-        none_pays = not any(pays(witness, tolerance) for witness in witnesses.values())
+        replications = [witness for witness in witnesses.values() if 0 not in witness.copies]
+        none_pays = not any(pays(witness, tolerance) for witness in replications)
         require(none_pays, "a deviation pays, and it says otherwise")
         rest = "nothing is claimed" if data["verdict"] == "undecided" else "arguments that it rests on are not replayed"
         return f"{drawn}. No sampled deviation surely pays; the verdict is {data['verdict']!r}, and {rest}"
     require(key in witnesses, f"its witness {key} was not sampled")
+    require(0 not in key[1], f"its witness {key} leaves originals out, which is no replication")
     best = witnesses[key]
     require(pays(best, tolerance), f"the gain of its witness is {best.gain.value:.6g} ± {best.gain.error:.3g}")
     return (

@@ -6,22 +6,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import brief
+from support.black_box_policies import InTurn
 
 PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
-
-
-class InTurn:
-    """Serves all arms in turn, so that an agent's part of the rounds is its part of the arms."""
-
-    def __init__(self, view):
-        self.arms, self.round = view.arms, 0
-
-    def select(self):
-        self.round += 1
-        return self.arms[self.round % len(self.arms)]
-
-    def update(self, arm, reward):
-        pass
 
 
 class Agents(InTurn):

@@ -23,7 +23,9 @@ ROUNDING = 1e-15  # of a mean, a share and a product, relative
 
 def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
     """The limits for one original of each kind, where the search sampled."""
-    for case in result.cases if isinstance(result, SampledResult) else ():
+    if not isinstance(result, SampledResult):
+        return
+    for case in result.cases:
         honest = result.honest.get(case.horizon)
         for original, world in limit_worlds(case).items():
             if world in result.worlds:

@@ -1,0 +1,18 @@
+"""Compile every kernel of Monte Carlo that is cached on disk; `make test` does so before its processes begin."""
+
+import cloneproof as cp
+
+ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps: ucb, blocks, slots, randomised, stepping
+    "ucb1", "prior-independent-etc", "reservoir", "epsilon-greedy", "kl-ucb",
+)  # fmt: skip
+
+
+def main():
+    """Two runs by each of them."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=64)
+    for name in ONE_OF_EACH:
+        cp.evaluate(market, cp.mechanism(name, market=market), engine="monte-carlo", runs=2, threads=1)
+
+
+if __name__ == "__main__":
+    main()
