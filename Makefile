@@ -108,6 +108,7 @@ reservoir-comparison: $(INSTALLED)
 
 copy-power: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/copy_power.py build/copy-power
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/second_accounts.py build/copy-power
 
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py
