@@ -26,13 +26,15 @@ from cloneproof.analysis.certificate.document import RejectedError, number, requ
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.gain import gain
+from cloneproof.analysis.paired_runs import PassLength
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 
-FORMAT, VERSION = "cloneproof replay record", 2
+FORMAT, VERSION = "cloneproof replay record", 3
 KEYS = ("verdict", "tolerance", "market", "mechanisms", "worst", "deviations")
 MOST_ROUNDS = 10**11  # in all; a record of more is refused, not replayed
 PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
@@ -212,7 +214,7 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
             runs=deviation["pairs"], confidence=confidence, seed=deviation["seed"],
-            stratify=len(deviation["sums"]["weights"]) > 1, stop_when_decided=False,
+            stratify=_passes(at_horizon, len(deviation["sums"]["weights"])), stop_when_decided=False,
             budget_seconds=None if math.isinf(timer.left) else timer.left,
         )  # fmt: skip
         timer.finish(2 * drawn.runs * horizon)
@@ -231,6 +233,10 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
             agent, copies, drawn.honest, drawn.copied, drawn.estimate, at_horizon, drawn.copies
         )
     return _follows(data, witnesses, tolerance)
+
+
+def _passes(market: Market, length: int) -> PassLength:
+    return "short" if 1 < length < len(strata_of(market).weights) else length > 1
 
 
 def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], int], Witness], tolerance: float) -> str:

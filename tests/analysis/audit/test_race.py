@@ -46,7 +46,7 @@ def test_what_pays_is_confirmed_on_fresh_pairs(sampling):
     assert {options.seed for _, copies, options in sampling if copies != found.worst.copies} >= {7}
     searched = [options.confidence for _, _, options in sampling if options.seed == 7]
     assert witness.confidence < min(searched)
-    assert witness.confidence == 1 - 0.01 / 2 / 2 / 2  # half of the level, half of that, for two estimates
+    assert witness.confidence == pytest.approx(1 - 0.01 / 2 * 2 / 3 / 2)  # half of the level, 2/3 of that, for two
 
 
 def test_large_rungs_come_early_and_agents_take_turns(sampling):

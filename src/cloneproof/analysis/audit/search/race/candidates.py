@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.search.race.forecast import pairs_until_known, variance
+from cloneproof.analysis.audit.search.race.forecast import pair_variance, pairs_until_known, variance
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
@@ -57,13 +57,13 @@ class Draws:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of one observation of the gain, as met."""
-        return variance(self.totals)
+        """The variance of the gain in one pair of whole passes."""
+        return pair_variance(self.totals)
 
-    @property
+    @cached_property
     def error(self) -> float:
         """The standard error of the gain."""
-        return math.sqrt(self.variance / max(1, self.totals.count))
+        return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
     def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:
         """The pairs in all after which a gain of `excess` above the tolerance shows."""

@@ -3,7 +3,7 @@
 - LOOKS * ALPHA: the intervals of the search, over all candidates together.
 - HALF * ALPHA: confirmations. A candidate that seems to pay is sampled afresh, from a seed of its own. What made it
   look good is no part of these pairs, so no union over all candidates is needed: the j-th candidate to be confirmed has
-  the error level HALF * ALPHA / 2^j. Each level is shared by two estimates, the gain and the honest payoff that a
+  the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff that a
   tolerance is relative to.
 - NONE * ALPHA: that *none* of the candidates gains more than x. That needs no union (an intersection-union test, Berger
   1982): let j be the candidate of the largest relative gain. Whichever it is, it was fixed before anything was drawn,
@@ -18,6 +18,9 @@ and hence altogether. PLANNED of LOOKS and of NONE is for generation 0, and of t
 bound of the largest gain of all candidates, whichever were added, holds at the sum over generations, NONE * ALPHA at
 most.
 
+A look that was taken in short passes (`strata_of`) has SHORT of its candidate's level, and the whole passes that may
+follow have the rest: the candidate is bounded by either.
+
 Every interval is a confidence sequence, so this holds wherever pairs were spent and whenever the race stopped.
 """
 
@@ -26,7 +29,17 @@ from __future__ import annotations
 ALPHA = 0.01
 HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
 PLANNED = 0.9  # of the latter two: for the candidates that were planned
+SHORT = 0.05  # of a candidate's level: for a look in short passes
 OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain; the rest for the honest payoff
+
+
+def confirmation_level(alpha: float, rank: int) -> float:
+    """Of the candidate that is confirmed first, second, ..
+
+    >>> round(sum(confirmation_level(0.01, rank) for rank in range(1, 30)), 9)
+    0.005
+    """
+    return HALF * alpha * 2 * 3.0**-rank
 
 
 def generation_share(generation: int) -> float:

@@ -17,7 +17,7 @@ from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
 from cloneproof.analysis.audit.search.race.confirmation import found
 from cloneproof.analysis.audit.search.race.forecast import pairs_until_ruled_out
 from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN
-from cloneproof.analysis.audit.search.race.looks import look, search
+from cloneproof.analysis.audit.search.race.looks import is_dear, look, search
 from cloneproof.analysis.audit.search.race.state import Race
 
 GROWTH, MOST_GROWTH = 2, 8  # of a candidate's pairs from turn to turn, where it may pay; where it does not
@@ -27,18 +27,26 @@ TURN = 0.5  # of what is left, for one turn
 
 def run_search(state: Race, waiting: list[RaceEntry]) -> None:
     """Looks, halving, optimism, with confirmations in between, until somebody surely pays or nothing is left."""
+    later: list[RaceEntry] = []
     dear: list[RaceEntry] = []
     for entry in waiting:
         if state.looks and state.deadline.spent:
             return
-        if not look(state, entry):
+        if is_dear(state, entry):
+            later.append(entry)
+        elif not look(state, entry):
             dear.append(entry)
         elif found(state):
             return
-    if halve(state, state.candidates) or found(state) or search_beyond(state):
+    for entry in later:
+        if state.deadline.spent or found(state, part=1.0):
+            return
+        if not look(state, entry):
+            dear.append(entry)
+    if found(state, part=1.0) or halve(state, state.candidates) or found(state, part=1.0) or search_beyond(state):
         return
     while not state.deadline.spent and _most_open(state, dear):
-        if found(state):
+        if found(state, part=1.0):
             return
 
 

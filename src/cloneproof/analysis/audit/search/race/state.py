@@ -11,10 +11,10 @@ from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import pays
 from cloneproof.analysis.audit.search.honest_runs import HonestRuns
 from cloneproof.analysis.audit.search.race.candidates import Draws, RaceEntry
-from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN, generation_share
+from cloneproof.analysis.audit.search.race.levels import NONE, OF_GAIN, SHORT, generation_share
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.gain import sampled_gain
-from cloneproof.analysis.paired_runs import PairedSampling
+from cloneproof.analysis.paired_runs import PairedSampling, PassLength
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
@@ -51,6 +51,7 @@ class Race:
         self.add(self.planned)
         markets = {id(entry.case.market): entry.case.market for entry in self.planned}
         self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
+        self.short = {key: len(strata_of(market, short=True).weights) for key, market in markets.items()}
 
     @property
     def candidates(self) -> list[RaceEntry]:
@@ -74,12 +75,12 @@ class Race:
         return NONE * self.alpha * generation_share(self.numbers[entry])
 
     def draw(
-        self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: bool
+        self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
     ) -> Draws:
         """The candidate with so many pairs in all, or as many as the budget affords."""
         case, begun = entry.case, time.perf_counter()
         if before is not None:
-            stratify = len(before.totals.estimands.weights) > 1
+            stratify = self.passes(entry, before.totals)
         sampling = PairedSampling(
             pairs, None, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
@@ -93,10 +94,22 @@ class Race:
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
-        return Draws(sample, witness, self.alone(witness, gain.progress, self.level_of_none(entry)), cost)
+        return Draws(sample, witness, self.alone(entry, witness, gain.progress, self.level_of_none(entry)), cost)
 
-    def alone(self, witness: Witness, totals: RunTotals, level: float) -> Witness:
+    def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
+        """In which passes pairs were drawn."""
+        length, market = len(totals.estimands.weights), id(entry.case.market)
+        return "short" if 1 < length < self.strata[market] else length > 1
+
+    def share(self, entry: RaceEntry, stratify: PassLength) -> float:
+        """Of the level of a candidate, for pairs that are drawn in such passes."""
+        if self.strata[id(entry.case.market)] == 1:
+            return 1.0
+        return 1 - SHORT if stratify is True else SHORT
+
+    def alone(self, entry: RaceEntry, witness: Witness, totals: RunTotals, level: float) -> Witness:
         """The witness whose one end of the relative gain, the upper one, holds at that level."""
+        level *= self.share(entry, self.passes(entry, totals))
         gain = float(totals.half_widths(2 * OF_GAIN * level, self.bounds)[0])
         honest = float(totals.half_widths(2 * (1 - OF_GAIN) * level, self.bounds)[1])
         return replace(witness, gain=replace(witness.gain, error=gain), honest=replace(witness.honest, error=honest))
