@@ -67,17 +67,17 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
     for number in range(AGENTS):
         first = len(means)
         means += list(PRIORS[prior](dice, ITEMS))
-        titles += [_title(dice) for _ in range(ITEMS)]
+        titles += [new_title(dice) for _ in range(ITEMS)]
         owned[f"agent {number}"] = [(first + k, titles[first + k]) for k in range(ITEMS)]
     plants: dict[str, tuple[str, ...]] = {}
     if planted:
         for number, copies in enumerate((2, 3, 5, 3)):
             own = owned[f"agent {number}"]
             item, title = own[0]
-            own += [(item, _near_copy(dice, title) if number == 3 else _title(dice)) for _ in range(copies - 1)]
+            own += [(item, near_copy(dice, title) if number == 3 else new_title(dice)) for _ in range(copies - 1)]
             plants[PLANTS[number]] = (f"agent {number}",)
-        owned["agent 6"] = [(item, _title(dice)) for item, _ in owned["agent 4"]]
-        owned["agent 7"] = [(item, _near_copy(dice, title)) for item, title in owned["agent 5"]]
+        owned["agent 6"] = [(item, new_title(dice)) for item, _ in owned["agent 4"]]
+        owned["agent 7"] = [(item, near_copy(dice, title)) for item, title in owned["agent 5"]]
         plants[PLANTS[4]], plants[PLANTS[5]] = ("agent 4", "agent 6"), ("agent 5", "agent 7")
     records, items = [], {}
     for agent, own in owned.items():
@@ -88,14 +88,14 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
     return PlantedLog(records, items, plants)
 
 
-def _title(dice: np.random.Generator) -> str:
+def new_title(dice: np.random.Generator) -> str:
     """Five words; one in twenty-five titles is one that many use."""
     if dice.random() < 0.04:
         return str(dice.choice(GENERIC))
     return " ".join(dice.choice(WORDS, 5, replace=False))
 
 
-def _near_copy(dice: np.random.Generator, title: str) -> str:
+def near_copy(dice: np.random.Generator, title: str) -> str:
     """Another order, capitals, an exclamation mark and a missing letter."""
     words = title.split()
     dice.shuffle(words)

@@ -11,7 +11,6 @@ import pytest
 
 from cloneproof.analysis.copying.merging import merge_greedily, pair_given_others
 from cloneproof.analysis.copying.one_agent import (
-    THETAS,
     copying_habits,
     e_value_thetas,
     joined,
@@ -135,13 +134,29 @@ def test_two_priors_give_the_smaller_e_value_and_a_mixed_probability():
 @pytest.mark.parametrize("odds", [0.01, 0.1, 0.5, 1.0, 50.0])
 def test_habits_keep_the_stated_odds_of_a_pair(odds):
     """With arms that say nothing, every pair has its prior odds, however many arms there are."""
-    thetas, weight, honest = copying_habits(odds)
-    assert sum(weight / (1 + theta) for theta in thetas) == pytest.approx(odds / (1 + odds))
-    assert weight * len(THETAS) + honest == pytest.approx(1.0)
+    habits, honest = copying_habits(odds)
+    assert sum(weight / (1 + theta) for theta, weight in habits) == pytest.approx(odds / (1 + odds))
+    assert sum(weight for _, weight in habits) + honest == pytest.approx(1.0)
     assert honest > -1e-12
     for arms in (2, 5):
         judged = judge_arms(np.zeros((arms, 3)), np.full((1, 3), 1 / 3), odds)
         assert list(judged.pairs.values()) == pytest.approx([odds / (1 + odds)] * len(judged.pairs))
+
+
+def test_the_whole_group_is_surer_with_every_copy():
+    """Under Ewens' priors alone it is not: of nine copies one or the other looks as if it stood apart."""
+    grid, dice = np.linspace(0.0005, 0.9995, 400), np.random.default_rng(4)
+    even = np.full((1, 400), 1 / 400)
+    sure = {copies: [] for copies in (2, 4, 9)}
+    for _ in range(25):
+        counts = dice.binomial(2000, dice.uniform(), 9)[:, None]
+        table = counts * np.log(grid) + (2000 - counts) * np.log(1 - grid)
+        for copies, found in sure.items():
+            judged = judge_arms(table[:copies] - table[:copies].max(axis=1, keepdims=True), even, 0.1)
+            found.append(judged.sure[0] if judged.groups and len(judged.groups[0]) == copies else 0.0)
+    means = [np.mean(found) for found in sure.values()]
+    assert means == sorted(means)
+    assert means[-1] > 0.9
 
 
 def test_merging_is_a_part_of_the_sum():

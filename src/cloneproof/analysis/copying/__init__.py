@@ -8,6 +8,7 @@ partitions   all groupings of an agent's arms; merging: greedily, for many arms
 one_agent    an agent's arms judged together; two_agents: what two agents share
 likeness     texts and vectors that are alike
 weights      how the level is divided; discoveries: weighted e-BH
+calibration  p-values where arms are alike, and e-values made of them
 wording      the findings in words
 """
 

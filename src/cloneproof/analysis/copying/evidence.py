@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from cloneproof._arrays import FloatArray
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.records import ArmRecord
 
 FEWEST, MOST = 401, 2001
@@ -28,13 +28,25 @@ _FINE: Final = 3.0  # points of the grid within the smallest standard deviation
 class ArmEvidence:
     """The log-likelihood of each arm (rows) on the grid, where each arm is on its scale, and the grid's step.
 
-    worth   how many binary rewards one reward is worth
+    worth      how many binary rewards one reward is worth
+    means      the grid as means
+    believed   as how many binary rewards each arm's count
     """
 
     log_likelihood: FloatArray
     places: FloatArray
     step: float
     worth: float
+    means: FloatArray
+    believed: FloatArray
+
+    def drawn(self, arm: int, points: IntArray, dice: np.random.Generator) -> FloatArray:
+        """The likelihood of drawn rewards of an arm, had it these points of the grid as means; a row for each."""
+        rewards = max(1, round(float(self.believed[arm])))
+        counts = dice.binomial(rewards, self.means[points])[:, None]
+        inside = np.clip(self.means, 1e-300, 1 - 1e-16)
+        logs = counts * np.log(inside) + (rewards - counts) * np.log1p(-inside)
+        return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
 
 
 def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
@@ -55,10 +67,10 @@ def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
     points = int(np.clip((high - low) / (float(spread.min()) / _FINE), FEWEST, MOST))
     grid = np.linspace(low, high, points)
     step = float(grid[1] - grid[0])
-    believed = np.minimum(rounds * worth, (2 * step) ** -2.0)[:, None]
+    believed = np.minimum(rounds * worth, (2 * step) ** -2.0)
     mean = np.sin(grid / 2) ** 2
-    logs = believed * (xlogy(means[:, None], mean) + xlog1py(1 - means[:, None], -mean))
-    return ArmEvidence(np.asarray(logs - logs.max(axis=1, keepdims=True)), places, step, worth)
+    logs = believed[:, None] * (xlogy(means[:, None], mean) + xlog1py(1 - means[:, None], -mean))
+    return ArmEvidence(np.asarray(logs - logs.max(axis=1, keepdims=True)), places, step, worth, mean, believed)
 
 
 def _binary_worth(records: Sequence[ArmRecord], rounds: FloatArray, means: FloatArray) -> float:

@@ -21,7 +21,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.copying.merging import log_mean, merge_greedily, pair_given_others
 from cloneproof.analysis.copying.partitions import (
     MOST_EXACT,
-    PartitionSums,
     block_factors,
     log_rising,
     log_sum,
@@ -31,7 +30,8 @@ from cloneproof.analysis.copying.partitions import (
 MOST_JUDGED: Final = 40
 MOST_QUICK: Final = 6
 LOG_SMALL: Final = 1.0
-THETAS: Final = (1.0, 10.0, 100.0)
+THETAS: Final = (0.0, 1.0, 10.0, 100.0)
+ONE_ITEM: Final = 0.25  # of the weight of another theta: that of theta = 0
 TRUST: Final = 0.9  # in likeness
 SUREST: Final = 1 - 1e-12  # no log shows more
 
@@ -56,7 +56,7 @@ def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> A
     >>> same, other = np.log(np.eye(50)[[7, 7]] + 1e-9), np.log(np.eye(50)[[9]] + 1e-9)
     >>> judged = judge_arms(np.concatenate([same, other]), np.full((1, 50), 0.02), odds=0.1)
     >>> judged.groups, round(judged.pairs[0, 1], 2), round(judged.pairs[0, 2], 2)
-    (((0, 1),), 0.7, 0.0)
+    (((0, 1),), 0.61, 0.0)
     """
     count = len(log_likelihood)
     together = (
@@ -72,71 +72,88 @@ Together = Callable[[tuple[int, ...]], float]
 
 def _exactly(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
     """The probability that some arms are one item, as a function of them: over all partitions."""
-    thetas, weight, honest = copying_habits(odds)
-    sums: list[PartitionSums | None] = []
-    logs = []
+    parts: list[tuple[float, Together]] = []
     for prior in priors:
         factors, alone = block_factors(log_likelihood, prior), _log_alone(log_likelihood, prior)
-        of_thetas = [partition_sums(factors, theta) for theta in thetas]
-        logs += [np.log(weight) + alone + one.log_factor for one in of_thetas]
-        sums += of_thetas
-        logs.append((np.log(honest) if honest > 0 else -np.inf) + alone)
-        sums.append(None)
-    weights = softmax(logs)
 
-    def together(arms: tuple[int, ...]) -> float:
-        bits = sum(1 << arm for arm in arms)
-        parts = zip(weights, sums, strict=True)
-        return sum(float(part) * one.probability_together(bits) for part, one in parts if one is not None)
+        def of_theta(theta: float, factors: FloatArray = factors) -> tuple[float, Together]:
+            sums = partition_sums(factors, theta)
+            return sums.log_factor, lambda arms: sums.probability_together(sum(1 << arm for arm in arms))
 
-    return together
+        parts += _habits_seen(odds, alone, float(factors[-1]), of_theta)
+    return _averaged(parts)
 
 
 def _greedily(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
     """The same from greedy merging: a pair given the grouping of the others, a group by its least likely pair."""
-    thetas, weight, honest = copying_habits(odds)
-    ways: list[tuple[FloatArray, float, tuple[tuple[int, ...], ...]]] = []
-    logs = []
+    parts: list[tuple[float, Together]] = []
     for prior in priors:
         alone = _log_alone(log_likelihood, prior)
-        for theta in thetas:
+
+        def of_theta(theta: float, prior: FloatArray = prior) -> tuple[float, Together]:
             way = merge_greedily(log_likelihood, prior, theta)
-            ways.append((prior, theta, way.blocks))
-            logs.append(np.log(weight) + alone + way.explained)
-        logs.append((np.log(honest) if honest > 0 else -np.inf) + alone)
-        ways.append((prior, np.inf, ()))
-    weights = softmax(logs)
-    used = [(part, *way) for part, way in zip(weights, ways, strict=True) if way[2] and part > 1e-6]
+            return way.explained, lambda pair: pair_given_others(
+                log_likelihood, prior, way.blocks, (pair[0], pair[1]), theta
+            )
 
-    @cache
-    def pair_together(pair: tuple[int, int]) -> float:
-        return sum(
-            float(part) * pair_given_others(log_likelihood, prior, blocks, pair, theta)
-            for part, prior, theta, blocks in used
-        )
-
+        parts += _habits_seen(odds, alone, log_mean(log_likelihood.sum(axis=0), prior) - alone, of_theta)
+    pair_together = cache(_averaged(parts))
     return lambda arms: min(pair_together(pair) for pair in combinations(arms, 2))
 
 
-def copying_habits(odds: float) -> tuple[tuple[float, ...], float, float]:
-    """How much agents copy, before anything is seen: thetas of Ewens' prior, the weight of each, and of not copying.
+def _habits_seen(
+    odds: float, alone: float, one_item: float, of_theta: Callable[[float], tuple[float, Together]]
+) -> list[tuple[float, Together]]:
+    """Ln of each habit's weight and evidence, and the probability that it gives some arms of being one item.
 
-    An agent either copies nothing, or copies to one of three degrees: at theta = 1, 10, 100 two of its arms are one
-    item with probability 1/2, 1/11, 1/101. The weights are such that for any two arms the odds are the stated ones,
-    however many arms there are. (For odds above 0.43, where even weights do not reach, the thetas are smaller.)
-
-    >>> thetas, weight, honest = copying_habits(0.1)
-    >>> thetas, round(weight, 3), round(honest, 3), round(sum(weight / (1 + theta) for theta in thetas), 4)
-    ((1.0, 10.0, 100.0), 0.151, 0.546, 0.0909)
+    alone, one_item   ln of the evidence of an item for each arm, and of the Bayes factor of all arms being one item
+    of_theta          ln of the Bayes factor of Ewens' prior, and its probabilities
     """
-    wanted = odds / (1 + odds)
-    scale, most = 1.0, 0.9 / len(THETAS)
-    weight = wanted / sum(1 / (1 + theta) for theta in THETAS)
+    habits, honest = copying_habits(odds)
+    seen: list[tuple[float, Together]] = [(np.log(honest) + alone, lambda _arms: 0.0)] if honest > 0 else []
+    for theta, weight in habits:
+        factor, together = of_theta(theta) if theta else (one_item, lambda _arms: 1.0)
+        seen.append((np.log(weight) + alone + factor, together))
+    return seen
+
+
+def _averaged(parts: Sequence[tuple[float, Together]]) -> Together:
+    """The average of probabilities, weighted by the evidence; what has less than a millionth of it is left out."""
+    weights = softmax([log_weight for log_weight, _ in parts])
+    used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
+    return lambda arms: sum(weight * together(arms) for weight, together in used)
+
+
+def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:
+    """How much agents copy, before anything is seen: thetas of Ewens' prior, each with its weight, and that of honesty.
+
+    An agent either copies nothing (theta without end), or to one of three degrees: at theta = 1, 10, 100 two of its
+    arms are one item with probability 1/2, 1/11, 1/101; or all of its arms are one item (theta = 0), with ONE_ITEM of
+    the weight of a degree. The weights are such that for any two arms the odds are the stated ones, however many arms
+    there are. (For odds above 0.43, where these weights do not reach, the thetas are smaller.)
+
+    Without the end at 0 the weight of "all one item" falls to nothing as arms become many, since at theta > 0 an agent
+    registers new items for ever: of k copies each may stand apart with the same odds, so that the probability of the
+    whole group falls with k. The end at 0 is what keeps it rising; it takes from agents with copies and other items.
+
+    >>> habits, honest = copying_habits(0.1)
+    >>> [(theta, round(weight, 3)) for theta, weight in habits], round(honest, 3)
+    ([(0.0, 0.027), (1.0, 0.107), (10.0, 0.107), (100.0, 0.107)], 0.653)
+    >>> round(sum(weight / (1 + theta) for theta, weight in habits), 4)
+    0.0909
+    """
+    wanted, shares = odds / (1 + odds), (ONE_ITEM, *[1.0] * (len(THETAS) - 1))
+
+    def reached(scale: float) -> float:
+        return sum(share / (1 + scale * theta) for share, theta in zip(shares, THETAS, strict=True))
+
+    scale, most = 1.0, 0.9 / sum(shares)
+    weight = wanted / reached(scale)
     if weight > most:
-        ends = max(most, wanted / (0.99 * len(THETAS)))
-        scale = brentq(lambda size: sum(ends / (1 + size * theta) for theta in THETAS) - wanted, 0.0, 1.0)
-        weight = ends
-    return tuple(scale * theta for theta in THETAS), weight, max(0.0, 1 - weight * len(THETAS))
+        weight = max(most, wanted / (0.99 * sum(shares)))
+        scale = brentq(lambda size: weight * reached(size) - wanted, 0.0, 1.0)
+    habits = tuple((scale * theta, weight * share) for theta, share in zip(THETAS, shares, strict=True))
+    return habits, max(0.0, 1 - weight * sum(shares))
 
 
 def log_e_value(log_likelihood: FloatArray, priors: FloatArray, alike: Sequence[tuple[int, ...]] = ()) -> float:

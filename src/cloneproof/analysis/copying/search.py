@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._checks import real
+from cloneproof.analysis.copying.calibration import boosted, matched_p_value
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.evidence import ArmEvidence, arm_evidence
 from cloneproof.analysis.copying.likeness import Links, alike
-from cloneproof.analysis.copying.one_agent import joined, log_e_value
+from cloneproof.analysis.copying.one_agent import TRUST, joined, log_e_value
 from cloneproof.analysis.copying.prior_fits import FittedWithout, deal_folds, fit_without
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
 from cloneproof.analysis.copying.two_agents import judge_two
@@ -32,6 +34,7 @@ from cloneproof.errors import CloneproofError, brief
 LEVEL: Final = 0.05
 ODDS: Final = 0.1
 NEIGHBOURS: Final = 12  # arms on either side, in the order of means
+MOST_LEFT_OUT: Final = 1_000  # arms of a log that is searched again without two agents
 MOST_PAIRS: Final = 5_000  # of agents that are computed for being near each other
 
 
@@ -54,6 +57,32 @@ def find_copies(records: Sequence[ArmRecord], level: float = LEVEL, same: Sequen
     seen = [record for record in records if record.rounds]
     if len(seen) < 2:
         return CopyFindings((), wanted, ODDS, 0, 0, GUARANTEE, ("Fewer than two arms have rewards.",))
+    asked = _ask(seen, same)
+    found = discoveries(_boosted(seen, same, asked, wanted), asked.weights, asked.hypotheses, wanted)
+
+    def judge(question: CopyQuestion) -> FloatArray:
+        fold = int(asked.folds[question.arms[0]])
+        return asked.priors.pair(fold, fold)
+
+    groups = findings_of(asked.questions, asked.weights, set(found), seen, asked.links, asked.evidence, judge, ODDS)
+    notes = _notes(seen, len(records), asked.evidence, same, asked.links)
+    return CopyFindings(groups, wanted, ODDS, asked.hypotheses, len(asked.questions), GUARANTEE, notes)
+
+
+@dataclass(frozen=True)
+class _AskedOfLog:
+    """All questions to a log, with their e-values and weights, and what they were computed from."""
+
+    questions: list[CopyQuestion]
+    weights: FloatArray
+    hypotheses: int
+    evidence: ArmEvidence
+    priors: FittedWithout
+    folds: IntArray
+    links: Links
+
+
+def _ask(seen: Sequence[ArmRecord], same: Sequence[str]) -> _AskedOfLog:
     evidence, links = arm_evidence(seen), alike(seen, same)
     by_agent: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(seen):
@@ -62,18 +91,39 @@ def find_copies(records: Sequence[ArmRecord], level: float = LEVEL, same: Sequen
     priors = fit_without(evidence.log_likelihood, evidence.places, folds, evidence.step, pairs=True)
     questions = _one_agent(seen, by_agent, evidence, priors, folds, links)
     questions += _two_agents(seen, by_agent, evidence, priors, folds, links)
-    agents, single = len(by_agent), sum(len(arms) > 1 for arms in by_agent.values())
-    hypotheses = single + agents * (agents - 1) // 2
-    weights = question_weights(questions, single, agents * (agents - 1) // 2)
-    found = discoveries(np.array([one.log_e for one in questions]), weights, hypotheses, wanted)
+    single, double = sum(len(arms) > 1 for arms in by_agent.values()), len(by_agent) * (len(by_agent) - 1) // 2
+    weights = question_weights(questions, single, double)
+    return _AskedOfLog(questions, weights, single + double, evidence, priors, folds, links)
 
-    def judge(question: CopyQuestion) -> FloatArray:
-        fold = int(folds[question.arms[0]])
-        return priors.pair(fold, fold)
 
-    groups = findings_of(questions, weights, set(found), seen, links, evidence, judge, ODDS)
-    notes = _notes(seen, len(records), evidence, same, links)
-    return CopyFindings(groups, wanted, ODDS, hypotheses, len(questions), GUARANTEE, notes)
+def _boosted(seen: Sequence[ArmRecord], same: Sequence[str], asked: _AskedOfLog, level: float) -> FloatArray:
+    """Ln of the e-values, those of agents whose arms are alike boosted (`calibration`).
+
+    Beyond MOST_LEFT_OUT arms the search is not repeated without the two agents: R is 1, and half stays with e.
+    """
+    log_e = np.array([question.log_e for question in asked.questions])
+    small = len(seen) <= MOST_LEFT_OUT
+    share = TRUST if small else 0.5
+    for number, question in enumerate(asked.questions):
+        if not question.matched:
+            continue
+        priors = asked.priors.pair(*(int(asked.folds[question.matched[0][end]]) for end in (0, -1)))
+        p_value, target = matched_p_value(asked.evidence, question.matched, priors), asked.hypotheses / level
+        target /= float(asked.weights[number])
+        if small and p_value <= level:
+            target /= 1 + _found_without(seen, same, question.agents, level)
+        log_e[number] = boosted(question.log_e, p_value, target, share)
+    return log_e
+
+
+def _found_without(seen: Sequence[ArmRecord], same: Sequence[str], agents: tuple[str, ...], level: float) -> int:
+    """How many findings a log has without some agents, by e-values that are not boosted."""
+    others = [record for record in seen if record.agent not in agents]
+    if len(others) < 2:
+        return 0
+    asked = _ask(others, same)
+    log_e = np.array([question.log_e for question in asked.questions])
+    return len(discoveries(log_e, asked.weights, asked.hypotheses, level))
 
 
 def _one_agent(
@@ -96,7 +146,8 @@ def _one_agent(
             pairs = [(rows[one], rows[other]) for one, other in inside.get(agent, ())]
             groups = [group for group in joined(len(arms), pairs) if len(group) > 1] if pairs else []
             value = log_e_value(evidence.log_likelihood[arms], priors.pair(fold, fold), groups)
-            questions.append(CopyQuestion((agent,), tuple(arms), value, bool(groups)))
+            likened = tuple(tuple(arms[row] for row in group) for group in groups)
+            questions.append(CopyQuestion((agent,), tuple(arms), value, bool(groups), matched=likened))
     return questions
 
 
@@ -126,7 +177,8 @@ def _two_agents(
             matched,
         )
         pairs = tuple((own[row], others[column]) for row, column in judged.pairs)
-        questions.append(CopyQuestion(agents, (*own, *others), judged.log_e, bool(matched), pairs))
+        likened = tuple((own[row], others[column]) for row, column in matched)
+        questions.append(CopyQuestion(agents, (*own, *others), judged.log_e, bool(matched), pairs, likened))
     return questions
 
 
