@@ -77,10 +77,10 @@ def test_e_bh_is_the_largest_set():
 
 
 def test_weights_average_one_over_all_hypotheses():
-    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, k < 2) for k in range(5)]
-    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k < 3) for k in range(6)]
+    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, float(k < 2)) for k in range(5)]
+    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k / 3) for k in range(6)]
     weights, left = question_weights(asked, 5, 40), 40 - 6
-    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0, False)], 5, 40)[-1]
+    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0)], 5, 40)[-1]
     assert weights.sum() + left * plain == pytest.approx(45)
 
 
