@@ -10,7 +10,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 
-SHARES: Final = {"one": 0.15, "two": 0.05, "alike": 0.8}
+SHARES: Final = {"one": 0.15, "two": 0.1, "alike": 0.75}
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class CopyQuestion:
 def question_weights(questions: Sequence[CopyQuestion], single: int, double: int) -> FloatArray:
     """The weight of each question, among `single` questions about one agent and `double` about two.
 
-    Where arms are alike, four fifths of the level go to them, to each question in proportion to its rarity: copies
+    Where arms are alike, three quarters of the level go to them, to each question in proportion to its rarity: copies
     are likelier there, and the few items that two accounts share bound their evidence, so that the level decides. Of
-    the rest three quarters go to agents by themselves, whose evidence grows with each copy, and a quarter to two agents
+    the rest three fifths go to agents by themselves, whose evidence grows with each copy, and two fifths to two agents
     in general. A share that nobody can have goes to the others in proportion. All hypotheses that are not among the
     questions have the weights of their kind too, so the average is exactly 1.
 
     >>> asked = [CopyQuestion(("a",), (0, 1), 0.0), CopyQuestion(("a", "b"), (0, 1, 2), 0.0, rarity=1.0)]
     >>> question_weights(asked, 1, 3).round(2).tolist()
-    [0.6, 3.27]
+    [0.6, 3.13]
     """
     rarity = np.array([question.rarity for question in questions])
     of = {"one": single, "two": double, "alike": float(rarity.sum())}
