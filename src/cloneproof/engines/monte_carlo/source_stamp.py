@@ -7,6 +7,7 @@ key of the cache.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +25,12 @@ _FILES = (
 def source_stamp() -> int:
     """A number from 1 that changes with what compiled code depends on."""
     files = [path for folder in _FOLDERS for path in (_ROOT / folder).rglob("*.py") if path.parent != _GPU]
+    return stamp_of(sorted([*files, *(_ROOT / name for name in _FILES)]))
+
+
+def stamp_of(files: Iterable[Path]) -> int:
+    """A number from 1 that changes with the content of these files."""
     digest = blake2b(digest_size=7)
-    for path in sorted([*files, *(_ROOT / name for name in _FILES)]):
+    for path in files:
         digest.update(path.read_bytes())
     return 1 + int.from_bytes(digest.digest())

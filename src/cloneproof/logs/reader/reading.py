@@ -16,11 +16,21 @@ from cloneproof.errors import LogError, brief
 from cloneproof.logs.log import Log, LoggedArm, Moment, two_owners
 from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
 from cloneproof.logs.reader.columns import LogColumns, chosen_columns
+from cloneproof.logs.reader.fast.csv_scan import plain_csv_sums
+from cloneproof.logs.reader.fast.headway import Headway
 from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.owners import Owners, read_owners
 from cloneproof.logs.reader.propensities import propensity_sums
 from cloneproof.logs.reader.sources import TWICE, LogSource, log_source
-from cloneproof.logs.reader.statistics import ArmSums, RewardScale, arm_sums, checked_scale, exactness, row_terms
+from cloneproof.logs.reader.statistics import (
+    ArmSums,
+    RewardScale,
+    RowTerms,
+    arm_sums,
+    checked_scale,
+    exactness,
+    row_terms,
+)
 
 LONGEST_NAME = 1000
 MOST_LOGGED_ARMS = 1_000_000
@@ -112,7 +122,10 @@ def read_log(
     if place is not None and (known := load_cached(place)) is not None:
         return known
     notes: list[str] = list(columns.notes)
-    log = _with_progress(lambda: _read(found, columns, scale, owned, local_arms, leave_out, notes), found, progress)
+    headway = Headway()
+    log = _with_progress(
+        lambda: _read(found, columns, scale, owned, local_arms, leave_out, notes, headway), found, headway, progress
+    )
     if place is not None:
         save_cached(log, place, notes.append)
     return log
@@ -126,16 +139,9 @@ def _read(
     local_arms: bool,
     leave_out: bool,
     notes: list[str],
+    headway: Headway,
 ) -> Log:
-    try:
-        terms = row_terms(source, columns, scale)
-        sums = arm_sums(source, columns, scale, terms)
-    except LogError:
-        if source.kind != "csv":
-            raise
-        source = source.leniently()
-        terms = row_terms(source, columns, scale)
-        sums = arm_sums(source, columns, scale, terms)
+    source, terms, sums = _sums(source, columns, scale, headway)
     if columns.time is not None and not terms.time:
         notes.append(f"`{columns.time}` has no times that can be read, and is not used")
     faults = ragged_lines(source)
@@ -178,6 +184,22 @@ def _read(
         places=tuple(str(file) for file in source.files),
         propensities=propensities,
     )
+
+
+def _sums(
+    source: LogSource, columns: LogColumns, scale: RewardScale, headway: Headway
+) -> tuple[LogSource, RowTerms, list[ArmSums]]:
+    """By a quick way if there is one, else by DuckDB; CSV files with lines that cannot be split are read leniently."""
+    try:
+        terms = row_terms(source, columns, scale)
+        sums = plain_csv_sums(source, columns, scale, terms, headway)
+        return source, terms, arm_sums(source, columns, scale, terms) if sums is None else sums
+    except LogError:
+        if source.kind != "csv" or headway.stop.is_set():
+            raise
+    source = source.leniently()
+    terms = row_terms(source, columns, scale)
+    return source, terms, arm_sums(source, columns, scale, terms)
 
 
 def _arms(
@@ -243,8 +265,10 @@ def _feature(value: object) -> Feature | None:
     return None if value is None or value == "" else str(value)
 
 
-def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callable[[float], None] | None) -> Log:
-    """Do the work in a thread of its own while this one asks DuckDB how far it is; nobody asks, no thread."""
+def _with_progress(
+    work: Callable[[], Log], source: LogSource, headway: Headway, progress: Callable[[float], None] | None
+) -> Log:
+    """Do the work in a thread of its own while this one asks how far it is; nobody asks, no thread."""
     if progress is None:
         return work()
     done: list[Log] = []
@@ -261,8 +285,9 @@ def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callabl
     try:
         while thread.is_alive():
             thread.join(0.2)
-            progress(min(max(source.connection.query_progress() / 100, 0.0), 1.0))
+            progress(min(max(source.connection.query_progress() / 100, headway.part), 1.0))
     except BaseException:
+        headway.stop.set()
         source.connection.interrupt()
         raise
     if failed:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.reader.columns import LogColumns
+from cloneproof.logs.reader.few_rewards import counted_rows
 from cloneproof.logs.reader.sources import LogColumn, LogSource
 
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
@@ -143,22 +144,31 @@ def row_terms(source: LogSource, columns: LogColumns, scale: RewardScale) -> Row
 def arm_sums(source: LogSource, columns: LogColumns, scale: RewardScale, terms: RowTerms) -> list[ArmSums]:
     """The one pass: a group for each agent and arm that occur together, those without a name included."""
     features = [source.columns[name].sql for name in columns.same]
-    tick = "reward" if terms.whole else f"TRY_CAST(round(reward * {scale.ticks}) AS BIGINT)"
+    tick = "CAST(reward AS BIGINT)" if terms.whole else f"TRY_CAST(round(reward * {scale.ticks}) AS BIGINT)"
     usable = f"CASE WHEN {terms.usable} THEN"
     inner = [f"{terms.agent} AS agent", f"{terms.arm} AS arm", f"{usable} {terms.reward} END AS reward"]
     inner += [f"{usable} {terms.count} END AS rounds"] if columns.aggregated else []
     inner += [f"{usable} {terms.time} END AS moment"] if terms.time else []
     inner += [f"{sql} AS feature{number}" for number, sql in enumerate(features)]
-    sums = ["count(*)", "count(reward)", "CAST(sum(rounds) AS HUGEINT)" if columns.aggregated else "count(reward)"]
-    sums.append(f"sum({tick})")
-    sums.append("0" if columns.aggregated else f"sum({tick} * {tick})")
+    counted = counted_rows(source, columns, terms.whole, terms.time)
+    if counted is None:
+        sums = ["count(*)", "count(reward)", "CAST(sum(rounds) AS HUGEINT)" if columns.aggregated else "count(reward)"]
+        sums.append(f"sum({tick})")
+        sums.append("0" if columns.aggregated else f"sum({tick} * {tick})")
+    else:
+        inner += ["CAST(log_count AS HUGEINT) AS times"]
+        inner += [f"{usable} log_last END AS last_moment"] if terms.time else []
+        usable_rows = "sum(times) FILTER (reward IS NOT NULL)"
+        sums = ["sum(times)", usable_rows, usable_rows, "sum(reward * times)", "sum(reward * (reward * times))"]
     off = f"max(abs(reward * {scale.ticks} - round(reward * {scale.ticks})))"
     sums.append("0.0" if terms.whole else off)
-    sums += ["min(moment)", "max(moment)"] if terms.time else ["NULL", "NULL"]
+    last = "moment" if counted is None else "last_moment"
+    sums += ["min(moment)", f"max({last})"] if terms.time else ["NULL", "NULL"]
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
     sql = (
-        f"SELECT agent, arm, {', '.join(sums)} FROM (SELECT {', '.join(inner)} FROM {source.rows}) GROUP BY agent, arm"
+        f"SELECT agent, arm, {', '.join(sums)} FROM (SELECT {', '.join(inner)} FROM {counted or source.rows}) "
+        "GROUP BY agent, arm"
     )
     ticks = 1 if terms.whole else scale.ticks
     found = []
