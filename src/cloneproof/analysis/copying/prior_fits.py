@@ -156,4 +156,4 @@ def _gains(widths: FloatArray, points: int) -> FloatArray:
 
 
 def _smoothed(rows: FloatArray, gains: FloatArray) -> FloatArray:
-    return np.maximum(idct(dct(rows, axis=1, norm="ortho") * gains, axis=1, norm="ortho"), 0.0)
+    return np.asarray(np.maximum(idct(dct(rows, axis=1, norm="ortho") * gains, axis=1, norm="ortho"), 0.0))
