@@ -6,7 +6,8 @@ INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
         reservoir-cases reservoir-comparison copy-power audit-power \
-        docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data bench bench-gpu clean
+        docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data real-copy-power \
+        bench bench-gpu clean
 
 venv: $(INSTALLED)
 
@@ -26,7 +27,7 @@ test: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/test_examples.py tests/mechanisms/test_rules.py
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/test_examples.py tests/engines/test_brute_force.py tests/engines/test_tree.py
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
@@ -109,6 +110,10 @@ reservoir-comparison: $(INSTALLED)
 copy-power: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/copy_power.py build/copy-power
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/second_accounts.py build/copy-power
+
+# Copies of real items, planted into the logs of `make log-data`; half an hour.
+real-copy-power: $(INSTALLED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/real_copy_power.py build/real-copy-power
 
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py

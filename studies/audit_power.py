@@ -8,8 +8,11 @@ a second, without a tolerance. How many say that something pays?
 *Planted gains.* Markets of T = 4,000 rounds in which one agent gains 10, 3 or 1 percent by copies, under Thompson
 sampling, epsilon-greedy or UCB1. With probability q its original is a little worse than somebody else's, where copies
 pay; else it is by far the best, where they pay next to nothing. Both gains are sampled apart, copies are those of 2, 4,
-16 and 64 that gain most, and q follows from the gain that is wanted. An audit of the agent has 30 seconds and ends when
-it has found something that surely pays. In how many markets does it?
+16 and 64 that gain most, and q follows from the gain that is wanted: the same worlds for the three sizes. An audit of
+the agent has 30 seconds and ends when it has found something that surely pays. In how many markets does it?
+
+Audits run side by side, as many as there are cores, each in a process that has one core to itself: a second and 30
+seconds are wall time of one core. That is harder than what a user with two cores asks.
 
     python studies/audit_power.py quick                         a few of each, no files
     python studies/audit_power.py FOLDER [ALARMS [MARKETS]]     FOLDER/false_alarms.csv, planted.csv; can be resumed
@@ -17,12 +20,14 @@ it has found something that surely pays. In how many markets does it?
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from scipy.stats import beta
@@ -31,7 +36,8 @@ import cloneproof as cp
 from cloneproof.analysis.audit.cases import audit_cases
 from cloneproof.analysis.audit.copy_vectors import grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race import RaceEntry, race
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
 from cloneproof.cli.display.output import new_table, print_table, progress_bar
 from resumable_rows import resume_rows
 
@@ -40,7 +46,8 @@ SIZES = (0.10, 0.03, 0.01)
 HORIZON, SHARE = 4000, 0.4
 BUDGET, SHORT = 30.0, 1.0  # seconds
 RUNGS = (2, 4, 16, 64)
-PILOT, TRUTH = 16, 96  # pairs
+PILOT = 16  # pairs
+TRUTH = {"thompson": 32, "epsilon-greedy": 256, "ucb1": 64}  # pairs; the first ones are slow, the second ones vary
 SMALL = 0.008  # of the honest payoff: the most that copies may gain where the original is by far the best
 LEVEL = 0.95  # of the intervals of the table
 
@@ -100,33 +107,63 @@ def _prior(dice: random.Random) -> cp.parts.Prior:
     return cp.Discrete([dice.uniform(0.0, 0.5), dice.uniform(0.5, 1.0)], [0.5, 0.5])
 
 
-def planted(size: float, number: int, budget: float = BUDGET) -> PlantedRow:
-    """One market with a planted gain, audited."""
-    dice = random.Random(f"planted {number}")  # the same worlds for every size; q differs
-    lost = SMALL
-    while lost >= SMALL:
+@dataclass(frozen=True)
+class PlantedWorlds:
+    """A rival, others, and an original a little worse or by far the best; what the copies gain in each world."""
+
+    made: cp.Mechanism
+    others: tuple[float, ...]
+    worse: float
+    best: float
+    copies: int
+    low: cp.results.Gain
+    high: cp.results.Gain
+
+
+def worlds(number: int) -> PlantedWorlds:
+    """The first worlds of that number in which copies pay 10 % where they should, and next to nothing where not."""
+    dice = random.Random(f"planted {number}")
+    while True:
         name = dice.choice(("thompson", "epsilon-greedy", "ucb1"))
         made, rival = cp.mechanism(name), dice.uniform(0.3, 0.7)
-        others = [rival, *(dice.uniform(0.2, rival) for _ in range(dice.randint(0, 2)))]
+        others = (rival, *(dice.uniform(0.2, rival) for _ in range(dice.randint(0, 2))))
         worse, best = rival - dice.uniform(0.02, 0.15), dice.uniform(0.9, 0.99)
-        trial = _gain(made, best, others, RUNGS[-1], PILOT, 3)
-        lost = trial.estimate.value / trial.honest.value
-    tries = {copies: _gain(made, worse, others, copies, PILOT, 1) for copies in RUNGS}
-    copies = max(tries, key=lambda each: tries[each].estimate.value)
-    low, high = (_gain(made, mean, others, copies, TRUTH, 2) for mean in (worse, best))
+        if _part(_gain(made, best, others, RUNGS[-1], PILOT, 3)) >= SMALL:
+            continue
+        tries = {copies: _gain(made, worse, others, copies, PILOT, 1) for copies in RUNGS}
+        copies = max(tries, key=lambda each: tries[each].estimate.value)
+        low, high = (_gain(made, mean, others, copies, TRUTH[name], 2) for mean in (worse, best))
+        if _part(high) < SMALL and _part(low) > SIZES[0]:
+            return PlantedWorlds(made, others, worse, best, copies, low, high)
+
+
+def _part(found: cp.results.Gain) -> float:
+    return found.estimate.value / found.honest.value
+
+
+def planted(size: float, number: int, at: PlantedWorlds, budget: float = BUDGET) -> PlantedRow:
+    """One market with a planted gain, audited."""
+    low, high = at.low, at.high
     more = low.estimate.value - size * low.honest.value
     less = size * high.honest.value - high.estimate.value
-    q = less / (more + less) if more > 0 else 1.0  # q more = (1 - q) less: the gain is that part of the honest payoff
+    q = less / (more + less)  # q more = (1 - q) less: the gain is that part of the honest payoff
     honest = q * low.honest.value + (1 - q) * high.honest.value
     errors = [part * float(each.progress.variances[0] / each.runs) ** 0.5 for part, each in ((q, low), (1 - q, high))]
     gain = (q * low.estimate.value + (1 - q) * high.estimate.value) / honest
-    market = _market(cp.Discrete([worse, best], [q, 1 - q]) if q < 1 else cp.Point(worse), others)
+    market = _market(cp.Discrete([at.worse, at.best], [q, 1 - q]), at.others)
     begun = time.perf_counter()
-    audit = cp.audit(market, made, agent="ana", budget_seconds=budget, seed=number)
+    audit = cp.audit(market, at.made, agent="ana", budget_seconds=budget, seed=number)
     seconds = time.perf_counter() - begun
     pairs = sum(sample.progress.runs for sample in audit.samples)
     error = sum(error**2 for error in errors) ** 0.5 / honest
-    return PlantedRow(size, number, name, copies, gain, error, audit.verdict == "exploitable", seconds, pairs)
+    name, found = at.made.name or "", audit.verdict == "exploitable"
+    return PlantedRow(size, number, name, at.copies, gain, error, found, seconds, pairs)
+
+
+def planted_rows(number: int, sizes: Sequence[float] = SIZES) -> dict[float, PlantedRow]:
+    """The audits of one pair of worlds, a market for each size."""
+    at = worlds(number)
+    return {size: planted(size, number, at) for size in sizes}
 
 
 def _market(prior: cp.parts.Prior, others: Sequence[float]) -> cp.Market:
@@ -138,7 +175,7 @@ def _gain(
     made: cp.Mechanism, mean: float, others: Sequence[float], copies: int, runs: int, seed: int
 ) -> cp.results.Gain:
     market = _market(cp.Point(mean), others)
-    return cp.gain(market, made, "ana", (copies,), runs=runs, seed=seed, stop_when_decided=False)
+    return cp.gain(market, made, "ana", (copies,), runs=runs, seed=seed, stop_when_decided=False, threads=1)
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
@@ -170,22 +207,44 @@ def show(alarms: Sequence[AlarmRow], found: Sequence[PlantedRow]) -> None:
 def main(folder: str, alarms: int = ALARMS, markets: int = MARKETS) -> None:
     """All audits, or some of them."""
     if folder == "quick":
-        show([alarm(number) for number in range(10)], [planted(SIZES[0], number) for number in range(3)])
+        show([alarm(number) for number in range(10)], list(planted_rows(0).values()))
         return
-    with progress_bar() as bar:
+    with progress_bar() as bar, _processes() as pool:
+        jobs: dict[object, Future[AlarmRow]] = {}
+        several: dict[int, Future[dict[float, PlantedRow]]] = {}
 
-        def track(what: str) -> Callable[[Sequence[object]], object]:
-            return lambda left: bar.track(left, description=what)
+        def start_alarms(left: Sequence[int]) -> Iterable[int]:
+            jobs.update({number: pool.submit(alarm, number) for number in left})
+            return bar.track(left, description="false alarms")
 
+        def start_planted(left: Sequence[tuple[float, int]]) -> Iterable[tuple[float, int]]:
+            for number in dict.fromkeys(number for _, number in left):
+                several[number] = pool.submit(planted_rows, number, [size for size, other in left if other == number])
+            return bar.track(left, description="planted gains")
+
+        cases = [(size, number) for number in range(markets) for size in SIZES]
         first = resume_rows(
-            AlarmRow, Path(folder) / "false_alarms.csv", list(range(alarms)), lambda row: row.number, alarm,
-            track("false alarms"),
+            AlarmRow, Path(folder) / "false_alarms.csv", list(range(alarms)), lambda row: row.number,
+            lambda number: jobs.pop(number).result(), start_alarms,
         )  # fmt: skip
         second = resume_rows(
-            PlantedRow, Path(folder) / "planted.csv", list(product(SIZES, range(markets))),
-            lambda row: (row.size, row.number), lambda case: planted(*case), track("planted gains"),
+            PlantedRow, Path(folder) / "planted.csv", cases, lambda row: (row.size, row.number),
+            lambda case: several[case[1]].result()[case[0]], start_planted,
         )  # fmt: skip
     show(first, second)
+
+
+def _processes() -> ProcessPoolExecutor:
+    """One for each core; only the parent writes files."""
+    context = multiprocessing.get_context("spawn")
+    cores: multiprocessing.Queue[int] = context.Queue()
+    for core in (free := sorted(os.sched_getaffinity(0))):
+        cores.put(core)
+    return ProcessPoolExecutor(len(free), context, _take_core, (cores,))
+
+
+def _take_core(cores: multiprocessing.Queue[int]) -> None:
+    os.sched_setaffinity(0, {cores.get()})
 
 
 if __name__ == "__main__":

@@ -78,17 +78,22 @@ def all_cases(each: int, others: int) -> list[Case]:
 
 
 def plug_in_means(prior: str, rewards: int, logs: int) -> dict[str, tuple[float, float]]:
-    """The mean e-value of honest agents with its standard error: by each fitted prior, and the smaller of both."""
-    values: dict[str, list[float]] = {"raw": [], "smooth": [], "smaller": []}
+    """The mean e-value of honest agents with its standard error: by each fitted prior, and the smaller of two.
+
+    smaller   of the raw and the smooth one; searched: of the blend and the smooth one, as a log is searched
+    """
+    values: dict[str, list[float]] = {"raw": [], "smooth": [], "smaller": [], "searched": []}
     for seed in range(logs):
         records = draw_log(seed, prior, rewards, False).records
         seen, folds = arm_evidence(records), deal_folds([record.agent for record in records])
         fitted = fit_without(seen.log_likelihood, seen.places, folds, seen.step)
+        blended = fit_without(seen.log_likelihood, seen.places, folds, seen.step, pairs=True)
         for agent in dict.fromkeys(record.agent for record in records):
             arms = [number for number, record in enumerate(records) if record.agent == agent]
             fold = int(folds[arms[0]])
             raw, smooth = (log_e_value(seen.log_likelihood[arms], one[None]) for one in fitted.pair(fold, fold))
-            for name, value in (("raw", raw), ("smooth", smooth), ("smaller", min(raw, smooth))):
+            searched = log_e_value(seen.log_likelihood[arms], blended.pair(fold, fold))
+            for name, value in zip(values, (raw, smooth, min(raw, smooth), searched), strict=True):
                 values[name].append(float(np.exp(value)))
     return {name: (float(np.mean(v)), float(np.std(v) / np.sqrt(len(v)))) for name, v in values.items()}
 

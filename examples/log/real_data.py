@@ -2,8 +2,8 @@
 
 The Open Bandit Dataset's sample (Saito et al. 2020), 10,000 impressions of 80 clothes drawn evenly, with propensities,
 and MovieLens-100k (Harper and Konstan 2015), ratings from 1 to 5. Neither has providers: a feature of the items stands
-in for them, the first item feature there and the year of release here, in a file for --owners. Only data files are
-unpacked.
+in for them, the first item feature there and the year of release here, in a file for --owners. 18 films of MovieLens
+stand in it twice, under two numbers with one title. Only data files are unpacked.
 
     python examples/log/real_data.py build/log-data
 """
@@ -44,11 +44,14 @@ def main(folder):
     features = [(row["item_id"], row["item_feature_1"]) for row in items]
     short = {feature: f"feature-{number:02d}" for number, feature in enumerate(sorted({each for _, each in features}))}
     write_owners(folder / "open_bandit_owners.csv", {(item, short[feature]) for item, feature in features})
-    ratings = unpacked(wheels, "recbole", f"{MOVIES}.inter")
-    head, _, rows = ratings.partition("\n")
-    names = "\t".join(name.partition(":")[0] for name in head.split("\t"))
-    (folder / "movielens.tsv").write_text(f"{names}\n{rows}", encoding="utf-8")
     lines = [line.split("\t") for line in unpacked(wheels, "recbole", f"{MOVIES}.item").splitlines()[1:]]
+    titles = {item: f"{title} ({year})" for item, title, year, *_ in lines}
+    with open(folder / "movielens.tsv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(("user_id", "item_id", "rating", "timestamp", "title"))
+        for line in unpacked(wheels, "recbole", f"{MOVIES}.inter").splitlines()[1:]:
+            user, item, rating, moment = line.split("\t")
+            writer.writerow((user, item, rating, moment, titles[item]))
     write_owners(folder / "movielens_owners.csv", {(item, f"year-{year or 'unknown'}") for item, _, year, *_ in lines})
     print(f"{folder}: open_bandit.csv and movielens.tsv, with their owners")
 

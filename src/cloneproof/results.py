@@ -11,6 +11,7 @@ Each has `to_dict()`, the form of the command line's `--json`, or is a plain nam
 """
 
 from cloneproof.advice.recommendation import Recommendation
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.verification import Verification
@@ -24,6 +25,6 @@ from cloneproof.mechanisms.online.decisions import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "InformedGain",
+    "Audit", "Conformance", "CopyLimit", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "InformedGain",
     "Recommendation", "Record", "SweepTable", "Verification", "Witness", "write_replay",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import cloneproof as cp
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers, tune_contest, tune_reservoir
 
@@ -45,3 +46,16 @@ def test_tuned_numbers_for_several_agents(values, agents, horizon, most):
     assert tuned.too_high > tuned.regret
     assert market.regret(reservoir_numbers(values, 3, horizon)) < market.horizon * market.best_mean
     assert tune_contest(market).draws >= 1
+
+
+@pytest.mark.parametrize("threshold", [1, 4, 6])
+@pytest.mark.parametrize("horizon", [5, 60, 200])
+def test_agents_of_different_priors_against_the_closed_form_engine(threshold, horizon):
+    """The same expectation by the engine that computes payoffs; some tests and some draws do not fit the horizon."""
+    weights = [(0.5, 0.3, 0.2), (0.2, 0.2, 0.6), (0.1, 0.8, 0.1), (0.5, 0.3, 0.2)]
+    priors = [list(zip((0.2, 0.5, 0.9), own, strict=True)) for own in weights]
+    exact = ReservoirMarket([[prior] * (1 + k % 2) for k, prior in enumerate(priors)], horizon)
+    agents = [cp.Agent(f"a{k}", 1 + k % 2, cp.Discrete([0.2, 0.5, 0.9], own)) for k, own in enumerate(weights)]
+    made = cp.mechanism("reservoir", rounds=6, draws=3, threshold=threshold)
+    engine = cp.evaluate(cp.Market(agents, horizon), made, engine="closed-form")
+    assert exact.regret(ReservoirNumbers(6, 3, threshold)) == pytest.approx(engine.regret.value, rel=1e-9, abs=1e-9)

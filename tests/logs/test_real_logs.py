@@ -24,6 +24,6 @@ def test_it_is_read_and_planted_copies_are_found(name):
     assert (log.rounds, len(log.arms)) == (rounds, arms)
     assert not log.faults
     records = arm_records(log)
-    assert find_copies(records).found == ()
+    assert find_copies(records[:400]).found == ()
     copies = [ArmRecord("planted", f"copy {k}", 20_000, 4000.0 + k, 4000.0 + k) for k in range(6)]
-    assert [group.agents for group in find_copies([*records, *copies]).found] == [("planted",)]
+    assert [group.agents for group in find_copies([*records[:400], *copies]).found] == [("planted",)]

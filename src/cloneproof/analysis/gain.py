@@ -9,7 +9,7 @@ from typing import Any, Literal
 from cloneproof._checks import whole
 from cloneproof._display import Displayed
 from cloneproof.analysis.black_box_runs import check_mechanism_or_box
-from cloneproof.analysis.paired_runs import PairedSampling, draw_pairs, variance_reduction
+from cloneproof.analysis.paired_runs import PairedSampling, PassLength, draw_pairs, variance_reduction
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device
@@ -119,7 +119,7 @@ def gain(
     precision: float | None = None,
     confidence: float = 0.99,
     seed: int = 0,
-    stratify: bool = True,
+    stratify: PassLength = True,
     stop_when_decided: bool = True,
     budget_seconds: float | None = None,
     threads: int | None = None,
@@ -153,8 +153,9 @@ def gain(
         The probability with which each interval holds, whenever the sampling stopped.
     seed : int, default 0
         One seed, the same bits.
-    stratify : bool, default True
-        Sample a market of at most 256 realisations of its discrete priors in passes over all of them.
+    stratify : bool or "short", default True
+        Sample a market of at most 256 realisations of its discrete priors in passes over all of them. In a short pass
+        each is drawn once, and not the likely ones more often: for a first look with few pairs.
     stop_when_decided : bool, default True
         Stop as soon as the sign of the gain is decided.
     budget_seconds : float, optional

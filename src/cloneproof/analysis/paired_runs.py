@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from cloneproof.market.copies import FullCopies
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
+PassLength = bool | Literal["short"]  # over the realisations of discrete priors: whole passes, none, or short ones
+BOLD = 0.5  # of the stake: gains hug the middle of their range
 DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
 
@@ -53,7 +55,7 @@ class PairedSampling:
     precision: float | None = None
     confidence: float = 0.99
     seed: int = 0
-    stratify: bool = True
+    stratify: PassLength = True
     stop_when_decided: bool = True
     budget_seconds: float | None = None
     threads: int | None = None
@@ -96,7 +98,7 @@ def draw_pairs(
 
     `instead_of` are the agent's copies in the world that it is compared with, in place of honest ones.
     """
-    strata = strata_of(market) if sampling.stratify else Strata()
+    strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
     honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
     position = list(originals).index(agent)
@@ -110,7 +112,7 @@ def draw_pairs(
     ) -> tuple[RunTotals, StopReason]:
         served = served_bounds(market, agent)
         bounds = (gain_bounds(market, agent), served, served)
-        estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent))
+        estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent), BOLD)
         start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
         plan = _run_plan(sampling, len(strata.weights), executor, largest)
         return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)

@@ -19,20 +19,22 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof.analysis.audit.cases import MechanismOrFactory
 from cloneproof.analysis.audit.judgement import pays
-from cloneproof.analysis.audit.search.race import ALPHA
+from cloneproof.analysis.audit.search.race.levels import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
 from cloneproof.analysis.certificate.description import market_data, market_differences, mechanism_differences
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.gain import gain
+from cloneproof.analysis.paired_runs import PassLength
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.statistics.strata import strata_of
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 
-FORMAT, VERSION = "cloneproof replay record", 2
+FORMAT, VERSION = "cloneproof replay record", 3
 KEYS = ("verdict", "tolerance", "market", "mechanisms", "worst", "deviations")
 MOST_ROUNDS = 10**11  # in all; a record of more is refused, not replayed
 PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
@@ -204,14 +206,15 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
     mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
     witnesses, timer = dict[tuple[str, tuple[int, ...], int], Witness](), ReplayTimer(budget_seconds, rounds)
     for deviation, confidence in zip(listed, confidences, strict=True):
-        agent, horizon, copies = deviation["agent"], deviation["horizon"], tuple(map(whole, deviation["copies"]))
+        agent, horizon = deviation["agent"], deviation["horizon"]
+        copies = tuple(whole(number, least=0) for number in deviation["copies"])
         at_horizon = market.with_horizon(horizon)
         if timer.left <= 0:
             raise timer.stop(len(witnesses), len(listed))
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
             runs=deviation["pairs"], confidence=confidence, seed=deviation["seed"],
-            stratify=len(deviation["sums"]["weights"]) > 1, stop_when_decided=False,
+            stratify=_passes(at_horizon, len(deviation["sums"]["weights"])), stop_when_decided=False,
             budget_seconds=None if math.isinf(timer.left) else timer.left,
         )  # fmt: skip
         timer.finish(2 * drawn.runs * horizon)
@@ -232,6 +235,10 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
     return _follows(data, witnesses, tolerance)
 
 
+def _passes(market: Market, length: int) -> PassLength:
+    return "short" if 1 < length < len(strata_of(market).weights) else length > 1
+
+
 def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], int], Witness], tolerance: float) -> str:
     """That the verdict is the one of these intervals, in words."""
     worst = data["worst"]
@@ -239,11 +246,13 @@ def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], i
     pairs = sum(deviation["pairs"] for deviation in data["deviations"])
     drawn = f"{len(witnesses)} deviations, {pairs} pairs of runs: the same sums to the last bit"
     if data["verdict"] != "exploitable":
-        none_pays = not any(pays(witness, tolerance) for witness in witnesses.values())
+        replications = [witness for witness in witnesses.values() if 0 not in witness.copies]
+        none_pays = not any(pays(witness, tolerance) for witness in replications)
         require(none_pays, "a deviation pays, and it says otherwise")
         rest = "nothing is claimed" if data["verdict"] == "undecided" else "arguments that it rests on are not replayed"
         return f"{drawn}. No sampled deviation surely pays; the verdict is {data['verdict']!r}, and {rest}"
     require(key in witnesses, f"its witness {key} was not sampled")
+    require(0 not in key[1], f"its witness {key} leaves originals out, which is no replication")
     best = witnesses[key]
     require(pays(best, tolerance), f"the gain of its witness is {best.gain.value:.6g} ± {best.gain.error:.3g}")
     return (

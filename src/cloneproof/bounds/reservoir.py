@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from cloneproof.errors import MechanismError
 
 ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
 MOST_TYPES = 20_000  # realisations of one agent's means, up to their order
+AT_ONCE = 200_000  # numbers of a table that is computed at once
 NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the level is left out
 
 
@@ -104,11 +105,12 @@ class ReservoirMarket:
         """The expected share of the rounds that are spent on tests."""
         powers = self._failing_powers(numbers)
         alive = [kind.chances @ power for kind, power in zip(self.kinds, powers, strict=True)]
-        tested = 0.0
-        for draw in range(1, numbers.draws + 1):
-            rounds, _ = self._rounds(numbers, draw)
-            for kept, reached in zip(alive, self._reached(alive, draw), strict=True):
-                tested += kept[draw - 1] * float(reached @ rounds)
+        rounds, _ = self._rounds(numbers)
+        before = np.array(alive)
+        tested = sum(
+            float((before[:, part, None] * reached * rounds[part]).sum())
+            for part, reached in self._reached(alive, len(rounds))
+        )
         return tested / self.horizon
 
     def rewards(self, numbers: ReservoirNumbers) -> tuple[float, float]:
@@ -124,14 +126,12 @@ class ReservoirMarket:
             alive.append(kind.chances @ power)
             means.append((kind.chances * (kind.draws @ self.values)) @ power)
             worth.append((kind.chances * (kind.draws @ passed)) @ power)
-        total = 0.0
-        for draw in range(1, numbers.draws + 1):
-            tested, later = self._rounds(numbers, draw)
-            if not tested.any():
-                break
-            for i, reached in enumerate(self._reached(alive, draw)):
-                total += float(reached @ (means[i][draw - 1] * tested + worth[i][draw - 1] * later))
-        return total
+        tested, later = self._rounds(numbers)
+        mean, passing = np.array(means)[:, :, None], np.array(worth)[:, :, None]
+        return sum(
+            float((reached * (mean[:, part] * tested[part] + passing[:, part] * later[part])).sum())
+            for part, reached in self._reached(alive, len(tested))
+        )
 
     def _all_up_to(self, up_to: FloatArray, draws: int) -> FloatArray:
         """The chance that no slot of anybody is above each level."""
@@ -145,21 +145,29 @@ class ReservoirMarket:
         passed = _pass(self.values, numbers)
         return [(1 - kind.draws @ passed)[:, None] ** np.arange(numbers.draws + 1) for kind in self.kinds]
 
-    def _rounds(self, numbers: ReservoirNumbers, draw: int) -> tuple[FloatArray, FloatArray]:
-        """Rounds of the tests of that draw, and rounds after each of them, by their place in the timetable."""
-        tests = (draw - 1) * len(self.agents) + np.arange(len(self.agents))
-        begin = self.horizon - tests * numbers.rounds
+    def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
+        """Rounds of the tests of each draw, and rounds after each of them, by their place; for draws that have any."""
+        count = len(self.agents)
+        draws = min(numbers.draws, -(-self.horizon // (count * numbers.rounds)))
+        begin = self.horizon - np.arange(draws * count).reshape(draws, count) * numbers.rounds
         return np.clip(begin, 0, numbers.rounds), np.maximum(0, begin - numbers.rounds)
 
-    def _reached(self, alive: list[FloatArray], draw: int) -> list[FloatArray]:
-        """For each kind and place: the chance that such an agent has it and no earlier slot of others passes."""
+    def _reached(self, alive: list[FloatArray], draws: int) -> Iterator[tuple[slice, FloatArray]]:
+        """For each kind, draw and place: the chance that such an agent has it and no earlier slot of others passes.
+
+        Some draws at a time, as many as fit the cache.
+        """
         count = len(self.agents)
-        factors = [(kind.agents, a[draw - 1], a[draw]) for kind, a in zip(self.kinds, alive, strict=True)]
-        reached = []
-        for i, kind in enumerate(self.kinds):
-            others = [(k - (i == other), later, first) for other, (k, later, first) in enumerate(factors)]
-            reached.append(_order_averages(others, count - 1) * (kind.agents / count))
-        return reached
+        table = np.array(alive)  # kinds x draws
+        kinds = [number for number, kind in enumerate(self.kinds) for _ in range(kind.agents)]
+        places = [kinds.index(i) for i in range(len(self.kinds))]
+        others = np.array([kinds[:place] + kinds[place + 1 :] for place in places], int)
+        shares = np.array([kind.agents / count for kind in self.kinds])
+        width = max(1, AT_ONCE // (len(self.kinds) * count))
+        for begin in range(0, draws, width):
+            part = slice(begin, min(begin + width, draws))
+            later, first = table[:, part], table[:, part.start + 1 : part.stop + 1]
+            yield part, _order_averages(later[others], first[others]) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers) -> float:
         """Step 3: the best count of all gets what is left, if anything is."""
@@ -186,11 +194,17 @@ class ReservoirMarket:
             (nodes + 1) / 2, weights / 2, strict=True
         ):  # step 4, summed over the places of one agent
             factors = [node * b + (1 - node) * a for b, a in zip(before, after, strict=True)]
+            whole = [factor**kind.agents for factor, kind in zip(factors, self.kinds, strict=True)]
+            following = [np.ones_like(whole[0])]  # products of all later ones, from the last one on
+            for factor in whole[:0:-1]:
+                following.append(following[-1] * factor)
+            earlier = np.ones_like(whole[0])
             for i, kind in enumerate(self.kinds):
-                product = np.ones_like(factors[i])
-                for other, factor in enumerate(factors):
-                    product *= factor ** (self.kinds[other].agents - (i == other))
+                product = earlier * following[-1 - i]
+                if kind.agents > 1:
+                    product *= factors[i] ** (kind.agents - 1)
                 total += weight * kind.agents * float((own[i] * product).sum())
+                earlier *= whole[i]
         return left * total
 
 
@@ -275,22 +289,18 @@ def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     return np.asarray(scipy.special.bdtrc(numbers.threshold - 1, numbers.rounds, values))
 
 
-def _order_averages(factors: list[tuple[int, float, float]], others: int) -> FloatArray:
-    """For 0, 1, .. agents that come first: the average over their choice of the product of all factors.
+def _order_averages(later: FloatArray, first: FloatArray) -> FloatArray:
+    """For 0, 1, .. of the others that come first: the average over their choice of the product of all factors.
 
-    Each kind of agents comes as (how many, factor if it comes later, factor if it comes first).
+    Each other agent has a factor if it comes later and one if it comes first. Axes: kinds, others, draws; the result
+    has kinds, draws, places. The others are added one by one (a Bernstein polynomial of one degree more).
     """
-    if len(factors) == 1:
-        _, later, first = factors[0]
-        places = np.arange(others + 1)
-        return np.asarray(first**places * later ** places[::-1])
-    averages = np.ones(1)
-    for count, later, first in factors:
-        for _ in range(count):
-            size = len(averages)
-            places = np.arange(size + 1)
-            grown = np.zeros(size + 1)
-            grown[:-1] += later * averages * (size - places[:-1]) / size
-            grown[1:] += first * averages * places[1:] / size
-            averages = grown
+    kinds, others, draws = later.shape
+    averages = np.ones((kinds, draws, 1))
+    for size in range(1, others + 1):
+        places = np.arange(size + 1)
+        grown = np.zeros((kinds, draws, size + 1))
+        grown[:, :, :-1] += later[:, size - 1, :, None] * averages * ((size - places[:-1]) / size)
+        grown[:, :, 1:] += first[:, size - 1, :, None] * averages * (places[1:] / size)
+        averages = grown
     return averages

@@ -94,6 +94,9 @@ class Rule:
         sequences of `candidates` numbers sorted by pulls and then mean, after `candidates` and before its parameters.
     source : str, default ""
         By what name `cp.rule` found somebody's own rule: "mymodule:my_rule", or that of an entry point.
+    floods : bool, default False
+        Whether, over a given number of rounds, the chance that only candidates without a reward are picked tends to 1
+        as more and more of them are registered. Exploration has this effect anyway.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Rule:
     options: Mapping[str, Any] = field(default_factory=dict)
     siblings: bool = False
     source: str = ""
+    floods: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.engines.estimate import Estimate
@@ -82,7 +83,7 @@ def kind_words(estimate: Estimate) -> str:
     return f"{meaning[estimate.kind]} ({estimate.method})"
 
 
-def percent(witness: Witness | InformedGain) -> str:
+def percent(witness: Witness | InformedGain | CopyLimit) -> str:
     """The relative gain.
 
     A deviation that turns nothing into something has no percentage.

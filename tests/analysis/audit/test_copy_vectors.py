@@ -1,8 +1,12 @@
 """Copy vectors: nothing missing, nothing twice."""
 
+import math
+from collections import Counter
 from itertools import product
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.analysis.audit.cases import audit_case
@@ -48,6 +52,31 @@ def test_a_large_grid_is_cut_and_says_so():
     assert len(vectors) == 2000
     assert missing > 0
     assert sum(vectors[0]) == 13
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(0, 1), st.integers(1, 4))
+def test_the_grid_is_what_all_products_leave(marks, least, cap):
+    """Against every product of numbers, filtered: the same vectors in the same order, and the count of what is cut."""
+    kinds = OriginalKinds(tuple(marks))
+    every = [
+        vector
+        for vector in product(range(least, cap + 1), repeat=len(marks))
+        if kinds.canonical(vector) and vector != kinds.honest and any(vector)
+    ]
+    ordered = sorted(every, key=lambda vector: (sum(vector), vector))
+    assert grid(kinds, cap, least) == (ordered[:2000], max(0, len(ordered) - 2000))
+
+
+@pytest.mark.parametrize("labels", [(0,) * 50, tuple(range(50)), tuple(k % 7 for k in range(50)), (0,) * 300])
+def test_many_originals_are_counted_and_cut_without_enumerating_them_all(labels):
+    vectors, missing = grid(OriginalKinds(labels), 4)
+    assert len(vectors) == len(set(vectors)) == 2000
+    assert [sum(vector) for vector in vectors] == sorted(sum(vector) for vector in vectors)
+    assert min(map(min, vectors)) == 1
+    every = math.prod(math.comb(3 + number, number) for number in Counter(labels).values())
+    assert missing == every - 1 - 2000
+    assert all_below(OriginalKinds(labels), 10**6, 100) is None
 
 
 def test_ladders_reach_the_horizon_and_no_more_arms_than_there_may_be():

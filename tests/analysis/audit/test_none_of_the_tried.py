@@ -7,7 +7,10 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search import race as sampled
+from cloneproof.analysis.audit.search.race import levels, pilot
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
+from cloneproof.analysis.audit.search.race.looks import look
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
 
@@ -27,8 +30,8 @@ def coins(job, first, count):
 
 def bounds_of(seed, numbers, alpha):
     case = audit_case(MARKET, cp.mechanism("ucb1"), "ana")
-    entries = [sampled.RaceEntry(case, (number,)) for number in numbers]
-    (found,) = sampled.race(entries, 10.0, 32, seed, Deadline(), None, alpha, coins)
+    entries = [RaceEntry(case, (number,)) for number in numbers]
+    (found,) = race(entries, 10.0, 32, seed, Deadline(), None, alpha, coins)
     return list(found.at_most.values())
 
 
@@ -36,7 +39,7 @@ def test_the_largest_of_the_bounds_covers_without_a_union():
     """Five equal candidates: the largest bound covers as often as it says, though single ones may miss."""
     alpha = 0.5
     found = [bounds_of(seed, range(2, 7), alpha) for seed in range(40)]
-    assert sum(max(bounds) < TRUTH for bounds in found) <= binom.isf(1e-6, 40, sampled.NONE * alpha)
+    assert sum(max(bounds) < TRUTH for bounds in found) <= binom.isf(1e-6, 40, levels.NONE * alpha)
     narrow = [max(bounds_of(seed, range(2, 7), alpha)) for seed in range(4)]
     shared = [max(bounds_of(seed, range(2, 7), alpha / 5)) for seed in range(4)]
     assert np.mean(narrow) < np.mean(shared)
@@ -44,7 +47,7 @@ def test_the_largest_of_the_bounds_covers_without_a_union():
 
 def test_a_race_that_left_some_out_shares_the_level(monkeypatch):
     whole = bounds_of(3, range(2, 6), 0.01)
-    monkeypatch.setattr(sampled.Race, "look", _without_the_last(sampled.Race.look))
+    monkeypatch.setattr(pilot, "look", _without_the_last(look))
     part = bounds_of(3, range(2, 6), 0.01)
     assert len(part) == 3
     assert all(few > every for few, every in zip(part, whole, strict=False))
@@ -58,7 +61,7 @@ def _without_the_last(look):
 
 
 def test_the_levels_add_up():
-    assert pytest.approx(1.0) == sampled.HALF + sampled.NONE + sampled.LOOKS
+    assert pytest.approx(1.0) == levels.HALF + levels.NONE + levels.LOOKS
 
 
 def test_h_ucb_ends_with_a_bound_and_no_shrug():

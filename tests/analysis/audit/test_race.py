@@ -5,7 +5,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search import race as sampled
+from cloneproof.analysis.audit.search.race import state
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.report.formatting import verdict_sentence
@@ -22,7 +24,7 @@ def sampling(monkeypatch):
         calls.append((agent, copies[agent], options))
         return sampled_gain(market, mechanism, agent, copies, options)
 
-    monkeypatch.setattr(sampled, "sampled_gain", counted)
+    monkeypatch.setattr(state, "sampled_gain", counted)
     return calls
 
 
@@ -44,7 +46,7 @@ def test_what_pays_is_confirmed_on_fresh_pairs(sampling):
     assert {options.seed for _, copies, options in sampling if copies != found.worst.copies} >= {7}
     searched = [options.confidence for _, _, options in sampling if options.seed == 7]
     assert witness.confidence < min(searched)
-    assert witness.confidence == 1 - 0.01 / 2 / 2 / 2  # half of the level, half of that, for two estimates
+    assert witness.confidence == pytest.approx(1 - 0.01 / 2 * 2 / 3 / 2)  # half of the level, 2/3 of that, for two
 
 
 def test_large_rungs_come_early_and_agents_take_turns(sampling):
@@ -66,8 +68,8 @@ def test_honest_runs_are_played_once_and_change_no_bit(monkeypatch):
         return kernel_outcomes(job, first, count)
 
     case = audit_case(market, cp.mechanism("ucb1"), "ana")
-    entries = [sampled.RaceEntry(case, (number,)) for number in (2, 3, 4)]
-    found = sampled.race(entries, 100.0, 64, 0, Deadline(), None, play=counted)
+    entries = [RaceEntry(case, (number,)) for number in (2, 3, 4)]
+    found = race(entries, 100.0, 64, 0, Deadline(), None, play=counted)
     assert sorted(played) == sorted(set(played))
     for copies, sample in found[0].samples.items():
         again = cp.gain(

@@ -18,7 +18,7 @@ from cloneproof.analysis.copying.likeness import alike
 from cloneproof.analysis.copying.two_agents import judge_two
 from cloneproof.analysis.copying.weights import CopyQuestion, question_weights
 from cloneproof.errors import CloneproofError
-from planted_logs import PLANTS, draw_log
+from planted_logs import PLANTS, WORDS, draw_log, near_copy
 
 
 def record(agent, arm, rounds, clicks, **features):
@@ -38,6 +38,22 @@ def test_honest_logs_give_few_findings_and_plants_are_found():
     near = sum(PLANTS[5] in one for one in found)
     assert near > binom.ppf(1e-6, len(found), 0.95)
     assert any(PLANTS[2] in one for one in found)
+
+
+def test_a_phrase_that_many_share_does_not_hide_second_accounts():
+    """100 agents, each with a phrase that all share; three are second accounts with three near titles each."""
+    dice = np.random.default_rng(9)
+    records, means, titles = [], np.zeros(4), [""] * 4
+    for number in range(100):
+        first, texts = means, titles
+        means, titles = dice.beta(2, 38, 4), [*(" ".join(dice.choice(WORDS, 5)) for _ in range(3)), "free delivery"]
+        if number in (1, 3, 5):
+            means[:3], titles[:3] = first[:3], [near_copy(dice, text) for text in texts[:3]]
+        clicks = dice.binomial(20_000, means)
+        records += [record(f"{number}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(4)]
+    found = [group.agents for group in find_copies(records, 0.05, ["title"]).found]
+    assert {("0", "1"), ("2", "3"), ("4", "5")} <= set(found)
+    assert len(found) <= 4
 
 
 def test_findings_are_data():
@@ -77,10 +93,10 @@ def test_e_bh_is_the_largest_set():
 
 
 def test_weights_average_one_over_all_hypotheses():
-    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, k < 2) for k in range(5)]
-    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k < 3) for k in range(6)]
+    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, float(k < 2)) for k in range(5)]
+    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k / 3) for k in range(6)]
     weights, left = question_weights(asked, 5, 40), 40 - 6
-    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0, False)], 5, 40)[-1]
+    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0)], 5, 40)[-1]
     assert weights.sum() + left * plain == pytest.approx(45)
 
 
@@ -88,6 +104,23 @@ def test_likeness_and_so_the_weights_look_at_no_reward():
     log = draw_log(5, "beta", 2_000, True).records
     other = [replace(one, total=one.rounds - one.total, squares=one.rounds - one.total) for one in log]
     assert alike(log, ["title"]) == alike(other, ["title"])
+
+
+def test_rarity_counts_other_agents_and_links_grow_with_the_arms():
+    """One pair of a title of its own is 1, all pairs of a phrase together about a half; what all share is nothing."""
+    own = [record(f"own {k}", "x", 1, 0, title="quiet harbour lemon", image=(1.0, 2.0)) for k in range(2)]
+    few = [record(f"few {k}", f"{j}", 1, 0, title="two for one", image=(3.0, 1.0)) for k in range(8) for j in range(3)]
+    all_ = [record(f"all {k}", f"{j}", 1, 0, title="free", image=(1.0, 9.0)) for k in range(30) for j in range(9)]
+    for name in ("title", "image"):
+        links = alike(own + few + all_, [name])
+        assert links.pop((0, 1)).rarity == 1.0
+        agents = [one.agent for one in own + few + all_]
+        assert all(agents[i].startswith("few") for pair in links for i in pair)
+        assert {round(1 / like.rarity) for (i, j), like in links.items() if agents[i] != agents[j]} == {49}
+        assert {round(1 / like.rarity) for (i, j), like in links.items() if agents[i] == agents[j]} == {64}
+    assert len(alike(few, ["title"])) == 8 * 2 + 28 * 3  # chains, and an arm to an arm of two agents
+    both = alike([replace(one, features={**one.features, "url": one.agent[:3]}) for one in own + few], ["title", "url"])
+    assert both[0, 1] == ("title equal; url equal", 1.0)
 
 
 # ---- two agents

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, relative_gain_at_most, simplest_of
 from cloneproof.analysis.audit.proof.coverage import Coverage, coverage
+from cloneproof.analysis.audit.proof.many_copies import copy_limits
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.scope import scope_of
 from cloneproof.analysis.audit.search.results import SampledResult, SearchResult, for_exchangeable
@@ -44,16 +45,18 @@ def conclude(
         verdict, worst = "exploitable", _shown(paying)
         notes = [*notes, *_contradictions(paying, covered)]
     elif len(covered) == cases and all(each.argument is not None for each in covered.values()):
-        verdict, worst = "clone-proof", best_of(tried)
+        sampled = [witness for result in results if result.samples for witness in result.witnesses]
+        verdict, worst = "clone-proof", best_of(sampled or tried)  # what was computed, rather than argued about
     else:
         verdict, worst = "undecided", max(bounds, key=_relative_gain_not_ruled_out)[0]
+    limits = tuple(limit for result in results for limit in copy_limits(result))
     deciding = next(case for case in question.cases[worst.agent] if case.horizon == worst.horizon)
     audit = Audit(
         mechanism=deciding.mechanism,
         market=question.market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, verdict, worst, results, covered),
+        scope=scope_of(question, verdict, worst, results, covered, limits),
         tried_at_most=_largest(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
@@ -62,6 +65,7 @@ def conclude(
         notes=tuple(notes),
         samples=tuple(sample for result in results for sample in result.samples.values()),
         seconds=seconds,
+        limits=limits,
     )
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 
@@ -69,7 +73,8 @@ def conclude(
 def _bounds(result: SearchResult) -> list[BoundedDeviation]:
     """The deviations of a result with relative gains that they do not exceed, all of them together."""
     if isinstance(result, SampledResult) and result.at_most:
-        return [(result.evaluated[vector][0], bound) for vector, bound in result.at_most.items()]
+        largest = _largest(result.at_most.values())  # which bounds the candidates that have no bound of their own
+        return [(one, result.at_most.get(vector, largest)) for vector, (one,) in result.evaluated.items()]
     return [(witness, relative_gain_at_most(witness)) for witness in result.witnesses]
 
 

@@ -7,9 +7,11 @@ largest number first within originals of equal prior.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
+from math import comb, prod
 
 from cloneproof.market.agents import Agent
 from cloneproof.market.copies import MOST_ARMS
@@ -43,6 +45,18 @@ class OriginalKinds:
             last[label] = number
         return True
 
+    def sorted(self, vector: CopyVector) -> CopyVector:
+        """The canonical vector that exchanges make of it.
+
+        >>> OriginalKinds((0, 1, 0)).sorted((1, 5, 3))
+        (3, 5, 1)
+        """
+        places: dict[int, list[int]] = {}
+        for label, number in zip(self.labels, vector, strict=True):
+            places.setdefault(label, []).append(number)
+        falling = {label: iter(sorted(numbers, reverse=True)) for label, numbers in places.items()}
+        return tuple(next(falling[label]) for label in self.labels)
+
     def first_of_each(self) -> list[int]:
         """One original of each kind."""
         return [position for position, label in enumerate(self.labels) if label not in self.labels[:position]]
@@ -59,23 +73,71 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
     return OriginalKinds(tuple(k if in_order else priors.index(prior) for k, prior in enumerate(priors)))
 
 
-def of_sum(kinds: OriginalKinds, arms: int, least: int = 1) -> Iterator[CopyVector]:
-    """Every canonical vector of so many arms.
+def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = None) -> Iterator[CopyVector]:
+    """Every canonical vector of so many arms with numbers from `least` to `most`, in the order of the numbers.
+
+    They are made one by one and none in vain: a number is chosen so that the others can make up the sum, as they can
+    for every sum between their least and their largest.
 
     >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
     """
+    top = arms if most is None else min(most, arms)
+    if not least * kinds.count <= arms <= top * kinds.count:
+        return
+    places = _places(kinds.labels)
+    numbers: list[int] = []
+    left = arms
 
-    def rest(position: int, left: int) -> Iterator[CopyVector]:
-        places = kinds.count - position
-        if places == 0:
-            yield ()
-            return
-        for number in range(least, left - least * (places - 1) + 1) if places > 1 else (left,):
-            for following in rest(position + 1, left - number):
-                yield (number, *following)
+    def possible(place: _CopyPlace) -> Iterator[int]:
+        others = place.fresh * top + sum(number * numbers[where] for where, number in place.known)
+        low = -((others - left) // (1 + place.same))  # the others can still make up the sum
+        high = min(top if place.last is None else numbers[place.last], left - least * place.after)
+        return iter(range(max(least, low), high + 1))
 
-    return (vector for vector in rest(0, arms) if arms >= least * kinds.count and kinds.canonical(vector))
+    open_ = [possible(places[0])]
+    while open_:
+        number = next(open_[-1], None)
+        if number is None:
+            open_.pop()
+            left += numbers.pop() if numbers else 0
+        elif len(open_) == kinds.count:
+            yield (*numbers, number)
+        else:
+            numbers.append(number)
+            left -= number
+            open_.append(possible(places[len(numbers)]))
+
+
+@dataclass(frozen=True)
+class _CopyPlace:
+    """A position of a vector: the last one of its kind before it, and what comes after it.
+
+    How many originals in all, of the same kind, and of kinds not met so far; and of each other kind that was met, where
+    it was met last and how many follow.
+    """
+
+    last: int | None
+    after: int
+    same: int
+    fresh: int
+    known: tuple[tuple[int, int], ...]
+
+
+def _places(labels: tuple[int, ...]) -> list[_CopyPlace]:
+    later, met = Counter(labels), dict[int, int]()
+    places = []
+    for position, label in enumerate(labels):
+        later[label] -= 1
+        last = met.get(label)
+        met[label] = position
+        if not later[label]:
+            del later[label]
+        known = tuple((where, later[kind]) for kind, where in met.items() if kind != label and kind in later)
+        after = len(labels) - position - 1
+        fresh = after - later[label] - sum(number for _, number in known)
+        places.append(_CopyPlace(last, after, later[label], fresh, known))
+    return places
 
 
 def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | None:
@@ -95,16 +157,13 @@ def grid(kinds: OriginalKinds, cap: int, least: int = 1) -> tuple[list[CopyVecto
     ([(2, 1), (2, 2)], 0)
     """
     vectors: list[CopyVector] = []
-    numbers = range(least, cap + 1)
-    if len(numbers) ** kinds.count <= 100 * MOST_VECTORS:
-        every = [v for v in product(numbers, repeat=kinds.count) if kinds.canonical(v) and v != kinds.honest and any(v)]
-        return sorted(every, key=_size)[:MOST_VECTORS], max(0, len(every) - MOST_VECTORS)
     for total in range(max(1, least * kinds.count), cap * kinds.count + 1):
-        fitting = (v for v in of_sum(kinds, total, least) if max(v) <= cap and v != kinds.honest)
+        fitting = (vector for vector in of_sum(kinds, total, least, cap) if vector != kinds.honest)
         vectors += islice(fitting, MOST_VECTORS - len(vectors))
         if len(vectors) == MOST_VECTORS:
             break
-    return vectors, len(numbers) ** kinds.count - len(vectors)
+    every = prod(comb(cap - least + number, number) for number in Counter(kinds.labels).values())
+    return vectors, every - (least <= 1 <= cap) - (least == 0) - len(vectors)
 
 
 def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
@@ -125,7 +184,3 @@ def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
 def withholding_vectors(kinds: OriginalKinds, cap: int) -> list[CopyVector]:
     """The vectors that leave something out, with at most `cap` copies of the rest."""
     return [vector for vector in grid(kinds, cap, least=0)[0] if 0 in vector]
-
-
-def _size(vector: CopyVector) -> tuple[int, CopyVector]:
-    return sum(vector), vector

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.proof.coverage import Coverage
 from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.search.results import SearchResult
+from cloneproof.analysis.audit.search.results import SampledResult, SearchResult
 from cloneproof.analysis.audit.verdict import Verdict, Witness
+
+MOST_LIMITS = 4
 
 
 def scope_of(
@@ -17,14 +20,16 @@ def scope_of(
     worst: Witness,
     results: Sequence[SearchResult],
     covered: Mapping[tuple[str, int], Coverage],
+    limits: Sequence[CopyLimit] = (),
 ) -> str:
     """One paragraph; `covered` has the argument of each case, by agent and horizon."""
-    parts = [_who(question), _tried(question.max_copies, results), *_left_out(results)]
+    parts = [_who(question), _tried(question.max_copies, results), *_added(results), *_left_out(results)]
     if verdict == "exploitable":
         parts.append(_evidence(worst))
         parts.append("larger gains, with copies that were not tried, are possible")
     else:
         parts += _reasons(question.agents, covered)
+    parts += [limit.words for limit in limits[:MOST_LIMITS]]
     return "; ".join(parts) + "."
 
 
@@ -56,6 +61,16 @@ def _tried(max_copies: int, results: Sequence[SearchResult]) -> str:
     }
     cap = f"up to {max_copies} of each and ladders of 2, 4, 8, .."
     return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
+
+
+def _added(results: Sequence[SearchResult]) -> list[str]:
+    """The vectors beyond grid and ladders that a race tried where the gain rose, each by name."""
+    words = []
+    for agent in dict.fromkeys(result.agent for result in results):
+        of_agent = [result for result in results if result.agent == agent and isinstance(result, SampledResult)]
+        vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
+        words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
+    return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
 
 
 def _left_out(results: Sequence[SearchResult]) -> list[str]:

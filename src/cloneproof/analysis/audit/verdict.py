@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from cloneproof._display import Displayed
 from cloneproof._tables import Tabular
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
@@ -152,6 +153,8 @@ class Audit(Displayed, Tabular):
         were sampled. None where no such bound is known.
     seconds : float
         How long it took.
+    limits : tuple of CopyLimit
+        What ever more copies of an original tend to gain, where the audit sampled and the mechanism has such a limit.
     """
 
     mechanism: Mechanism
@@ -169,6 +172,7 @@ class Audit(Displayed, Tabular):
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
     tried_at_most: float | None = None
+    limits: tuple[CopyLimit, ...] = ()
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
@@ -213,7 +217,7 @@ class Audit(Displayed, Tabular):
         -------
         dict
             verdict, state, tried_at_most, about_tried, scope, tolerance, mechanism, worst, tried, by_horizon,
-            thresholds, apart, informed, notes and seconds.
+            thresholds, apart, limits, informed, notes and seconds.
         """
         bound = self.tried_at_most
         return {
@@ -229,6 +233,7 @@ class Audit(Displayed, Tabular):
             "by_horizon": [witness.to_dict() for witness in self.by_horizon.values()],
             "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
             "apart": {name: witness.to_dict() for name, witness in self.apart.items()},
+            "limits": [limit.to_dict() for limit in self.limits],
             "informed": None if self.informed is None else self.informed.to_dict(),
             "notes": list(self.notes),
             "seconds": self.seconds,

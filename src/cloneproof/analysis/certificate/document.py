@@ -66,11 +66,11 @@ def number(value: object, least: float = 0) -> Fraction:
     return Fraction(value)
 
 
-def whole(value: object, most: int = 10**15) -> int:
-    """A whole number from 1."""
+def whole(value: object, most: int = 10**15, least: int = 1) -> int:
+    """A whole number from 1, or from `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise RejectedError(f"{value!r} is not a whole number")
-    require(1 <= value <= most, f"{value!r} is not from 1 to {most}, which can be checked")
+    require(least <= value <= most, f"{value!r} is not from {least} to {most}, which can be checked")
     return value
 
 

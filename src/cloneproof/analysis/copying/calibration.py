@@ -14,8 +14,10 @@ As an e-value for weighted e-BH over K hypotheses (`discoveries`), with R chosen
 
     boosted = (1 - s) e + K / (level w R) where p <= s level w R / K
 
-has the mean 1 or less under the null, and is large enough with R findings. R is 1 + the findings that the log has
-without these agents (conditional calibration: Fithian and Lei 2022, Lee and Ren 2024).
+has the mean 1 or less under the null, and is large enough with R findings. R is 1 + the findings that weighted e-BH
+makes by T among the other questions whose arms are alike and that none of these agents is in, with T under the prior
+that was fitted without these agents' folds (conditional calibration: Fithian and Lei 2022, Lee and Ren 2024). Whether
+that prior suits the others does not matter: R only has to be a function of other agents' rewards.
 """
 
 from __future__ import annotations
@@ -63,6 +65,26 @@ def _log_ratio(tables: Sequence[FloatArray], prior: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         factor = np.log(together @ prior) - apart
     return np.asarray(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + factor))
+
+
+def matched_ratios(
+    evidence: ArmEvidence, questions: Sequence[Sequence[Sequence[int]]], priors: FloatArray
+) -> FloatArray:
+    """Ln T of each question (rows; its groups of matched arms) under each prior (columns).
+
+    >>> table = np.log(np.eye(4)[[1, 1, 2]] + 1e-300)
+    >>> seen = ArmEvidence(table, np.zeros(3), 0.1, 1.0, np.zeros(4), np.ones(3))
+    >>> np.exp(matched_ratios(seen, [[(0, 1)], [(0, 2)]], np.full((1, 4), 0.25))).round(3).tolist()
+    [[3.7], [0.1]]
+    """
+    ratios = np.zeros((len(questions), len(priors)))
+    for number, groups in enumerate(questions):
+        for group in groups:
+            tables = np.exp(evidence.log_likelihood[list(group)])
+            with np.errstate(divide="ignore"):
+                factor = np.log(priors @ tables.prod(axis=0)) - np.log(tables @ priors.T).sum(axis=0)
+            ratios[number] += np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + factor)
+    return ratios
 
 
 def boosted(log_e: float, p_value: float, target: float, share: float) -> float:

@@ -2,8 +2,12 @@
 
 Texts are alike where they are equal, or nearly: RapidFuzz's token-sort ratio of at least NEAR_TEXT of their lower-case
 words. Vectors are alike where their cosine is at least NEAR_VECTOR. Candidates are found by blocks, not by trying all
-pairs: equal texts, and texts that share two of their MinHash values or a rare word; vectors, by products of slices. A
-text that more than MOST_IN_BLOCK arms share says nothing of any two of them.
+pairs: equal texts, and texts that share two of their MinHash values or a rare word; vectors, by products of slices.
+
+The fewer agents share a text or a vector, the more it says. A pair's *rarity* is 1 where nobody else has it, and falls
+as 1/(n m) with the numbers n and m of other agents that have something like the one and the other arm's: all pairs of
+a phrase together count about as much as one pair of a title of its own. What more than MOST_SHARING agents share says
+nothing of any two of them, and is not linked. So the links grow with the arms, not with the square of a phrase's.
 
 Nothing here looks at a reward. That is what lets likeness choose weights without harming the guarantee.
 """
@@ -14,63 +18,103 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import Any, Final
+from itertools import combinations, pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.errors import CloneproofError
 
 NEAR_TEXT: Final = 85.0  # of 100
 NEAR_VECTOR: Final = 0.98
-MOST_IN_BLOCK: Final = 200  # arms that share a word: more, and it says nothing
+MOST_SHARING: Final = 25  # agents that share a text or a vector: more, and it says nothing
+MOST_IN_BLOCK: Final = 200  # texts that share a word: more, and it is not followed
+_MOST_OWN, _MOST_OTHERS = 20, 100  # vectors of its agent, and of others, that a vector is linked to
 _HASHES: Final = 24
 _BAND: Final = 2
 _SLICE: Final = 1000
 
-Links = dict[tuple[int, int], str]
+
+class Likeness(NamedTuple):
+    """How two arms are alike, in words, and how rare that is: from 0, as for what all share, to 1."""
+
+    words: str
+    rarity: float
+
+
+Links = dict[tuple[int, int], Likeness]
 
 
 def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
-    """The pairs of arms that are alike in one of the features or more, each with the reason in words.
+    """The pairs of arms that are alike in one of the features or more; rarity is that of the rarest of these.
+
+    Of one agent's arms that are alike enough pairs are linked to join them, of two agents' arms one to each.
 
     >>> shoes = {"title": "Red shoes, 50 % off!"}, {"title": "red shoes 50% off"}, {"title": "Blue hats"}
     >>> alike([ArmRecord("ana", f"{k}", 1, 0.0, 0.0, one) for k, one in enumerate(shoes)], ["title"])
-    {(0, 1): 'title nearly equal (100 of 100)'}
+    {(0, 1): Likeness(words='title nearly equal (100 of 100)', rarity=1.0)}
     """
-    reasons: dict[tuple[int, int], list[str]] = defaultdict(list)
+    agents = [record.agent for record in records]
+    found: dict[tuple[int, int], list[Likeness]] = defaultdict(list)
     for name in same:
         values = {number: record.features[name] for number, record in enumerate(records) if name in record.features}
         texts = {number: value for number, value in values.items() if isinstance(value, str)}
         vectors = {number: value for number, value in values.items() if not isinstance(value, str)}
-        for pair, words in {**_texts_alike(texts), **_vectors_alike(vectors)}.items():
-            reasons[pair].append(f"{name} {words}")
-    return {pair: "; ".join(words) for pair, words in sorted(reasons.items())}
-
-
-def _texts_alike(texts: Mapping[int, str]) -> Links:
-    links: Links = {}
-    plain = {number: " ".join(_words(text)) for number, text in texts.items()}
-    kept = {number: text for number, text in plain.items() if text}
-    if len(kept) < 2:
-        return links
-    fuzz = _rapidfuzz()
-    by_text: dict[str, list[int]] = defaultdict(list)
-    for number, text in kept.items():
-        by_text[text].append(number)
-    near = {  # over different texts, so that a text that a thousand arms share costs one comparison
-        pair: fuzz.token_sort_ratio(*pair, score_cutoff=NEAR_TEXT) for pair in _candidates(list(by_text))
+        for pair, one in {**_texts_alike(texts, agents), **_vectors_alike(vectors, agents)}.items():
+            found[pair].append(Likeness(f"{name} {one.words}", one.rarity))
+    return {
+        pair: Likeness("; ".join(one.words for one in ways), max(one.rarity for one in ways))
+        for pair, ways in sorted(found.items())
     }
-    for numbers in by_text.values():
-        for first, second in combinations(numbers if len(numbers) <= MOST_IN_BLOCK else (), 2):
-            exact = texts[first] == texts[second]
-            links[first, second] = "equal" if exact else "nearly equal (100 of 100)"
+
+
+def _rarity(agents: tuple[str, str], sharing: tuple[int, int]) -> float:
+    """From the numbers of agents that share what the one and the other arm has, their own included.
+
+    >>> _rarity(("ana", "bo"), (2, 2)), _rarity(("ana", "bo"), (5, 5)), _rarity(("ana", "ana"), (2, 1))
+    (1.0, 0.0625, 0.5)
+    """
+    besides = int(agents[0] != agents[1])
+    return 1.0 / ((sharing[0] - besides) * (sharing[1] - besides))
+
+
+def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
+    links: Links = {}
+    owned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # text, agent, arms
+    for number, text in texts.items():
+        plain = " ".join(_words(text))
+        if plain:
+            owned[plain][agents[number]].append(number)
+    if not owned or sum(len(arms) for one in owned.values() for arms in one.values()) < 2:
+        return links
+    fuzz = _rapidfuzz()  # over different texts, so that a text that a thousand arms share costs one comparison
+    ratios = {pair: fuzz.token_sort_ratio(*pair, score_cutoff=NEAR_TEXT) for pair in _candidates(list(owned))}
+    near = {pair: ratio for pair, ratio in ratios.items() if ratio >= NEAR_TEXT}
+    sharers = {text: set(own) for text, own in owned.items()}
+    for one, other in near:
+        sharers[one].update(owned[other])
+        sharers[other].update(owned[one])
+
+    def link(first: int, second: int, one: str, other: str, words: str) -> None:
+        rarity = _rarity((agents[first], agents[second]), (len(sharers[one]), len(sharers[other])))
+        links[min(first, second), max(first, second)] = Likeness(words, rarity)
+
+    for text, own in owned.items():
+        if len(sharers[text]) <= MOST_SHARING:
+            chains = [pair for arms in own.values() for pair in pairwise(arms)]
+            across = [pair for a, b in combinations(own.values(), 2) for pair in zip(a, b, strict=False)]
+            for first, second in chains + across:
+                exact = texts[first] == texts[second]
+                link(first, second, text, text, "equal" if exact else "nearly equal (100 of 100)")
     for (one, other), ratio in near.items():
-        if ratio >= NEAR_TEXT and len(by_text[one]) * len(by_text[other]) <= MOST_IN_BLOCK**2 // 2:
-            for first in by_text[one]:
-                for second in by_text[other]:
-                    links[min(first, second), max(first, second)] = f"nearly equal ({ratio:.0f} of 100)"
+        if max(len(sharers[one]), len(sharers[other])) <= MOST_SHARING:
+            for agent, arms in owned[one].items():
+                for its, others in owned[other].items():
+                    pairs = [(arms[0], others[0])] if agent == its else list(zip(arms, others, strict=False))
+                    for first, second in pairs:
+                        link(first, second, one, other, f"nearly equal ({ratio:.0f} of 100)")
     return links
 
 
@@ -95,7 +139,7 @@ _FACTORS = _DICE.integers(1, 2**31, _HASHES, dtype=np.uint64) | np.uint64(1)
 _SHIFTS = _DICE.integers(0, 2**31, _HASHES, dtype=np.uint64)
 
 
-def _vectors_alike(vectors: Mapping[int, Iterable[float]]) -> Links:
+def _vectors_alike(vectors: Mapping[int, Iterable[float]], agents: Sequence[str]) -> Links:
     links: Links = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     arrays = {number: np.asarray(tuple(value), dtype=float) for number, value in vectors.items()}
@@ -104,13 +148,26 @@ def _vectors_alike(vectors: Mapping[int, Iterable[float]]) -> Links:
             by_length[len(array)].append(number)
     for numbers in by_length.values():
         table = np.stack([arrays[number] / np.linalg.norm(arrays[number]) for number in numbers])
+        owners = np.unique([agents[number] for number in numbers], return_inverse=True)[1]
+        sharing = np.concatenate(
+            [[len(set(owners[row])) for row in _near_rows(table, start)] for start in range(0, len(table), _SLICE)]
+        )
         for start in range(0, len(table), _SLICE):
-            cosines = table[start : start + _SLICE] @ table.T
-            for row, column in zip(*np.nonzero(cosines >= NEAR_VECTOR), strict=True):
-                first, second = numbers[start + row], numbers[column]
-                if first < second:
-                    links[first, second] = f"vectors alike (cosine {cosines[row, column]:.3f})"
+            for row, columns in enumerate(_near_rows(table, start), start):
+                later = columns[columns > row]
+                own = later[owners[later] == owners[row]][:_MOST_OWN]
+                others = later[(owners[later] != owners[row]) & (sharing[later] <= MOST_SHARING)][:_MOST_OTHERS]
+                for column in [*own, *others] if sharing[row] <= MOST_SHARING else ():
+                    pair = numbers[row], numbers[column]
+                    rarity = _rarity((agents[pair[0]], agents[pair[1]]), (int(sharing[row]), int(sharing[column])))
+                    words = f"vectors alike (cosine {float(table[row] @ table[column]):.3f})"
+                    links[pair] = Likeness(words, rarity)
     return links
+
+
+def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
+    """Of each row of a slice of unit vectors, the rows that are near it, itself included."""
+    return [np.nonzero(near)[0] for near in table[start : start + _SLICE] @ table.T >= NEAR_VECTOR]
 
 
 def _words(text: str) -> list[str]:

@@ -19,10 +19,10 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._checks import real
-from cloneproof.analysis.copying.calibration import boosted, matched_p_value
+from cloneproof.analysis.copying.calibration import DRAWS, boosted, matched_p_value, matched_ratios
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.evidence import ArmEvidence, arm_evidence
-from cloneproof.analysis.copying.likeness import Links, alike
+from cloneproof.analysis.copying.likeness import MOST_SHARING, Links, alike
 from cloneproof.analysis.copying.one_agent import TRUST, joined, log_e_value
 from cloneproof.analysis.copying.prior_fits import FittedWithout, deal_folds, fit_without
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
@@ -34,8 +34,7 @@ from cloneproof.errors import CloneproofError, brief
 LEVEL: Final = 0.05
 ODDS: Final = 0.1
 NEIGHBOURS: Final = 12  # arms on either side, in the order of means
-MOST_LEFT_OUT: Final = 1_000  # arms of a log that is searched again without two agents
-MOST_PAIRS: Final = 5_000  # of agents that are computed for being near each other
+MOST_PAIRS: Final = 5_000  # of agents that are computed for being alike, and as many for being near each other
 
 
 def find_copies(records: Sequence[ArmRecord], level: float = LEVEL, same: Sequence[str] = ()) -> CopyFindings:
@@ -58,7 +57,7 @@ def find_copies(records: Sequence[ArmRecord], level: float = LEVEL, same: Sequen
     if len(seen) < 2:
         return CopyFindings((), wanted, ODDS, 0, 0, GUARANTEE, ("Fewer than two arms have rewards.",))
     asked = _ask(seen, same)
-    found = discoveries(_boosted(seen, same, asked, wanted), asked.weights, asked.hypotheses, wanted)
+    found = discoveries(_boosted(asked, wanted), asked.weights, asked.hypotheses, wanted)
 
     def judge(question: CopyQuestion) -> FloatArray:
         fold = int(asked.folds[question.arms[0]])
@@ -96,34 +95,32 @@ def _ask(seen: Sequence[ArmRecord], same: Sequence[str]) -> _AskedOfLog:
     return _AskedOfLog(questions, weights, single + double, evidence, priors, folds, links)
 
 
-def _boosted(seen: Sequence[ArmRecord], same: Sequence[str], asked: _AskedOfLog, level: float) -> FloatArray:
-    """Ln of the e-values, those of agents whose arms are alike boosted (`calibration`).
-
-    Beyond MOST_LEFT_OUT arms the search is not repeated without the two agents: R is 1, and half stays with e.
-    """
+def _boosted(asked: _AskedOfLog, level: float) -> FloatArray:
+    """Ln of the e-values, those of agents whose arms are alike boosted (`calibration`)."""
     log_e = np.array([question.log_e for question in asked.questions])
-    small = len(seen) <= MOST_LEFT_OUT
-    share = TRUST if small else 0.5
-    for number, question in enumerate(asked.questions):
-        if not question.matched:
-            continue
-        priors = asked.priors.pair(*(int(asked.folds[question.matched[0][end]]) for end in (0, -1)))
-        p_value, target = matched_p_value(asked.evidence, question.matched, priors), asked.hypotheses / level
-        target /= float(asked.weights[number])
-        if small and p_value <= level:
-            target /= 1 + _found_without(seen, same, question.agents, level)
-        log_e[number] = boosted(question.log_e, p_value, target, share)
+    numbers = np.array([number for number, question in enumerate(asked.questions) if question.matched], dtype=np.int64)
+    if not len(numbers):
+        return log_e
+    matched, weights = [asked.questions[number] for number in numbers], asked.weights[numbers]
+    fits = (asked.priors.raw, asked.priors.smooth)
+    ratios = np.minimum(*(matched_ratios(asked.evidence, [one.matched for one in matched], fit) for fit in fits))
+    involved: dict[str, list[int]] = defaultdict(list)
+    for place, question in enumerate(matched):
+        for agent in question.agents:
+            involved[agent].append(place)
+    most = [1 + len(discoveries(column, weights, asked.hypotheses, level)) for column in ratios.T]
+    for place, question in enumerate(matched):
+        folds = tuple(int(asked.folds[question.matched[0][end]]) for end in (0, -1))
+        without = asked.priors.row[min(folds), max(folds)]
+        target = asked.hypotheses / (level * float(weights[place]))
+        least = float(np.exp(-ratios[place, without])) / (DRAWS + 1)  # no p-value is smaller
+        p_value = 1.0
+        if least <= TRUST * most[without] / target:
+            others = np.delete(np.arange(len(matched)), [one for agent in question.agents for one in involved[agent]])
+            target /= 1 + len(discoveries(ratios[others, without], weights[others], asked.hypotheses, level))
+            p_value = matched_p_value(asked.evidence, question.matched, asked.priors.pair(*folds))
+        log_e[numbers[place]] = boosted(float(log_e[numbers[place]]), p_value, target, TRUST)
     return log_e
-
-
-def _found_without(seen: Sequence[ArmRecord], same: Sequence[str], agents: tuple[str, ...], level: float) -> int:
-    """How many findings a log has without some agents, by e-values that are not boosted."""
-    others = [record for record in seen if record.agent not in agents]
-    if len(others) < 2:
-        return 0
-    asked = _ask(others, same)
-    log_e = np.array([question.log_e for question in asked.questions])
-    return len(discoveries(log_e, asked.weights, asked.hypotheses, level))
 
 
 def _one_agent(
@@ -147,7 +144,8 @@ def _one_agent(
             groups = [group for group in joined(len(arms), pairs) if len(group) > 1] if pairs else []
             value = log_e_value(evidence.log_likelihood[arms], priors.pair(fold, fold), groups)
             likened = tuple(tuple(arms[row] for row in group) for group in groups)
-            questions.append(CopyQuestion((agent,), tuple(arms), value, bool(groups), matched=likened))
+            rarity = sum(max(links[pair].rarity for pair in inside[agent] if pair[0] in group) for group in likened)
+            questions.append(CopyQuestion((agent,), tuple(arms), value, rarity, matched=likened))
     return questions
 
 
@@ -166,10 +164,13 @@ def _two_agents(
         if records[first].agent != records[second].agent:
             arm, other = sorted((first, second), key=lambda number: order[records[number].agent])
             alike_[records[arm].agent, records[other].agent].append((arm, other))
+    rarity = {agents: sum(links[min(pair), max(pair)].rarity for pair in pairs) for agents, pairs in alike_.items()}
+    rarest = sorted(alike_, key=lambda agents: -rarity[agents])[:MOST_PAIRS]
     questions = []
-    for agents in dict.fromkeys([*alike_, *_near(records, evidence.places, order)]):
+    for agents in dict.fromkeys([*rarest, *_near(records, evidence.places, order)]):
         own, others = by_agent[agents[0]], by_agent[agents[1]]
-        matched = _matching(alike_.get(agents, []), own, others)
+        chosen = sorted(alike_.get(agents, []), key=lambda pair: -links[min(pair), max(pair)].rarity)
+        matched = _matching(chosen, own, others)
         judged = judge_two(
             evidence.log_likelihood[own],
             evidence.log_likelihood[others],
@@ -178,7 +179,8 @@ def _two_agents(
         )
         pairs = tuple((own[row], others[column]) for row, column in judged.pairs)
         likened = tuple((own[row], others[column]) for row, column in matched)
-        questions.append(CopyQuestion(agents, (*own, *others), judged.log_e, bool(matched), pairs, likened))
+        rare = sum(links[min(pair), max(pair)].rarity for pair in likened)
+        questions.append(CopyQuestion(agents, (*own, *others), judged.log_e, rare, pairs, likened))
     return questions
 
 
@@ -197,10 +199,10 @@ def _near(records: Sequence[ArmRecord], places: FloatArray, order: Mapping[str, 
 def _matching(
     pairs: Sequence[tuple[int, int]], first: Sequence[int], second: Sequence[int]
 ) -> tuple[tuple[int, int], ...]:
-    """A matching among pairs of arms that are alike, in the order of the arms, as rows of the two agents."""
+    """A matching among pairs of arms that are alike, in the order of the pairs, as rows of the two agents."""
     rows, columns = {arm: row for row, arm in enumerate(first)}, {arm: row for row, arm in enumerate(second)}
     matched: dict[int, int] = {}
-    for one, other in sorted(pairs):
+    for one, other in pairs:
         if rows[one] not in matched and columns[other] not in matched.values():
             matched[rows[one]] = columns[other]
     return tuple(matched.items())
@@ -238,7 +240,10 @@ def _notes(
         notes.append(f"With {agents} agents the prior rests on few arms: e-values are rough.")
     if same:
         across = sum(seen[first].agent != seen[second].agent for first, second in links)
-        notes.append(f"{len(links)} pairs of arms are alike in {', '.join(same)}, {across} of them across agents.")
+        notes.append(
+            f"{len(links)} pairs of arms are alike in {', '.join(same)}, {across} of them across agents; what "
+            f"more than {MOST_SHARING} agents share does not count as likeness."
+        )
     else:
         notes.append("Across agents only means were compared, which seldom suffices: name features to compare as well.")
     return tuple(notes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 
-SHARES: Final = {"one": 0.25, "one alike": 0.2, "two": 0.1, "two alike": 0.45}
+SHARES: Final = {"one": 0.15, "two": 0.1, "alike": 0.75}
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class CopyQuestion:
     agents   one, or two
     arms     the numbers of all their arms
     log_e    ln of the e-value
-    alike    whether some of the arms are alike (of two agents: an arm of each)
+    rarity   of what is alike among the arms (of two agents: an arm of each), summed over `matched`; 0 for nothing
     pairs    of two agents: the pairs of arms that speak for it
     matched  the groups of arms that likeness alone matched; of two agents: pairs
     """
@@ -28,7 +28,7 @@ class CopyQuestion:
     agents: tuple[str, ...]
     arms: tuple[int, ...]
     log_e: float
-    alike: bool
+    rarity: float = 0.0
     pairs: tuple[tuple[int, int], ...] = ()
     matched: tuple[tuple[int, ...], ...] = ()
 
@@ -36,29 +36,19 @@ class CopyQuestion:
 def question_weights(questions: Sequence[CopyQuestion], single: int, double: int) -> FloatArray:
     """The weight of each question, among `single` questions about one agent and `double` about two.
 
-    Nine twentieths of the level go to two agents whose arms are alike, to each in proportion to its matched pairs of
-    arms: the few items that they share bound their evidence, so that the level decides, while the evidence of one
-    agent's copies grows with each of them. A quarter goes to agents by themselves, a fifth to those of them whose arms
-    are alike, a tenth to two agents in general. A share that nobody can have goes to the others in proportion. All
-    hypotheses that are not among the questions have the weights of their kind too, so the average is exactly 1.
+    Where arms are alike, three quarters of the level go to them, to each question in proportion to its rarity: copies
+    are likelier there, and the few items that two accounts share bound their evidence, so that the level decides. Of
+    the rest three fifths go to agents by themselves, whose evidence grows with each copy, and two fifths to two agents
+    in general. A share that nobody can have goes to the others in proportion. All hypotheses that are not among the
+    questions have the weights of their kind too, so the average is exactly 1.
 
-    >>> asked = [CopyQuestion(("a",), (0, 1), 0.0, False), CopyQuestion(("a", "b"), (0, 1, 2), 0.0, True)]
+    >>> asked = [CopyQuestion(("a",), (0, 1), 0.0), CopyQuestion(("a", "b"), (0, 1, 2), 0.0, rarity=1.0)]
     >>> question_weights(asked, 1, 3).round(2).tolist()
-    [1.25, 2.42]
+    [0.6, 3.13]
     """
-    counts = {"one": single, "two": double}
-    counts["one alike"] = sum(one.alike for one in questions if len(one.agents) == 1)
-    counts["two alike"] = sum(_matched(one) for one in questions if len(one.agents) == 2)
-    spent = sum(share for kind, share in SHARES.items() if counts[kind])
-    each = {kind: SHARES[kind] / spent / counts[kind] for kind in SHARES if counts[kind]}
-    weights = []
-    for one in questions:
-        if len(one.agents) == 1:
-            weights.append(each["one"] + (each["one alike"] if one.alike else 0.0))
-        else:
-            weights.append(each["two"] + (each["two alike"] * _matched(one) if one.alike else 0.0))
-    return (single + double) * np.array(weights)
-
-
-def _matched(question: CopyQuestion) -> int:
-    return max(1, len(question.matched)) if question.alike else 0
+    rarity = np.array([question.rarity for question in questions])
+    of = {"one": single, "two": double, "alike": float(rarity.sum())}
+    spent = sum(share for kind, share in SHARES.items() if of[kind])
+    each = {kind: SHARES[kind] / spent / of[kind] if of[kind] else 0.0 for kind in SHARES}
+    general = np.array([each["one" if len(question.agents) == 1 else "two"] for question in questions])
+    return np.asarray((single + double) * (general + each["alike"] * rarity))

@@ -74,7 +74,7 @@ def _within(
         f"That these {len(arms)} are one item has probability {_chance(probability)}, at prior odds of {odds:g} "
         "for any two arms.",
     ]
-    alike = sorted({links[pair] for pair in combinations(sorted(arms), 2) if pair in links})
+    alike = sorted({links[pair].words for pair in combinations(sorted(arms), 2) if pair in links})
     words += [f"Alike besides: {'; '.join(alike[:3])}."] * bool(alike)
     names = tuple((records[arm].agent, records[arm].arm) for arm in arms)
     return CopyGroup("one agent", question.agents, names, value, weight, probability, found, " ".join(words))
@@ -89,7 +89,7 @@ def _across(
         reason = links.get((min(first, second), max(first, second)))
         rates = " and ".join(f"{_rate(records[arm])} ({records[arm].rounds:,} rewards)" for arm in (first, second))
         names = " and ".join(f"{records[arm].arm!r} of {records[arm].agent!r}" for arm in (first, second))
-        shown.append(f"{names} earned {rates}" + (f", {reason}" if reason else ""))
+        shown.append(f"{names} earned {rates}" + (f", {reason.words}" if reason else ""))
     more = len(question.pairs) - len(shown)
     words = [
         f"{'; '.join(shown)}{f'; and {more} more pairs' if more else ''}." if shown else "",

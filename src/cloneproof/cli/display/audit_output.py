@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.cli.display.output import new_table, note, print_table
@@ -41,6 +42,10 @@ def show_audit(audit: Audit, title: str) -> None:
     for name, witness in audit.apart.items():
         table.add_section()
         table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
+    if audit.limits:
+        table.add_section()
+    for limit in audit.limits:
+        table.add_row(*_limit_row(limit))
     if audit.informed is not None:
         table.add_section()
         table.add_row(*_informed_row(audit.informed))
@@ -56,6 +61,11 @@ def _row(witness: Witness) -> tuple[str, ...]:
     copies = ",".join(map(str, witness.copies))
     payoffs = (witness.honest, witness.copied, witness.gain)
     return (witness.agent, copies, str(witness.horizon), *_numbers(*payoffs, witness.relative_gain))
+
+
+def _limit_row(limit: CopyLimit) -> tuple[str, ...]:
+    numbers = _numbers(limit.honest, limit.copied, limit.gain, limit.relative_gain)
+    return (f"limit: {limit.agent}", f"ever more of {limit.original}", str(limit.horizon), *numbers)
 
 
 def _informed_row(gain: InformedGain) -> tuple[str, ...]:

@@ -31,6 +31,6 @@ def chance(clock: float, pulls: Sequence[int], means: Sequence[float], late: Seq
 
 
 def epsilon_greedy(c: float = 1.0) -> Rule:
-    """epsilon_t = min(1, cK/t) for K candidates."""
+    """epsilon_t = min(1, cK/t) for K candidates: with K >= T/c of them every pick up to round T is a uniform one."""
     c = positive(c, "the parameter c of epsilon-greedy")
-    return Rule("epsilon-greedy", priority, (c,), randomised=True, chance=chance, options={"c": c})
+    return Rule("epsilon-greedy", priority, (c,), randomised=True, chance=chance, floods=True, options={"c": c})

@@ -32,9 +32,10 @@ def thompson(draw: PosteriorDraw = "variate") -> Rule:
     """Rewards in [0, 1] become coins that show 1 with their probability (Agrawal and Goyal 2012).
 
     `draw` says how a posterior is drawn from: by a variate, which is quick and the same on every machine, or by the
-    quantile, as the first ledgers did.
+    quantile, as the first ledgers did. It is flooded by candidates: the largest of many draws from the prior is as near
+    to 1 as one likes, and draws from the few posteriors that a given number of rounds makes stay below.
     """
     if draw not in ("variate", "quantile"):
         raise MechanismError(f"expected the draw of thompson to be variate or quantile, got {draw!r}; use 'variate'")
     priority = posterior_draw if draw == "variate" else posterior_quantile
-    return Rule("thompson", priority, randomised=True, binarise=True, options={"draw": draw})
+    return Rule("thompson", priority, randomised=True, binarise=True, floods=True, options={"draw": draw})

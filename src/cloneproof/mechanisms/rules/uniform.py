@@ -12,4 +12,4 @@ def indifferent(
 
 def uniform() -> Rule:
     """A candidate uniformly at random in every round, whatever happened before and whatever is late."""
-    return Rule("uniform", indifferent, spreads=False)
+    return Rule("uniform", indifferent, spreads=False, floods=True)

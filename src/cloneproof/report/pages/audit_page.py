@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from cloneproof._files import write_whole
+from cloneproof.analysis.audit.copy_limit import CopyLimit
 from cloneproof.analysis.audit.informed_gain import InformedGain
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.errors import FileError
@@ -60,7 +61,8 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
         "columns": ("copies", "honest", "deviating", "gain", "relative"),
         "agents": _rows(_best_of_each_agent(audit)),
         "apart": _rows((f"{kind} ({witness.agent})", witness) for kind, witness in audit.apart.items())
-        + _informed_rows(audit.informed),
+        + _informed_rows(audit.informed)
+        + [_limit_row(limit) for limit in audit.limits],
         "scope": formatting.sentence(formatting.printable_lines(audit.scope)),
         "tolerance": f"{100 * audit.tolerance:g}{formatting.NARROW}%" if audit.tolerance else "none: any gain counts",
         "certainty": formatting.kind_words(worst.gain),
@@ -125,6 +127,17 @@ def _rows(witnesses: Iterable[tuple[str, Witness]]) -> list[tuple[str, ...]]:
         )
         for name, w in witnesses
     ]
+
+
+def _limit_row(limit: CopyLimit) -> tuple[str, ...]:
+    return (
+        formatting.printable(f"limit ({limit.agent})"),
+        f"ever more of original {limit.original}",
+        formatting.number(limit.honest),
+        formatting.number(limit.copied),
+        f"{formatting.number(limit.gain, sign=True)} {formatting.error_words(limit.gain)}",
+        formatting.percent(limit),
+    )
 
 
 def _informed_rows(found: InformedGain | None) -> list[tuple[str, ...]]:

@@ -118,11 +118,9 @@ def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
             (f"Most earned by copies: {who}", formatting.number(gain, sign=True), formatting.error_words(gain))
         )
     if study.recommendation is not None and study.recommendation.ranked:
-        choice = study.recommendation.choice
+        choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
         cost = _scaled(choice.regret, study)
-        tiles.append(
-            (f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {study.log.rounds:,} rounds")
-        )
+        tiles.append((f"{choice.name} costs", formatting.number(cost), f"{_unit(study)} in {rounds:,} rounds"))
     return tiles
 
 
@@ -181,7 +179,7 @@ def _advice(study: LogStudy) -> list[str]:
         return [formatting.sentence(choice_sentence(found)), found.advice]
     choice = found.choice
     cost = _scaled(choice.regret, study)
-    unit = f"{formatting.number(cost)} {_unit(study)} of this platform over the log's {found.market.horizon:,} rounds"
+    unit = f"{formatting.number(cost)} {_unit(study)} over the {found.market.horizon:,} rounds of the owners studied"
     lines = [
         f"Run {choice.name}. It costs {formatting.printable(cost_words(found))}: {unit}.",
         choice.promise,

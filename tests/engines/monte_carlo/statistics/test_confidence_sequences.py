@@ -1,6 +1,8 @@
 """Confidence sequences cover: at every time at once, so wherever one chooses to stop."""
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,27 +48,33 @@ def most_misses(alpha, trials):
     return int(binom.isf(ONE_IN_A_MILLION, trials, alpha))
 
 
-def paths(values):
-    """S and V after every observation of every row, c = 1 and 1/2, by the two guesses that `Progress` makes."""
+def paths(values, kept=np.minimum):
+    """S and V after every observation of every row, c = 1 and 1/2, by the guesses that `RunTotals` makes.
+
+    With c = 1/2 they are kept at most in the middle for bets that S grows, at least there for bets that it falls.
+    """
     count = np.arange(1, values.shape[1] + 1)
     sums = np.cumsum(values - 0.5, axis=1)
     guesses = np.concatenate([np.zeros((len(values), 1)), sums[:, :-1] / count[1:]], axis=1)
-    squares = [(values - 0.5 - guesses) ** 2, (values - 0.5) ** 2]
+    squares = [(values - 0.5 - guesses) ** 2, (values - 0.5 - kept(guesses, 0.0)) ** 2]
     return sums, np.stack([np.cumsum(each, axis=1) for each in squares], axis=2), count
 
 
 SCALES = np.array([1.0, 0.5])
 
 
+@pytest.mark.parametrize("bold", [0.0, 0.5])
 @pytest.mark.parametrize("law", LAWS)
-def test_a_path_leaves_its_interval_no_more_often_than_allowed_however_one_stops(law):
+def test_a_path_leaves_its_interval_no_more_often_than_allowed_however_one_stops(law, bold):
     """The adversary stops the moment that the interval excludes the truth, or else where it is nearest to doing so."""
     draw, mean = LAWS[law]
     trials, length = 300, 800
-    sums, variation, count = paths(draw(np.random.default_rng(4), (trials, length)))
-    wealth = log_wealth(
-        np.abs(sums - (mean - 0.5) * count), variation, SCALES
-    )  # above ln(2/alpha): the truth is excluded
+    values = draw(np.random.default_rng(4), (trials, length))
+    sums, grows, count = paths(values)
+    above = sums - (mean - 0.5) * count
+    wealth = np.maximum(  # above ln(2/alpha): the truth is excluded
+        log_wealth(above, grows, SCALES, bold), log_wealth(-above, paths(values, np.maximum)[1], SCALES, bold)
+    )
     for alpha in (0.2, 0.05, 0.01):
         missed = (wealth >= math.log(2 / alpha)).any(axis=1).sum()
         assert missed <= most_misses(alpha, trials), (alpha, missed)
@@ -101,6 +109,46 @@ def test_strata_cover_as_well():
                 missed += 1
                 break
     assert missed <= most_misses(alpha, trials)
+
+
+def expected_wealth(chance, rate, kept):
+    """Of one bet that S grows, c = 1/2, over all sequences of eight coins: at most 1 if the bet is fair."""
+    cost, expected = -math.log1p(-rate) - rate, 0.0
+    for coins in product((0, 1), repeat=8):
+        total, log, probability = 0.0, 0.0, 1.0
+        for number, coin in enumerate(coins):
+            guess = kept(total / (number + 1), 0.0)
+            log += rate * (coin - chance) / 0.5 - cost * ((coin - 0.5 - guess) / 0.5) ** 2
+            total += coin - 0.5
+            probability *= chance if coin else 1 - chance
+        expected += probability * math.exp(log)
+    return expected
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.95])
+def test_a_guess_kept_low_makes_a_fair_bet_with_half_the_scale_and_a_high_one_does_not(chance):
+    assert all(expected_wealth(chance, rate, min) <= 1 + 1e-12 for rate in RATES[:8])
+    if chance == 0.95:
+        assert expected_wealth(chance, RATES[0], lambda guess, middle: 0.45) > 1.05  # a good guess, but too high
+
+
+def test_variations_in_fractions():
+    """The three V of unlike strata, beside plain sums of fractions."""
+    weights, reach, bounds = (0.5, 0.125, 0.375), (0.5, 1.0, 0.25), Bounds(-2.0, 4.0)
+    rows = np.random.default_rng(3).integers(-8, 17, (12, 3)) / 16 * np.array(reach) * 4
+    rows = np.clip(rows, -2 * np.array(reach), 4 * np.array(reach))
+    scale = max(Fraction(weight) * Fraction(part) for weight, part in zip(weights, reach, strict=True)) * 3
+    expected = [Fraction(0)] * 3
+    for stratum, (weight, part) in enumerate(zip(map(Fraction, weights), map(Fraction, reach), strict=True)):
+        values, room = [Fraction(x) - part for x in rows[:, stratum]], scale / weight - 3 * part
+        for place, value in enumerate(values):
+            guess = sum(values[:place], Fraction(0)) / (place + 1)
+            for way, kept in enumerate((guess, min(guess, room), max(guess, -room))):
+                assert way == 0 or (value - kept if way == 1 else kept - value) * weight >= -scale
+                expected[way] += (weight * (value - kept)) ** 2
+    totals = RunTotals.empty(Estimands((bounds,), weights, reach=reach)).plus(rows.reshape(-1, 1))
+    assert totals.variations[:, 0] == pytest.approx([float(each) for each in expected], rel=1e-12)
+    assert len({round(float(each), 9) for each in expected}) == 3
 
 
 def test_each_bet_is_fair_by_the_inequality_it_rests_on():

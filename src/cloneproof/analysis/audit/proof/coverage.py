@@ -1,21 +1,24 @@
 """Whether a search was complete: for one agent at one horizon, the argument that covers what was not searched.
 
-In this order: an elementary argument; a computation (every vector of fewer than k arms was found not to pay, and k or
-more arms cannot by their ceiling); a theorem; for a rule on slots, the concavity check.
+In this order: an elementary argument; sampled worlds that stand for all vectors (`arms_in_play`); a computation (every
+vector of fewer than k arms was found not to pay, and k or more arms cannot by their ceiling); a theorem; for a rule on
+slots, the concavity check.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from cloneproof.analysis.audit.cases import AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.judgement import does_not_pay
+from cloneproof.analysis.audit.proof.arms_in_play import arms_in_play
 from cloneproof.analysis.audit.proof.gain_ceiling import arms_that_suffice, ceiling
 from cloneproof.analysis.audit.proof.scan import scan_theorem
 from cloneproof.analysis.audit.proof.slot_concavity import slot_concavity
 from cloneproof.analysis.audit.proof.theorems import theorem
-from cloneproof.analysis.audit.search.results import SearchResult
+from cloneproof.analysis.audit.search.results import SampledResult, SearchResult
 
 MOST_MORE = 200  # vectors beyond the grid that a search takes in for the sake of completeness
 MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
@@ -43,6 +46,8 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     """The argument for one case of a search."""
     if case.horizon in result.arguments:
         return Coverage(result.arguments[case.horizon], 0.0)
+    if isinstance(result, SampledResult) and result.covers:
+        return _by_worlds(case, result, tolerance)
     market, honest = case.market, result.honest[case.horizon]
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
@@ -63,6 +68,28 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     most = min(bound, market.share * market.horizon * (1.0 if case.agent.support is None else max(case.agent.support)))
     tried = "" if unclear else "none of those tried pays, but "
     return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
+
+
+def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Coverage:
+    """The corollary of `arms_in_play`, from bounds that hold together."""
+    most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
+    kinds = {witness.gain.kind for witness in result.witnesses}
+    sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
+    arms = arms_in_play(case)
+    if most <= tolerance:
+        return Coverage(
+            f"at most {arms} arms of the agent come into play, a random {arms} of those registered, so every vector of "
+            f"more is an average over the {len(result.at_most)} worlds with {arms} arms or fewer that were sampled "
+            f"(docs/audit.md; the proof is ours), and none of these gains more than {100 * tolerance:.3g} % of the "
+            f"honest payoff, {sure}",
+            0.0,
+        )
+    honest = result.honest[case.horizon]
+    market = case.market
+    earned = market.share * market.horizon * (1.0 if case.agent.support is None else max(case.agent.support))
+    room = min(most * max(0.0, honest.high), earned - max(0.0, honest.low))
+    why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
+    return Coverage(None, room, why)
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:

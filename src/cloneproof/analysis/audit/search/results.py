@@ -59,12 +59,19 @@ class ExactResult(SearchResult):
 class SampledResult(SearchResult):
     """Deviations of one case that were sampled in a race.
 
-    at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out
+    at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out; for
+             some candidates there is none, since those of others bound them
+    worlds   what was played for what it says of others, and is no replication: a world without some originals
+    covers   whether the worlds and deviations of `at_most` bound every replication (`proof.arms_in_play`)
+    added    the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
     """
 
     engine: str = field(default="sampled", init=False)
     honest: HorizonPayoffs = field(default_factory=dict)
     at_most: dict[CopyVector, float | None] = field(default_factory=dict)
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
+    covers: bool = False
+    added: list[CopyVector] = field(default_factory=list)
 
 
 @dataclass

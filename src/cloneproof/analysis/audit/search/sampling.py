@@ -11,8 +11,11 @@ from cloneproof.analysis.audit.cases import AgentCases, AuditCase
 from cloneproof.analysis.audit.copy_vectors import CopyVector, grid, ladders
 from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.judgement import best_of
+from cloneproof.analysis.audit.proof.arms_in_play import limit_worlds, worlds_that_suffice
 from cloneproof.analysis.audit.proof.theorems import elementary, theorem
-from cloneproof.analysis.audit.search.race import ALPHA, RaceEntry, race
+from cloneproof.analysis.audit.search.race.api import race
+from cloneproof.analysis.audit.search.race.candidates import RaceEntry
+from cloneproof.analysis.audit.search.race.levels import ALPHA
 from cloneproof.analysis.audit.search.results import ArguedResult, SearchResult
 from cloneproof.analysis.black_box_runs import black_box_runs
 from cloneproof.engines.black_box.contract import BlackBox
@@ -67,6 +70,8 @@ def sampled_results(
     argued: list[SearchResult] = []
     candidates: list[RaceEntry] = []
     arguments: dict[AuditCase, str] = {}
+    complete: dict[AuditCase, list[CopyVector]] = {}
+    implied: set[RaceEntry] = set()
     for case in (case for cases in agents for case in cases):
         vectors, argument = _vectors(case, max_copies), elementary(case)
         if argument is not None:
@@ -74,16 +79,24 @@ def sampled_results(
         if argument is not None and case.running.scoring.max_arms is None:
             argued.append(_argued_result(case, vectors[0], argument))
         else:
-            candidates += [RaceEntry(case, vector) for vector in vectors]
+            worlds, enough = limit_worlds(case), worlds_that_suffice(case)
+            wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
+            candidates += [RaceEntry(case, vector) for vector in wanted]
+            if enough is not None:
+                complete[case] = enough
+                implied |= {RaceEntry(case, vector) for vector in wanted if vector not in enough}
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(theorem(case) is not None for case in {entry.case for entry in candidates}):
         budget *= CHECKED  # the verdict rests on a theorem, which the samples only check
-    sampled = race(candidates, tolerance, runs, seed, clock, budget, play=play, bounds=bounds)
+    sampled = race(
+        candidates, tolerance, runs, seed, clock, budget, play=play, bounds=bounds, implied=frozenset(implied)
+    )
     for result in sampled:
         (case,) = result.cases
         if case in arguments:
             result.arguments[case.horizon] = arguments[case]
+        result.covers = case in complete and all(vector in result.at_most for vector in complete[case])
     return [*argued, *sampled]
 
 

@@ -52,7 +52,7 @@ def splits(kinds: OriginalKinds) -> Iterator[Split]:
         split = Split(owners)
         if not kinds.canonical(owners) or not split.of(FIRST) or not split.of(SECOND):
             continue
-        if _sorted(kinds, mirrored) not in seen:
+        if kinds.sorted(mirrored) not in seen:
             seen.add(owners)
     yield from (Split(owners) for owners in sorted(seen))
 
@@ -114,12 +114,3 @@ def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> Horiz
         for horizon, evaluation in evaluations.items():
             parts[horizon] += [(weight, evaluation.payoff[account]) for account in account_names(name)]
     return {horizon: weighted_sum(of_horizon) for horizon, of_horizon in parts.items()}
-
-
-def _sorted(kinds: OriginalKinds, owners: tuple[int, ...]) -> tuple[int, ...]:
-    """The canonical form: the largest first within each kind."""
-    places: dict[int, list[int]] = {}
-    for label, owner in zip(kinds.labels, owners, strict=True):
-        places.setdefault(label, []).append(owner)
-    ordered = {label: iter(sorted(of_label, reverse=True)) for label, of_label in places.items()}
-    return tuple(next(ordered[label]) for label in kinds.labels)

@@ -6,7 +6,8 @@ however many pieces they come, on however many threads they were made, and after
 With strata one observation is a full pass: one run in each stratum, weighted. Its variation V is the weighted sum of
 those of the strata, each run guessed from the past of its stratum, and no single run moves the observation by more than
 its weight: Theorem 4 of Howard et al. (2021) asks for no more, since at the end of a pass the conditional means of its
-runs add up to the mean that is sought. So strata narrow both parts of the interval.
+runs add up to the mean that is sought. So strata narrow both parts of the interval. And only the stratum of the largest
+range, times its weight, limits the guesses with half the scale: in all others a guess may pass the middle.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ class Estimands:
     """What is estimated: means of columns of numbers with known bounds, and the weights of the strata of one pass.
 
     `identity` names the job, the seed included: totals of one job say nothing of another. In each stratum the bounds
-    are those of the columns times its `reach`; without a reach they are the same everywhere.
+    are those of the columns times its `reach`; without a reach they are the same everywhere. `bold` is the part of the
+    stake that is on the boldest bet (`confidence_sequences`).
     """
 
     bounds: tuple[Bounds, ...]
     weights: tuple[float, ...] = (1.0,)
     identity: str = ""
     reach: tuple[float, ...] = ()
+    bold: float = 0.0
 
     @property
     def reaches(self) -> FloatArray:
@@ -49,6 +52,15 @@ class Estimands:
         return float((np.array(self.weights) * self.reaches).max()) * np.array([b.most - b.least for b in self.bounds])
 
     @property
+    def room(self) -> FloatArray:
+        """How far above the middle a guess may lie, in each stratum and column, with half the scale: c / weight - c'.
+
+        c is half the scale and c' half the stratum's own range, so that no run falls more than c / weight below it.
+        """
+        half = self.reaches[:, None] * np.array([(b.most - b.least) / 2 for b in self.bounds])
+        return np.asarray(np.maximum(0.0, self.scale / 2 / np.array(self.weights)[:, None] - half))
+
+    @property
     def mean_reach(self) -> float:
         """The reach of the mean that is sought."""
         return float(np.add.accumulate(np.array(self.weights) * self.reaches)[-1]) if self.reach else 1.0
@@ -56,19 +68,23 @@ class Estimands:
 
 @dataclass(frozen=True, eq=False)
 class RunTotals:
-    """Count, sums and squares of each stratum and column (from the middle of the bounds), and V of each column."""
+    """Count, sums and squares of each stratum and column (from the middle of the bounds), and three V of each column.
+
+    The first V is that of the running mean as the guess; the others, with half the scale, of a guess that is kept so
+    low that no observation falls below it by more than that, and of one kept so high that none rises above it.
+    """
 
     estimands: Estimands
     count: int
     sums: FloatArray
     squares: FloatArray
-    variation: FloatArray
+    variations: FloatArray
 
     @classmethod
     def empty(cls, estimands: Estimands) -> RunTotals:
         """Nothing observed yet."""
         shape = (len(estimands.weights), len(estimands.bounds))
-        return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros(shape[1]))
+        return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros((3, shape[1])))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunTotals) and self.to_json() == other.to_json()
@@ -91,13 +107,15 @@ class RunTotals:
         # The guess is the mean of the stratum's past and of one invented observation in the middle, so it is bounded.
         guesses = sums[:-1] / np.arange(self.count + 1.0, self.count + len(values) + 1.0)[:, None, None]
         weights = np.array(self.estimands.weights)[:, None]
-        passes = np.add.accumulate((weights * (values - guesses)) ** 2, axis=1)[:, -1]
+        room = self.estimands.room
+        ways = (guesses, np.minimum(guesses, room), np.maximum(guesses, -room))
+        passes = [np.add.accumulate((weights * (values - each)) ** 2, axis=1)[:, -1] for each in ways]
         return RunTotals(
             self.estimands,
             self.count + len(values),
             sums[-1],
             _partial_sums(self.squares, values**2)[-1],
-            _partial_sums(self.variation, passes)[-1],
+            _partial_sums(self.variations, np.stack(passes, axis=1))[-1],
         )
 
     @property
@@ -138,11 +156,11 @@ class RunTotals:
         bounds, widest = self.estimands.bounds, self._widest()
         if self.count == 0:
             return widest
-        weights = np.array(self.estimands.weights)[:, None]
-        around_middle = np.add.accumulate(weights**2 * self.squares, axis=0)[-1]
         scale = np.where(self.estimands.scale > 0.0, self.estimands.scale, 1.0)
-        variations = np.stack([self.variation, around_middle], axis=1)
-        widths = deviations(variations, np.stack([scale, scale / 2], axis=1), alpha) / self.count
+        any_guess, low_guess, high_guess = self.variations
+        sides = np.stack([np.stack([any_guess, each], axis=1) for each in (low_guess, high_guess)])
+        scales = np.stack([scale, scale / 2], axis=1)
+        widths = deviations(sides, scales, alpha, self.estimands.bold).max(axis=0) / self.count
         bias = np.array([b.bias for b in bounds])
         rounding = (self.count + len(self.estimands.weights) + 4) * 2.0**-53
         size = np.array([max(abs(b.least), abs(b.most)) for b in bounds])
@@ -165,10 +183,11 @@ class RunTotals:
             "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
             "weights": _to_hex(self.estimands.weights),
             "reach": _to_hex(self.estimands.reach),
+            "bold": self.estimands.bold.hex(),
             "count": self.count,
             "sums": _to_hex(self.sums.ravel()),
             "squares": _to_hex(self.squares.ravel()),
-            "variation": _to_hex(self.variation),
+            "variations": _to_hex(self.variations.ravel()),
         }
         return json.dumps(data)
 
@@ -179,10 +198,11 @@ class RunTotals:
             data = json.loads(text)
             bounds = tuple(Bounds(*(float.fromhex(end) for end in each)) for each in data["bounds"])
             weights, reach = (tuple(float.fromhex(each) for each in data[key]) for key in ("weights", "reach"))
-            estimands = Estimands(bounds, weights, str(data["identity"]), reach)
+            estimands = Estimands(bounds, weights, str(data["identity"]), reach, float.fromhex(data["bold"]))
             shape = (len(estimands.weights), len(bounds))
             sums, squares = (_from_hex(data[key], shape) for key in ("sums", "squares"))
-            totals = cls(estimands, int(data["count"]), sums, squares, _from_hex(data["variation"], shape[1:]))
+            variations = _from_hex(data["variations"], (3, len(bounds)))
+            totals = cls(estimands, int(data["count"]), sums, squares, variations)
         except (ValueError, KeyError, TypeError) as problem:
             raise EngineError(
                 f"expected the text of RunTotals.to_json, got something else ({problem!r}); start afresh"

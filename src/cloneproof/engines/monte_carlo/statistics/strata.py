@@ -21,15 +21,18 @@ class Strata(NamedTuple):
     weights: tuple[float, ...] = (1.0,)
 
 
-def strata_of(market: Market) -> Strata:
+def strata_of(market: Market, short: bool = False) -> Strata:
     """The strata of a market, or none where there is one realisation, too many, or a continuous prior.
 
     A realisation of probability p is listed ceil(p / q) times, q being the least probability or 1/256 if that is more:
-    at most 512 runs in a pass.
+    at most 512 runs in a pass. In a short pass each is listed once. Then few runs tell about how large a mean is, and
+    many of them leave a wider interval: one run of a likely realisation moves the mean by all of its probability.
 
     >>> from cloneproof.market import Agent, Discrete
     >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9)).weights
     (0.25, 0.25, 0.25, 0.25)
+    >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9), short=True).weights
+    (0.25, 0.75)
     """
     realisations = 1
     for agent in market.agents:
@@ -39,7 +42,7 @@ def strata_of(market: Market) -> Strata:
         return Strata()
     likely = list(market.realisations())
     total = math.fsum(weight for weight, _ in likely)  # 1, up to the rounding of the weights
-    unit = max(min(weight for weight, _ in likely), 1.0 / MOST_REALISATIONS)
+    unit = 1.0 if short else max(min(weight for weight, _ in likely), 1.0 / MOST_REALISATIONS)
     means: list[Means] = []
     weights: list[float] = []
     for weight, each in likely:

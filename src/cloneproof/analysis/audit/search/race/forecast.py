@@ -1,11 +1,11 @@
 """How many pairs a deviation needs until it is known to pay: a forecast, on which no verdict rests.
 
-With n observations of variance v and largest move c, a confidence sequence at level alpha is about
+With n pairs of variance v and largest move c, a confidence sequence at level alpha is about
 
-    sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 3 (what its mixture of rates costs),
+    sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 1 (what its mixture of rates costs),
 
-wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e observations. An asymptotic one
-has no second part.
+wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. An asymptotic one has no
+second part. Pairs are meant to come in whole passes, in which a realisation is as frequent as it is likely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 
-MIXTURE, ONE_SIDED = 3.0, 2.0
+MIXTURE, ONE_SIDED = 1.0, 1.0
 
 
 def variance(totals: RunTotals, column: int = 0) -> float:
@@ -33,6 +33,15 @@ def variance(totals: RunTotals, column: int = 0) -> float:
     return float(totals.variances[column])
 
 
+def pair_variance(totals: RunTotals, column: int = 0) -> float:
+    """The variance that one pair of whole passes would have, from what was met inside the strata of whatever passes."""
+    weights, count = np.array(totals.estimands.weights), totals.count
+    if count < 2:
+        return variance(totals, column) / float((weights**2).sum())
+    means, squares = totals.sums[:, column] / count, totals.squares[:, column] / count
+    return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
+
+
 def pairs_until_ruled_out(
     estimands: Estimands, variance: float, room: float, alpha: float, bounds: BoundsName = "distribution-free"
 ) -> float:
@@ -40,15 +49,15 @@ def pairs_until_ruled_out(
 
     >>> from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
     >>> round(pairs_until_ruled_out(Estimands((Bounds(-1.0, 1.0),)), 0.0, 0.05, 0.01))
-    132
+    112
     """
     if room <= 0:
         return math.inf
     log = math.log(1 / alpha) + ONE_SIDED
     slope = math.sqrt(2 * log * variance)
-    largest = float(estimands.scale[0]) / 2 if bounds == "distribution-free" else 0.0
-    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)  # of the observations
-    return root**2 * len(estimands.weights)
+    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
+    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)
+    return root**2
 
 
 def pairs_until_known(
@@ -58,11 +67,15 @@ def pairs_until_known(
 
     >>> from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
     >>> [round(pairs_until_known(Estimands((Bounds(-1.0, 1.0),)), 0.0, gain, 0.01)) for gain in (0.5, 0.05)]
-    [17, 166]
+    [13, 126]
     """
     if excess <= 0:
         return math.inf
     log = math.log(2 / alpha) + MIXTURE
-    largest = float(estimands.scale[0]) / 2 if bounds == "distribution-free" else 0.0
-    observations = 2 * log * variance / excess**2 + largest * log / excess
-    return observations * len(estimands.weights)
+    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
+    return 2 * log * variance / excess**2 + largest * log / excess
+
+
+def _largest(estimands: Estimands) -> float:
+    """Half the range of a gain: what one pair of a whole pass adds to n times the mean at most, beside the middle."""
+    return (estimands.bounds[0].most - estimands.bounds[0].least) / 2

@@ -1,0 +1,1 @@
+"""Best response by sampling: search, then confirm (`race.api`)."""

@@ -1,0 +1,106 @@
+"""What stands for every number of copies: a set of arms in play, and the limit of ever more copies of one original."""
+
+from math import comb
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.analysis.audit.cases import audit_case
+from cloneproof.analysis.audit.proof.arms_in_play import arms_in_play, limit_worlds, worlds_that_suffice
+from cloneproof.analysis.exact_evaluations import exact_evaluations
+
+UNSURE = cp.Discrete([0.2, 0.9], [0.5, 0.5])
+AGENTS = [cp.Agent("ana", 2, UNSURE), cp.Agent("bo", 1, cp.Point(0.6))]
+
+
+def exact(market, mechanism, copies):
+    evaluations, _ = exact_evaluations([(market, mechanism)], {"ana": copies, "bo": (1,)}, "tree")
+    return evaluations[market.horizon].payoff["ana"].value
+
+
+def average(market, mechanism, copies, arms):
+    """Of the payoffs of the sets of so many arms, over the hypergeometric law of how many are of the first original."""
+    first, second = copies
+    weights = {n: comb(first, n) * comb(second, arms - n) for n in range(arms + 1)}
+    worlds = {n: (n, arms - n) for n, weight in weights.items() if weight}
+    return sum(weights[n] * exact(market, mechanism, world) for n, world in worlds.items()) / sum(weights.values())
+
+
+@pytest.mark.parametrize(("name", "horizon", "arms"), [("rh-ucb", 9, 2), ("h-ucb", 5, 5)])
+@pytest.mark.parametrize("copies", [(3, 2), (4, 1), (4, 3)])
+def test_more_arms_are_an_average_over_those_in_play(name, horizon, arms, copies):
+    """The lemma, payoff by payoff in the state tree: two computations, which share no step of the argument."""
+    market, mechanism = cp.Market(AGENTS, horizon=horizon), cp.mechanism(name)
+    assert arms_in_play(audit_case(market, mechanism, "ana")) == arms
+    if sum(copies) >= arms:
+        assert exact(market, mechanism, copies) == pytest.approx(average(market, mechanism, copies, arms), abs=1e-12)
+
+
+def test_the_lemma_needs_its_conditions():
+    """Planted: H-UCB with fewer arms than rounds, and a flat mechanism; no average over so few arms is right there."""
+    market = cp.Market(AGENTS, horizon=8)
+    mechanism = cp.mechanism("h-ucb")
+    assert abs(exact(market, mechanism, (3, 2)) - average(market, mechanism, (3, 2), 3)) > 1e-3
+    assert arms_in_play(audit_case(market, cp.mechanism("ucb1"), "ana")) is None
+    assert arms_in_play(audit_case(market, cp.mechanism("thompson"), "ana")) is None
+
+
+def test_the_limit_of_many_copies_is_the_original_alone():
+    market, mechanism = cp.Market(AGENTS, horizon=4), cp.mechanism("h-ucb")
+    assert limit_worlds(audit_case(market, mechanism, "ana")) == {0: (1, 0)}
+    limit, rounds = exact(market, mechanism, (1, 0)), 4
+    for copies in (7, 15):
+        assert abs(exact(market, mechanism, (copies, 1)) - limit) <= rounds * rounds / (copies + 1)
+    assert exact(market, mechanism, (5, 0)) == pytest.approx(limit, abs=1e-12)
+
+
+def test_every_number_of_copies_within_a_tolerance(tmp_path):
+    """RH-UCB keeps floor(ln T) arms of an agent, so a few worlds stand for all vectors, at any horizon."""
+    market = cp.Market(AGENTS, horizon=200)
+    found = cp.audit(market, cp.mechanism("rh-ucb"), tolerance=0.1, runs=4096, max_copies=2)
+    assert (found.verdict, found.state) == ("clone-proof", "proof")
+    assert "complete for ana: at most 5 arms of the agent come into play" in found.scope
+    assert "at 99 %" in found.scope
+    assert all(0 not in one.copies for one in found.tried)
+    assert found.worst.gain.kind == "confidence"
+    assert {sample.copies for sample in found.samples} >= set(
+        worlds_that_suffice(audit_case(market, cp.mechanism("rh-ucb"), "ana"))
+    )
+    cp.results.write_replay(found, tmp_path / "replay.json")
+    assert cp.verify(tmp_path / "replay.json").outcome == "replayed"
+    (limit,) = found.limits
+    assert (limit.agent, limit.original) == ("ana", 1)
+    assert limit.words in found.scope
+    assert "limit_of_gain" in found.to_dict()["limits"][0]
+    assert "gain" not in found.to_dict()["limits"][0]
+
+
+def test_a_world_without_an_original_is_no_attack():
+    """Where registering one original alone would pay, no verdict rests on that: it is not a replication."""
+    agents = [cp.Agent("ana", prior=[cp.Point(0.9), cp.Point(0.1)]), cp.Agent("bo", 1, cp.Point(0.6))]
+    market = cp.Market(agents, horizon=200)
+    found = cp.audit(market, cp.mechanism("rh-ucb"), agent="ana", runs=512, max_copies=2, tolerance=2.0)
+    assert all(0 not in one.copies for one in (found.worst, *found.tried))
+    assert {limit.original for limit in found.limits} == {1, 2}
+    assert max(limit.gain.value for limit in found.limits) > 0
+
+
+@pytest.mark.parametrize(("name", "copies"), [("thompson", 1000), ("ucb1", 4000), ("epsilon-greedy", 1000)])
+def test_a_flat_mechanism_is_flooded(name, copies):
+    """The limit in closed form, and a finite simulation with many copies beside it."""
+    market = cp.Market(AGENTS, horizon=30, share=0.5)
+    payoff = 0.5 * 30 * UNSURE.mean
+    many = cp.evaluate(market, cp.mechanism(name), {"ana": (copies, 1)}, engine="monte-carlo", runs=100)
+    few = cp.evaluate(market, cp.mechanism(name), {"ana": (2, 1)}, engine="monte-carlo", runs=100)
+    assert abs(many.payoff["ana"].value - payoff) < 0.12 * payoff
+    assert many.payoff["bo"].value < 0.3 < 1.0 < few.payoff["bo"].value
+
+
+def test_the_audit_of_a_flat_mechanism_has_its_limit():
+    market = cp.Market(AGENTS, horizon=90, share=0.5)
+    found = cp.audit(market, cp.mechanism("thompson"), runs=4, max_copies=2, tolerance=9.0)
+    assert [(limit.agent, limit.copied.value) for limit in found.limits] == [
+        ("ana", pytest.approx(0.5 * 90 * UNSURE.mean)),
+        ("bo", pytest.approx(0.5 * 90 * 0.6)),
+    ]
+    assert found.limits[0].gain.error >= found.limits[0].honest.error
