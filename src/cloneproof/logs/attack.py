@@ -1,18 +1,20 @@
 """Whether a policy pays for copies in the market fitted to a log.
 
-A mechanism with a closed form or a theorem is audited (`cp.audit`). Anything else is sampled, and the samples go to one
-owner and to two deviations, every item 64 times and every item 8 times, until one of them surely pays: a search over
-all owners and copies would leave too few for any of them. The bounds are asymptotic confidence
-sequences (`cp.gain(bounds="asymptotic")`), at 99 % for both together.
+The audit (`cp.audit`) searches the copies of all owners. A mechanism with a closed form or a theorem is audited exactly
+over the market's rounds; anything else is sampled, over as many of the log's rounds as leave the search a few hundred
+pairs of runs, with asymptotic confidence sequences at 99 % for all that was tried together. The search ends with the
+first deviation that surely pays, and what is left of the time goes to its gain, sampled afresh at 99 %.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.audit.verdict import Audit, Verdict
+from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.engines.black_box.contract import BlackBox
@@ -21,20 +23,26 @@ from cloneproof.errors import EngineError
 from cloneproof.market import Market
 from cloneproof.mechanisms import Mechanism
 
-LADDER: Final = (64, 8)  # copies of every item
-FIRST: Final = 0.75  # of the time, for the first
 MOST_SEARCHED: Final = 6  # originals of an agent: all copies of more are too many to search
 CONFIDENCE: Final = 0.99
 RUNS: Final = 200
+PAIRS: Final = 400  # of runs, that the time of a search affords at least
+TIMED: Final = 4  # pairs by which the time of one is measured
+TIMED_COPIES: Final = 16  # of an item in them
+SEARCHED: Final = 0.7  # of the time, for the search
+ROUND_NUMBERS: Final = (5, 2, 1)  # times powers of ten: horizons that are chosen by time
 THEOREMS: Final = ("reservoir", "reservoir-contest", "holdout-h-etc", "holdout-kl-ucb")
+
+JudgedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The verdict on a policy in the fitted market, and the deviation that it rests on."""
+    """The verdict on a policy in the fitted market over `horizon` rounds, and the deviation that it rests on."""
 
     verdict: Verdict
     scope: str
+    horizon: int
     agent: str
     copies: tuple[int, ...]
     honest: Estimate
@@ -52,6 +60,7 @@ class LogVerdict:
         return {
             "verdict": self.verdict,
             "scope": self.scope,
+            "horizon": self.horizon,
             "agent": self.agent,
             "copies": list(self.copies),
             "honest": self.honest.to_dict(),
@@ -62,17 +71,44 @@ class LogVerdict:
 
 
 def judge_policy(
-    market: Market, made: Mechanism | BlackBox, agent: str, tolerance: float, seconds: float, seed: int = 0
+    market: Market, policy: JudgedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> LogVerdict:
-    """The verdict; `agent` is whose deviations are sampled where they are."""
+    """The verdict, over the market's rounds; where it is sampled, over up to `longest` if the time affords that."""
+    made = policy(market) if callable(policy) else policy
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, max_copies=2, seed=seed, budget_seconds=seconds)
-        worst = found.worst
-        return LogVerdict(
-            found.verdict, found.scope, worst.agent, worst.copies, worst.honest, worst.copied, worst.gain, found
-        )
-    return _sampled(market, made, agent, tolerance, seconds, seed)
+        return _log_verdict(found, found.worst, found.scope)
+    start = time.perf_counter()
+    horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
+    market = market if horizon == market.horizon else market.with_horizon(horizon)
+    found = audit(
+        market, policy, tolerance=tolerance, max_copies=2, seed=seed, bounds="asymptotic",
+        budget_seconds=max(seconds * SEARCHED - (time.perf_counter() - start), 1.0),
+    )  # fmt: skip
+    worst = found.worst
+    if found.verdict == "exploitable":
+        left = max(seconds - (time.perf_counter() - start), 0.5)
+        worst = _sharpened(worst, found.mechanism if isinstance(made, Mechanism) else made, tolerance, left, seed)
+    return _log_verdict(found, worst, _scope(found, worst))
+
+
+def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
+    """Rounds over which the time affords some hundred pairs, between the market's and `longest`; a round number."""
+    if longest <= market.horizon:
+        return market.horizon
+    agent = market.agents[0]
+    copies = (TIMED_COPIES,) + (1,) * (agent.count - 1)
+    gain(market.with_horizon(min(64, market.horizon)), made, agent.name, copies, runs=1, seed=seed)  # compiles
+    start = time.perf_counter()
+    gain(market, made, agent.name, copies, runs=TIMED, seed=seed)
+    pair = max(time.perf_counter() - start, 1e-6) / TIMED
+    affordable = min(float(longest), market.horizon * seconds / (PAIRS * pair))
+    if affordable == longest:
+        return longest
+    power = 10 ** (len(str(int(max(affordable, 1)))) - 1)
+    chosen = next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
+    return max(chosen, market.horizon)
 
 
 def _has_closed_form(market: Market, made: Mechanism) -> bool:
@@ -83,29 +119,36 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
     return True
 
 
-def _sampled(
-    market: Market, made: Mechanism | BlackBox, agent: str, tolerance: float, seconds: float, seed: int
-) -> LogVerdict:
-    originals = next(each.count for each in market.agents if each.name == agent)
-    confidence = 1 - (1 - CONFIDENCE) / len(LADDER)
-    gain(market, made, agent, (2,) * originals, runs=2, seed=seed)  # compiles
-    found = []
-    for copies in LADDER:
-        each = gain(
-            market, made, agent, (copies,) * originals, confidence=confidence, seed=seed, bounds="asymptotic",
-            budget_seconds=seconds * (FIRST if copies == LADDER[0] else 1 - FIRST), runs=RUNS, stop_when_decided=False,
-        )  # fmt: skip
-        found.append(each)
-        if each.estimate.low > tolerance * each.honest.high:
-            break
-    best = max(found, key=lambda each: each.estimate.low)
-    pays = best.estimate.low > tolerance * best.honest.high
-    tried = " and ".join(f"{each.copies[agent][0]}" for each in found)
-    scope = (
-        f"copies of every item of {agent}, {tried} times, against honest others with the fitted priors, "
-        f"{market.horizon:,} rounds, gains of up to {tolerance:g} of the honest payoff pass; by "
-        f"{sum(each.runs for each in found):,} pairs of runs, at {CONFIDENCE:.0%} in the limit of "
-        "many; other agents and copies were not tried"
+def _sharpened(worst: Witness, made: Mechanism | BlackBox, tolerance: float, seconds: float, seed: int) -> Witness:
+    """The deviation with fresh pairs, where these show that it pays too; else as it was found."""
+    fresh = gain(
+        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, seed=seed + 1, bounds="asymptotic",
+        budget_seconds=seconds, runs=RUNS, stop_when_decided=False,
+    )  # fmt: skip
+    if fresh.estimate.low <= tolerance * fresh.honest.high or fresh.estimate.error >= worst.gain.error:
+        return worst
+    return replace(worst, honest=fresh.honest, copied=fresh.copied, gain=fresh.estimate)
+
+
+def _scope(found: Audit, worst: Witness) -> str:
+    """What was sampled of whom, in a sentence: the audit's own names every owner."""
+    owners = len({each.agent for each in found.tried})
+    what = (
+        f"replications by each of {len(found.market.agents)} owners against honest others with the fitted priors, "
+        f"{worst.horizon:,} rounds, gains of up to {found.tolerance:g} of the honest payoff pass; searched: one "
+        "item or every item of an owner 2, 4, 8, .. times, some items twice, and further where the gain rose; sampled: "
+        f"{len(found.tried)} of these, of {owners} owners, at {CONFIDENCE:.0%} together in the limit of many runs"
     )
-    verdict: Verdict = "exploitable" if pays else "undecided"
-    return LogVerdict(verdict, scope, agent, best.copies[agent], best.honest, best.copied, best.estimate)
+    if found.verdict == "exploitable":
+        return (
+            f"{what}; the search ended with the first that surely pays, whose figures are at {CONFIDENCE:.0%} of their "
+            "own; other owners and copies may gain more"
+        )
+    about = found.about_tried or "time was out before all of those tried were bounded"
+    return f"{what}; {about}; what was not tried is not ruled out"
+
+
+def _log_verdict(found: Audit, worst: Witness, scope: str) -> LogVerdict:
+    return LogVerdict(
+        found.verdict, scope, worst.horizon, worst.agent, worst.copies, worst.honest, worst.copied, worst.gain, found
+    )
