@@ -2,18 +2,20 @@
 
 The audit (`cp.audit`) searches the copies of all owners. A mechanism with a closed form or a theorem is audited exactly
 over the market's rounds; anything else is sampled, over as many of the log's rounds as leave the search a few hundred
-pairs of runs, with asymptotic confidence sequences at 99 % for all that was tried together. The search ends with the
-first deviation that surely pays, and what is left of the time goes to its gain, sampled afresh at 99 %.
+pairs of runs, with asymptotic confidence sequences at 99 % for all that was tried together. A search ends with the
+first deviation that surely pays; while time is left, another one looks for a deviation that gains twice as much. The
+figures of the last one found are sampled afresh, so that what chose it is no part of them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
@@ -26,10 +28,13 @@ from cloneproof.mechanisms import Mechanism
 MOST_SEARCHED: Final = 6  # originals of an agent: all copies of more are too many to search
 CONFIDENCE: Final = 0.99
 RUNS: Final = 200
-PAIRS: Final = 400  # of runs, that the time of a search affords at least
+PAIRS: Final = 200  # of runs, that the time of a search affords at least
 TIMED: Final = 4  # pairs by which the time of one is measured
 TIMED_COPIES: Final = 16  # of an item in them
 SEARCHED: Final = 0.7  # of the time, for the search
+LEAST_SECONDS: Final = 1.0  # for which it goes on
+MOST_RELATIVE: Final = 1000.0  # gains beyond which nobody looks for more
+AFRESH: Final = 1000  # between the seeds of the search and that of the figures
 ROUND_NUMBERS: Final = (5, 2, 1)  # times powers of ten: horizons that are chosen by time
 THEOREMS: Final = ("reservoir", "reservoir-contest", "holdout-h-etc", "holdout-kl-ucb")
 
@@ -74,23 +79,38 @@ def judge_policy(
     market: Market, policy: JudgedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> LogVerdict:
     """The verdict, over the market's rounds; where it is sampled, over up to `longest` if the time affords that."""
-    made = policy(market) if callable(policy) else policy
+    made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, max_copies=2, seed=seed, budget_seconds=seconds)
         return _log_verdict(found, found.worst, found.scope)
-    start = time.perf_counter()
+    clock = Deadline(seconds * SEARCHED)
     horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
-    market = market if horizon == market.horizon else market.with_horizon(horizon)
-    found = audit(
-        market, policy, tolerance=tolerance, max_copies=2, seed=seed, bounds="asymptotic",
-        budget_seconds=max(seconds * SEARCHED - (time.perf_counter() - start), 1.0),
-    )  # fmt: skip
-    worst = found.worst
+    searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
+    found, best = searches[0], searches[0].worst
     if found.verdict == "exploitable":
-        left = max(seconds - (time.perf_counter() - start), 0.5)
-        worst = _sharpened(worst, found.mechanism if isinstance(made, Mechanism) else made, tolerance, left, seed)
-    return _log_verdict(found, worst, _scope(found, worst))
+        best = [each.worst for each in searches if each.verdict == "exploitable"][-1]
+        played = made if isinstance(made, BlackBox) else found.mechanism
+        best = _sampled_afresh(best, played, max(seconds - clock.seconds, 0.5), seed)
+    return _log_verdict(found, best, _scope(searches))
+
+
+def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
+    """An audit; where something pays, audits for twice the gain of the one before, while there is time."""
+    found: list[Audit] = []
+    wanted = tolerance
+    while not found or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
+        budget = max(clock.left or 0.0, LEAST_SECONDS)
+        found.append(
+            audit(
+                market, policy, tolerance=wanted, max_copies=2, seed=seed + len(found), bounds="asymptotic",
+                budget_seconds=budget,
+            )
+        )  # fmt: skip
+        if found[-1].verdict != "exploitable":
+            break
+        wanted = max(2 * found[-1].worst.relative_gain, tolerance)
+    return found
 
 
 def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
@@ -119,33 +139,39 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
     return True
 
 
-def _sharpened(worst: Witness, made: Mechanism | BlackBox, tolerance: float, seconds: float, seed: int) -> Witness:
-    """The deviation with fresh pairs, where these show that it pays too; else as it was found."""
+def _sampled_afresh(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
+    """The deviation with fresh pairs; as it was found, where these say less."""
     fresh = gain(
-        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, seed=seed + 1, bounds="asymptotic",
+        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, seed=seed + AFRESH, bounds="asymptotic",
         budget_seconds=seconds, runs=RUNS, stop_when_decided=False,
     )  # fmt: skip
-    if fresh.estimate.low <= tolerance * fresh.honest.high or fresh.estimate.error >= worst.gain.error:
+    if fresh.estimate.error >= worst.gain.error:
         return worst
     return replace(worst, honest=fresh.honest, copied=fresh.copied, gain=fresh.estimate)
 
 
-def _scope(found: Audit, worst: Witness) -> str:
+def _scope(searches: Sequence[Audit]) -> str:
     """What was sampled of whom, in a sentence: the audit's own names every owner."""
-    owners = len({each.agent for each in found.tried})
+    found = searches[0]
+    tried = {(each.agent, each.copies) for search in searches for each in search.tried}
     what = (
         f"replications by each of {len(found.market.agents)} owners against honest others with the fitted priors, "
-        f"{worst.horizon:,} rounds, gains of up to {found.tolerance:g} of the honest payoff pass; searched: one "
+        f"{found.worst.horizon:,} rounds, gains of up to {found.tolerance:g} of the honest payoff pass; searched: one "
         "item or every item of an owner 2, 4, 8, .. times, some items twice, and further where the gain rose; sampled: "
-        f"{len(found.tried)} of these, of {owners} owners, at {CONFIDENCE:.0%} together in the limit of many runs"
+        f"{_number(len(tried), 'vector')} of copies of {_number(len({agent for agent, _ in tried}), 'owner')}"
     )
     if found.verdict == "exploitable":
         return (
-            f"{what}; the search ended with the first that surely pays, whose figures are at {CONFIDENCE:.0%} of their "
-            "own; other owners and copies may gain more"
+            f"{what}; that the policy pays is sure at {CONFIDENCE:.0%} in the limit of many runs, by the first vector "
+            "that showed it; the search then went on for larger gains while there was time, and the figures of the "
+            f"last one are at {CONFIDENCE:.0%} of their own; other owners and copies may gain more"
         )
-    about = found.about_tried or "time was out before all of those tried were bounded"
+    about = found.about_tried or "time was out before all of those were bounded"
     return f"{what}; {about}; what was not tried is not ruled out"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _log_verdict(found: Audit, worst: Witness, scope: str) -> LogVerdict:
