@@ -126,7 +126,7 @@ def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int,
     affordable = min(float(longest), market.horizon * seconds / (PAIRS * pair))
     if affordable == longest:
         return longest
-    power = 10 ** (len(str(int(max(affordable, 1)))) - 1)
+    power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
     chosen = next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
     return max(chosen, market.horizon)
 
