@@ -20,6 +20,7 @@ from cloneproof.advice.traffic import expected_best, random_regret
 from cloneproof.advice.wrong_declarations import largest_gain, true_markets
 from cloneproof.report.pages.recommendation_page import recommendation_page
 from cloneproof.serve.ledger.terms import MarketSpec, build_mechanism, complete
+from support import command
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
@@ -196,8 +197,8 @@ def test_a_market_and_numbers_are_one_too_many():
 def test_the_command_writes_page_and_terms(tmp_path):
     page, terms = tmp_path / "page.html", tmp_path / "terms.toml"
     arguments = ["--agents", "5", "--originals", "2", "--rates", ".01,.03", "--rounds", "2e5", "--seconds", "1"]
-    command = [*COMMAND, "recommend", *arguments, "--html", str(page), "--toml", str(terms)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    asked = [*COMMAND, "recommend", *arguments, "--html", str(page), "--toml", str(terms)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert "Run " in done.stdout
     assert "Price of honesty" in done.stdout
@@ -207,8 +208,7 @@ def test_the_command_writes_page_and_terms(tmp_path):
 
 @pytest.mark.parametrize("rates", ["0:.006", ".002:2", "a:b", ".002:.004:.006"])
 def test_the_command_refuses_rates_that_are_none(rates):
-    command = [*COMMAND, "recommend", "--agents", "5", "--originals", "2", "--rates", rates, "--rounds", "1e6"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = command.run("recommend", "--agents", "5", "--originals", "2", "--rates", rates, "--rounds", "1e6")
     assert done.returncode == 2
     assert done.stderr.startswith("error: expected rates")
     assert len(done.stderr.splitlines()) == 1

@@ -91,7 +91,7 @@ def test_bad_input_exits_2_with_one_sentence(arguments, words):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_own_policy_from_the_shell(tmp_path):
+def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
     (tmp_path / "turns.py").write_text(
         "class InTurn:\n"
         "    def __init__(self, view): self.arms, self.round = view.arms, 0\n"
@@ -101,19 +101,20 @@ def test_an_own_policy_from_the_shell(tmp_path):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
     cp.save_market(market, tmp_path / "market.toml")
 
-    def here(*arguments):
-        asked = [*COMMAND, "market.toml", *arguments]
-        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
-
-    done = here("--policy", "turns:InTurn", "--runs", "256", "--json", "--html", "page.html")
+    asked = [*COMMAND, "market.toml", "--policy", "turns:InTurn", "--runs", "256", "--json", "--html", "page.html"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")
     assert "InTurn" in (tmp_path / "page.html").read_text()
-    unknown, both = here("--policy", "turns:Other"), here("--policy", "turns:InTurn", "-m", "ucb1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    unknown, both = (
+        run("market.toml", "--policy", *asked) for asked in (("turns:Other",), ("turns:InTurn", "-m", "ucb1"))
+    )
     assert (unknown.returncode, both.returncode) == (2, 2)
     assert "can be imported" in unknown.stderr
 
 
-def test_an_own_rule_from_the_shell(tmp_path):
+def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(
         "import cloneproof as cp\n"
         "def stay(clock, log_clock, pulls, mean, coin, draw, candidates, weight): return weight * pulls\n"
@@ -122,19 +123,19 @@ def test_an_own_rule_from_the_shell(tmp_path):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=9)
     cp.save_market(market, tmp_path / "market.toml")
 
-    def here(command, *arguments):
-        asked = [*COMMAND[:-1], command, "market.toml", *arguments]
-        return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
-
-    done = here("audit", "--rule", "own:faithful", "--set", "weight=2", "--json")
+    asked = [*COMMAND, "market.toml", "--rule", "own:faithful", "--set", "weight=2", "--json"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")  # the first pull is by lot
-    exact = json.loads(here("evaluate", "--rule", "own:faithful", "--json", "--copies", "ana=2").stdout)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = command.run("evaluate", "market.toml", "--rule", "own:faithful", "--json", "--copies", "ana=2")
+    exact = json.loads(done.stdout)
     assert exact["horizons"][0]["payoff"]["ana"]["value"] == pytest.approx(3.0)
     for asked, words in (
         (("--rule", "own:faithfull"), "did you mean 'faithful'"),
         (("--rule", "own:faithful", "-m", "ucb1"), "one of --mechanism"),
         (("--rule", "own:faithful", "--set", "wait=3"), "unknown parameter 'wait'"),
     ):
-        refused = here("audit", *asked)
+        refused = run("market.toml", *asked)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
         assert words in refused.stderr

@@ -3,6 +3,7 @@
 It is what the exact engines are checked against, so nothing here goes through an engine.
 """
 
+import os
 from fractions import Fraction
 from functools import cache
 
@@ -223,9 +224,10 @@ AGAINST_SIMULATOR = [
     (ANA_BO, "bernoulli", 5, {"ana": (1, 1)}, "epsilon-greedy", {"c": 0.5}),
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
-RUNS = 1500
-PLANTED = [(0, {"constant": 0.25}), (16, {"agent_rounds": 4}), (21, {"max_arms": 1})]
-MORE_RUNS = 5000  # where another mechanism must be noticed
+LONG = bool(os.environ.get("CLONEPROOF_LONG"))  # `make test-long`
+RUNS = 1500 if LONG else 500
+PLANTED = [(16, {"agent_rounds": 4}), (21, {"max_arms": 1}), (9, {"arm_rounds": 2}), *[(0, {"constant": 0.25})] * LONG]
+MORE_RUNS = 5000 if LONG else 1000  # where another mechanism must be noticed
 STANDARD_ERRORS = 6.5  # under 100 comparisons, each a false alarm with chance 8e-11
 
 

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 import cloneproof as cp
+from cloneproof._randomness import uniform
 from cloneproof.analysis.properties.conformance_checks import CHECKS
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.level import Level
@@ -143,6 +144,18 @@ def test_a_machine_with_biased_ties_is_caught(monkeypatch):
     monkeypatch.setattr(Level, "_one_of", lambda level, ties, purpose, index: min(ties, key=level.keys.__getitem__))
     assert failed_checks(small("ucb1")) == {"ties are uniform"}
     monkeypatch.setattr(Level, "_one_of", honest)
+
+
+def test_a_tie_of_which_one_in_five_goes_to_the_lowest_key_is_caught(monkeypatch):
+    """Shares of 0.40 and 0.20 instead of 1/4, just beyond what the check promises to find."""
+    honest = Level._one_of
+
+    def one_of(level, ties, purpose, index):
+        lowest = min(ties, key=level.keys.__getitem__)
+        return lowest if uniform(level._streams[purpose], 10**6 + index) < 0.2 else honest(level, ties, purpose, index)
+
+    monkeypatch.setattr(Level, "_one_of", one_of)
+    assert failed_checks(small("ucb1")) == {"ties are uniform"}
 
 
 def test_a_machine_that_counts_twice_is_caught(monkeypatch):

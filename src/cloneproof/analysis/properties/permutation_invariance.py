@@ -11,8 +11,8 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 SCOPE = (
     "one market of 3 agents with 3, 1 and 2 arms, all 6 orders of the agents with their arms reversed, one tape of "
-    f"rewards; and four equal arms in 2 agents over {TIE_SEEDS} seeds, whose shares must be 1/4 (false alarms: at most "
-    f"{ERROR_RATE:g} of checks)"
+    f"rewards; and four equal arms in 2 agents over up to {TIE_SEEDS} seeds, whose shares must be 1/4 (false alarms: "
+    f"at most {ERROR_RATE:g} of checks)"
 )
 
 

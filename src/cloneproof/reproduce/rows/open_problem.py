@@ -26,7 +26,7 @@ MOST_COPIES = 4
 def run(setting: Setting) -> Findings:
     """The reservoir; all small rules of two kinds; the rule of the first success; exploring, then the best so far."""
     answers = _reservoir_checks(setting)
-    tables = [count_rules(4, 5), *setting.pick(quick=[], full=[count_rules(5, 4)])]
+    tables = [count_rules(*sizes) for sizes in setting.pick(quick=((4, 5),), full=((4, 5), (5, 4)))]
     longest = setting.pick(quick=4, full=5)
     searches = {horizon: _search(horizon) for horizon in range(2, longest + 1)}
     adaptive = [rule for rule, is_so in searches[longest] if is_so]

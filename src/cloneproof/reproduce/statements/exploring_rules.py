@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement, permutations
 from typing import NamedTuple
 
@@ -99,9 +100,10 @@ def _explores(rule: ExploringRule, round_: int, seen: SeenValues, left: int) -> 
 
 def is_truthful(rule: ExploringRule, horizon: int, most_arms: int) -> bool:
     """Whether no copies pull the best values more often, on average over who got them, up to any round."""
+    known = cache(lambda arms: pulls(rule, horizon, arms))
+    average = cache(lambda ranks, copies: _average([known(arms) for arms in _assigned(ranks, copies)]))
     for ranks, copies in _instances(most_arms):
-        honest = _average_pulls(rule, horizon, ranks, (1,) * len(ranks))
-        copied = _average_pulls(rule, horizon, ranks, copies)
+        honest, copied = average(ranks, (1,) * len(ranks)), average(ranks, copies)
         more = [Fraction(0)] * len(honest[0])
         for own, other in zip(copied, honest, strict=True):
             more = [before + a - b for before, a, b in zip(more, own, other, strict=True)]
@@ -118,10 +120,8 @@ def explores_adaptively(rule: ExploringRule) -> bool:
     return any(len(answers) > 1 for answers in decided.values())
 
 
-def _average_pulls(
-    rule: ExploringRule, horizon: int, ranks: Sequence[int], copies: Sequence[int]
-) -> list[list[Fraction]]:
-    every = [pulls(rule, horizon, arms) for arms in _assigned(ranks, copies)]
+def _average(every: Sequence[list[list[Fraction]]]) -> list[list[Fraction]]:
+    """The mean of some tables of the same shape, cell by cell."""
     rounds = zip(*every, strict=True)
     return [[sum(column, Fraction(0)) / len(every) for column in zip(*rows, strict=True)] for rows in rounds]
 
