@@ -47,17 +47,22 @@ def pandas(place):
 def warm():
     """Import what either needs, and load the compiled code."""
     import pandas  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     import cloneproof as cp
     from cloneproof.logs.reader.fast.csv_scan import plain_csv_sums
+    from cloneproof.logs.reader.fast.parquet_types import parquet_types
 
-    cp.read_log({"agent": ["a"], "arm": ["b"], "click": [1]})
+    small = {"advertiser": ["a"], "campaign": ["b"], "click": pa.array([1], pa.int8())}
+    cp.read_log(small)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "x.csv").write_text("advertiser,campaign,click\na,b,1\n")
-        usual, plain_csv_sums.__defaults__ = plain_csv_sums.__defaults__, (0,)
-        cp.read_log(f"{folder}/x.csv", cache=False)
-        plain_csv_sums.__defaults__ = usual
+        pq.write_table(pa.table(small), f"{folder}/x.parquet")
+        for quick, file in ((plain_csv_sums, "x.csv"), (parquet_types, "x.parquet")):
+            usual, quick.__defaults__ = quick.__defaults__, (0,)  # no file is too small
+            cp.read_log(f"{folder}/{file}", cache=False)
+            quick.__defaults__ = usual
 
 
 def measured(way, place, rows):

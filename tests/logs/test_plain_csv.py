@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -51,7 +52,24 @@ def in_order(sums):
 
 
 NAMES = st.sampled_from(
-    ["a", "b", "abcdefgh", "abcdefghi", "a" * 17, "ünï", "名", " x", "x ", "#x", "it's", "NULL", "7"]
+    [
+        "a",
+        "b",
+        "abcdefgh",
+        "abcdefghi",
+        "a" * 16,
+        "a" * 17,
+        "a" * 16 + "b",
+        "a" * 40,
+        "ünï",
+        "名",
+        " x",
+        "x ",
+        "#x",
+        "it's",
+        "NULL",
+        "7",
+    ]
 )
 REWARDS = st.sampled_from(
     ["0", "1", "0.5", "0.25", "1.0", "0.000001", "0.0000005", "0.1234565", "00.5", "0.333333333333333", "1.000"]
@@ -105,7 +123,7 @@ def test_whatever_is_odd_has_the_sums_of_duckdb_or_is_left_to_it(tmp_path, rows,
     [b"ana,a\n", b"ana,a,1,1\n", b"\n", b"ana,a,\n", b",a,1\n", b"ana,,1\n", b"ana,a,2\n", b"ana,a,yes\n",
      b"\xff,a,1\n",
      b'"ana",a,1\n', b"ana,a,1\r\n", b"ana,a,1\rana,a,1\n", b"a" * 5000 + b",a,1\n", b"a" * 100_000 + b",a,1\n",
-     b"ana,a,1,", b"ana"],
+     b"ana,a,1,", b"ana", b"ana\na,1\n"],
 )  # fmt: skip
 def test_one_line_that_is_not_plain_leaves_all_to_duckdb(tmp_path, tail):
     (tmp_path / "x.csv").write_bytes(b"agent,arm,click\n" + b"ana,a,1\nbo,b,0\n" * 50 + tail)
@@ -132,6 +150,35 @@ def test_blocks_threads_and_files_do_not_matter(tmp_path, monkeypatch):
     assert in_order(quick) == in_order(slow)
     monkeypatch.setattr(csv_scan, "MOST_PAIRS", 3000)
     assert both(tmp_path, limits=(-2000, 0))[0] is None
+
+
+@pytest.mark.parametrize(("name", "limits"), [("rating", (1, 5)), ("rating", (0, 9)), ("cost", (-5, 0))])
+def test_ratings_of_one_digit(tmp_path, name, limits):
+    dice = random.Random(3)
+    values = [abs(value) for value in range(limits[0], limits[1] + 1)]
+    rows = [f"{dice.choice('ab')},{dice.choice('cd')},{dice.choice(values)}" for _ in range(1000)]
+    (tmp_path / "x.csv").write_text("\n".join([f"agent,arm,{name}", *rows, "a,c,2.5"]))
+    quick, slow = both(tmp_path / "x.csv", limits)
+    assert in_order(quick) == in_order(slow)
+    (tmp_path / "x.csv").write_text("\n".join([f"agent,arm,{name}", *rows, "a,c,-1" if name == "cost" else "a,c,10"]))
+    assert both(tmp_path / "x.csv", limits)[0] is None
+
+
+def test_names_that_were_made_to_collide_are_left_to_duckdb(tmp_path):
+    """Pairs of 8 bytes with one and the same hash: they are found by algebra, since the hash is no secret."""
+    from cloneproof.logs.reader.fast.csv_kernel import FACTORS, MOST_STEPS
+
+    inverse = np.uint64(pow(int(FACTORS[0]), -1, 1 << 64))
+    arms = np.random.default_rng(1).integers(97, 123, (3_000_000, 8), np.uint8)
+    agents = ((np.uint64(12345) - arms.view(np.uint64) * FACTORS[2]) * inverse).view(np.uint8)
+    plain = (agents > 44) & (agents < 124)
+    lines = [bytes(agents[k]) + b"," + bytes(arms[k]) + b",1" for k in np.flatnonzero(plain.all(axis=1))]
+    assert len(lines) > MOST_STEPS
+    (tmp_path / "x.csv").write_bytes(b"\n".join([b"agent,arm,click", *lines]))
+    assert both(tmp_path / "x.csv")[0] is None
+    (tmp_path / "x.csv").write_bytes(b"\n".join([b"agent,arm,click", *lines[:100]]))
+    quick, slow = both(tmp_path / "x.csv")
+    assert in_order(quick) == in_order(slow)
 
 
 def test_read_log_says_the_same_by_both_ways(tmp_path, monkeypatch):

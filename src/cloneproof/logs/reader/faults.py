@@ -74,7 +74,7 @@ def row_faults(source: LogSource, columns: LogColumns, scale: RewardScale, terms
         f"(SELECT *, CASE {' '.join(cases)} END AS kind FROM {source.numbered})) "
         "WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind"
     )
-    source.connection.execute("SET preserve_insertion_order = true")
+    source.database.connection.execute("SET preserve_insertion_order = true")
     return [_row_fault(kinds[kind], int(count), first, source) for kind, count, first in source.query(sql)]
 
 

@@ -41,7 +41,7 @@ def propensity_sums(
 ) -> tuple[PropensitySums, ...]:
     """A second pass, where the log has propensities."""
     low, width = float(scale.low), float(scale.high - scale.low)
-    source.connection.execute("SET preserve_insertion_order = true")
+    source.database.connection.execute("SET preserve_insertion_order = true")
     sql = (
         "SELECT agent, arm, half, count(*), sum(r), sum(1 / p), sum(r / p), sum(1 / (p * p)), sum(r / (p * p)), "
         "sum(r * r / (p * p)), min(p), max(p) FROM (SELECT "

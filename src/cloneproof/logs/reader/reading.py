@@ -18,6 +18,7 @@ from cloneproof.logs.reader.cache import cache_place, load_cached, save_cached
 from cloneproof.logs.reader.columns import LogColumns, chosen_columns
 from cloneproof.logs.reader.fast.csv_scan import plain_csv_sums
 from cloneproof.logs.reader.fast.headway import Headway
+from cloneproof.logs.reader.fast.parquet_scan import plain_parquet_sums
 from cloneproof.logs.reader.faults import Fault, ragged_lines, refuse, row_faults, skipped_lines
 from cloneproof.logs.reader.owners import Owners, read_owners
 from cloneproof.logs.reader.propensities import propensity_sums
@@ -192,7 +193,8 @@ def _sums(
     """By a quick way if there is one, else by DuckDB; CSV files with lines that cannot be split are read leniently."""
     try:
         terms = row_terms(source, columns, scale)
-        sums = plain_csv_sums(source, columns, scale, terms, headway)
+        quick = plain_csv_sums if source.kind == "csv" else plain_parquet_sums
+        sums = quick(source, columns, scale, terms, headway)
         return source, terms, arm_sums(source, columns, scale, terms) if sums is None else sums
     except LogError:
         if source.kind != "csv" or headway.stop.is_set():
@@ -232,13 +234,14 @@ def _arms(
 
 
 def _arm(each: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
-    low, width, rounds = scale.low, scale.high - scale.low, each.rounds
-    total = Fraction(each.total, scale.ticks)
-    moved = (total - rounds * low) / width
+    rounds, low, width, ticks = each.rounds, scale.low, scale.high - scale.low, scale.ticks
+    a, b = low.as_integer_ratio()  # whole numbers, and one fraction of them at the end
+    moved = Fraction((each.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)
     if columns.aggregated:
         squares = moved
     else:
-        squares = (Fraction(each.squares, scale.ticks**2) - 2 * low * total + rounds * low * low) / width**2
+        above = each.squares * b * b - 2 * a * b * each.total * ticks + rounds * (a * ticks) ** 2
+        squares = Fraction(above * width.denominator**2, (ticks * b * width.numerator) ** 2)
     features = {key: value for key, raw in zip(columns.same, each.features, strict=True) if (value := _feature(raw))}
     return LoggedArm(agent, name, rounds, moved, squares, _moment(each.first), _moment(each.last), features)
 
@@ -285,10 +288,10 @@ def _with_progress(
     try:
         while thread.is_alive():
             thread.join(0.2)
-            progress(min(max(source.connection.query_progress() / 100, headway.part), 1.0))
+            progress(min(max(source.database.part, headway.part), 1.0))
     except BaseException:
         headway.stop.set()
-        source.connection.interrupt()
+        source.database.interrupt()
         raise
     if failed:
         raise failed[0]

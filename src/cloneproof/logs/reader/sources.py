@@ -7,14 +7,17 @@ or JSON-lines file is text, and what is no number is counted as such and not as 
 from __future__ import annotations
 
 import glob
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cloneproof.errors import LogError, brief
+from cloneproof.logs.reader.fast.parquet_types import parquet_types
 from cloneproof.logs.reader.headers import csv_header, file_kind, json_keys
 
 if TYPE_CHECKING:
@@ -37,6 +40,32 @@ class LogColumn:
     type: str
 
 
+class LogDatabase:
+    """A DuckDB database that is opened when it is first asked: what needs none does not wait for it."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or _cores()
+
+    @cached_property
+    def connection(self) -> DuckDBPyConnection:
+        """The one connection to it."""
+        return open_connection(self.threads)
+
+    @property
+    def part(self) -> float:
+        """How far the query that runs is, from 0 to 1."""
+        return self.connection.query_progress() / 100 if "connection" in vars(self) else 0.0
+
+    def interrupt(self) -> None:
+        """Stop the query that runs, if there is one."""
+        if "connection" in vars(self):
+            self.connection.interrupt()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class LogSource:
     """A relation: what to select from, its columns by name, and the files behind it.
@@ -50,7 +79,7 @@ class LogSource:
     numbered: str
     columns: Mapping[str, LogColumn]
     files: tuple[Path, ...]
-    connection: DuckDBPyConnection = field(repr=False)
+    database: LogDatabase = field(repr=False)
     relation: Any = field(default=None, repr=False)
     lenient: bool = False
 
@@ -66,7 +95,7 @@ class LogSource:
         try:
             if self.relation is not None:
                 return list(self.relation.query("log_rows", sql).fetchall())
-            return list(self.connection.execute(sql).fetchall())
+            return list(self.database.connection.execute(sql).fetchall())
         except duckdb.Error as problem:
             raise LogError(f"expected a log that can be read, got: {first_line(problem)}; mend the file") from None
 
@@ -78,8 +107,8 @@ def first_line(problem: object) -> str:
     return text if len(text) <= 300 else text[:300] + ".."
 
 
-def open_connection(threads: int | None = None) -> DuckDBPyConnection:
-    """A database in memory that spills, fetches nothing and takes all cores unless told otherwise."""
+def open_connection(threads: int) -> DuckDBPyConnection:
+    """A database in memory that spills and fetches nothing."""
     try:
         import duckdb
     except ImportError:
@@ -87,8 +116,8 @@ def open_connection(threads: int | None = None) -> DuckDBPyConnection:
             "expected DuckDB to read a log, got no such package; `pip install 'cloneproof[log]'` brings it"
         ) from None
     settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    settings |= {"memory_limit": MEMORY, "preserve_insertion_order": False}
-    connection = duckdb.connect(config=settings | ({} if threads is None else {"threads": threads}))
+    settings |= {"memory_limit": MEMORY, "preserve_insertion_order": False, "threads": threads}
+    connection = duckdb.connect(config=settings)
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")
     return connection
@@ -114,12 +143,12 @@ def identifier(name: str) -> str:
 
 def log_source(source: object, threads: int | None = None) -> LogSource:
     """The relation of a path, a glob, a folder, several of them, or a table."""
-    connection = open_connection(threads)
+    database = LogDatabase(threads)
     if isinstance(source, str | PathLike):
-        return _from_files(found_files([source]), connection)
+        return _from_files(found_files([source]), database)
     if isinstance(source, Sequence) and source and all(isinstance(each, str | PathLike) for each in source):
-        return _from_files(found_files(source), connection)
-    return _from_table(source, connection)
+        return _from_files(found_files(source), database)
+    return _from_table(source, database)
 
 
 def found_files(places: Iterable[str | PathLike[str]]) -> tuple[Path, ...]:
@@ -148,15 +177,15 @@ def _is_log(file: Path, below: Path) -> bool:
     return not hidden and file.is_file() and file.name.lower().endswith(SUFFIXES)
 
 
-def _from_files(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+def _from_files(files: tuple[Path, ...], database: LogDatabase) -> LogSource:
     kinds = {file_kind(file) for file in files}
     if len(kinds) > 1:
         raise LogError(f"expected files of one kind, got {' and '.join(sorted(kinds))}; read them one after the other")
     make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json}[kinds.pop()]
-    return make(files, connection)
+    return make(files, database)
 
 
-def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+def _from_csv(files: tuple[Path, ...], database: LogDatabase) -> LogSource:
     """Files of the same header are read together, those of another one apart, and columns meet by name."""
     groups: dict[tuple[tuple[str, ...], str], list[Path]] = {}
     for file in files:
@@ -182,10 +211,10 @@ def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSou
         numbered.append(inner)
     rows, with_place = " UNION ALL ".join(parts), " UNION ALL ".join(numbered)
     counted = f"(SELECT *, row_number() OVER () AS log_row FROM ({with_place}))"
-    return LogSource("csv", f"({rows})", counted, columns, files, connection)
+    return LogSource("csv", f"({rows})", counted, columns, files, database)
 
 
-def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+def _from_parquet(files: tuple[Path, ...], database: LogDatabase) -> LogSource:
     partitioned = any("=" in part for file in files for part in file.parts[:-1])
     options = (
         f"[{', '.join(text_literal(_plain(file)) for file in files)}], union_by_name = {str(len(files) > 1).lower()}, "
@@ -196,13 +225,15 @@ def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Lo
         f"(SELECT *, filename AS log_file, file_row_number + 1 AS log_row "
         f"FROM read_parquet({options}, filename = true, file_row_number = true))"
     )
-    made = LogSource("parquet", rows, counted, {}, files, connection)
-    described = made.query(f"DESCRIBE SELECT * FROM {rows}")
-    columns = {str(name): LogColumn(identifier(str(name)), str(kind)) for name, kind, *_ in described}
-    return LogSource("parquet", rows, counted, columns, files, connection)
+    made = LogSource("parquet", rows, counted, {}, files, database)
+    types = parquet_types(files)
+    if types is None:
+        types = {str(name): str(kind) for name, kind, *_ in made.query(f"DESCRIBE SELECT * FROM {rows}")}
+    columns = {name: LogColumn(identifier(name), kind) for name, kind in types.items()}
+    return LogSource("parquet", rows, counted, columns, files, database)
 
 
-def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+def _from_json(files: tuple[Path, ...], database: LogDatabase) -> LogSource:
     keys = json_keys(files)
     if len(keys) > MOST_COLUMNS:
         raise LogError(f"expected at most {MOST_COLUMNS:,} keys, got {len(keys):,}; keep those that are needed")
@@ -217,10 +248,10 @@ def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSo
         f"FROM read_json({options}, filename = true)))"
     )
     columns = {key: LogColumn(identifier(key), "VARCHAR") for key in keys}
-    return LogSource("json", rows, counted, columns, files, connection)
+    return LogSource("json", rows, counted, columns, files, database)
 
 
-def _from_table(table: object, connection: DuckDBPyConnection) -> LogSource:
+def _from_table(table: object, database: LogDatabase) -> LogSource:
     import duckdb
 
     counted = "(SELECT *, 'the table' AS log_file, row_number() OVER () AS log_row FROM log_rows)"
@@ -228,21 +259,21 @@ def _from_table(table: object, connection: DuckDBPyConnection) -> LogSource:
         columns = {
             name: LogColumn(identifier(name), str(kind)) for name, kind in zip(table.columns, table.types, strict=True)
         }
-        return LogSource("table", "log_rows", counted, columns, (), connection, table)
+        return LogSource("table", "log_rows", counted, columns, (), database, table)
     try:
         if isinstance(table, Mapping):
             import pyarrow
 
             table = pyarrow.table(dict(table))
-        connection.register("log_rows", table)
-        described = connection.execute("DESCRIBE SELECT * FROM log_rows").fetchall()
+        database.connection.register("log_rows", table)
+        described = database.connection.execute("DESCRIBE SELECT * FROM log_rows").fetchall()
     except Exception:
         raise LogError(
             f"expected the path of a log, or a table of DuckDB, pandas, polars or pyarrow, got {brief(table)}; "
             "give one of these"
         ) from None
     columns = {str(name): LogColumn(identifier(str(name)), str(kind)) for name, kind, *_ in described}
-    return LogSource("table", "log_rows", counted, columns, (), connection)
+    return LogSource("table", "log_rows", counted, columns, (), database)
 
 
 def _plain(file: Path) -> str:

@@ -1,12 +1,14 @@
 """Lines of a CSV file straight into the sums of arms, in compiled code that lets other threads work.
 
-A table of open addressing finds the sums of an agent and an arm by a hash of their bytes, and compares all of them. A
-line that is not plain (too few or too many fields, a name or a number that is missing or written in an unusual way, a
-reward out of its range) ends the work: the whole log is then left to DuckDB, which says what is wrong with it.
+Delimiters and ends of lines are marked first, some thousand bytes at a time, and then the fields between the marks are
+read. A table of open addressing finds the sums of an agent and an arm by a hash of their bytes, and compares all of
+them. Rewards of one digit are only counted. A line that is not plain (too few or too many fields, a name or a number
+that is missing or written in an unusual way, a reward out of its range) ends the work: the whole log is then left to
+DuckDB, which says what is wrong with it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202, PLR0911 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202, PLR0911, PLR0912 (compiled functions are typed by their arguments; one loop)
 from __future__ import annotations
 
 import math
@@ -19,6 +21,7 @@ import numpy as np
 from cloneproof.engines.monte_carlo.compiled_functions import compiled, inlined
 from cloneproof.engines.monte_carlo.source_stamp import stamp_of
 from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
+from cloneproof.logs.reader.fast.csv_marks import marked
 from cloneproof.logs.reader.fast.csv_values import (
     POWERS,
     PRECISE,
@@ -26,7 +29,6 @@ from cloneproof.logs.reader.fast.csv_values import (
     decimal,
     equal,
     hashed,
-    lowest_bit,
     microseconds,
     word_at,
 )
@@ -35,23 +37,34 @@ AGENT, ARM, REWARD, TIME, FEATURES = (np.int64(number) for number in range(5))  
 PLAIN, ODD, FULL = (np.int64(number) for number in range(3))  # how a call ended
 NO_TIMES, NUMBERS, MOMENTS = (np.int64(number) for number in range(3))
 LONGEST_KEY: Final = np.int64(4000)  # bytes: beyond, a name is a fault
+MOST_STEPS: Final = np.int64(200)  # of a search: names that were made to collide are left to DuckDB
 NEWLINE, RETURN, DIGIT_ZERO = (np.uint8(number) for number in b"\n\r0")
 LOW_HALF, MOST = np.int64(0xFFFFFFFF), np.int64(1 << 61)
-ONES, HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-NEWLINES = ONES * np.uint64(10)
+PIECE = np.int64(1 << 12)  # bytes that are marked at a time, a multiple of 64
+SHORT = np.int64(16)  # bytes of a name that are compared as two words
+HASH, LONG, COUNTS = (np.uint64(number) for number in (4, 5, 6))  # in `words`, behind the four words of names
+FEW = np.int64(2)  # counts of digits, 0 and 1, beside the words of names: one line of memory is all that a row needs
+FIRST_MASK = np.array([(1 << 8 * min(size, 8)) - 1 for size in range(17)], np.uint64)
+SECOND_MASK = np.array([(1 << 8 * max(size - 8, 0)) - 1 for size in range(17)], np.uint64)
+FACTORS = tuple(
+    np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
+)
 
 GROUP_FIELDS: Final = [
-    ("hash", "u8"), ("agent", "i8"), ("agent_length", "i8"), ("arm", "i8"), ("arm_length", "i8"), ("rows", "i8"),
+    ("agent", "i8"), ("agent_length", "i8"), ("arm", "i8"), ("arm_length", "i8"), ("rows", "i8"),
     ("total", "i8"), ("low_squares", "i8"), ("high_squares", "i8"), ("off", "f8"), ("first", "f8"), ("last", "f8"),
     ("earliest", "i8"), ("latest", "i8"),
 ]  # fmt: skip
-"""Sums of an agent and an arm: where their names stand in `texts`, ticks, their squares in halves of 32 bits, times."""
+"""Sums of an agent and an arm: where their names stand in `texts`, ticks, their squares in halves of 32 bits, times.
+
+Rows with a reward of one digit are not among them: `digits` has their number by agent and arm and digit.
+"""
 SCAN_FIELDS: Final = [
-    ("columns", "i8"), ("delimiter", "u1"), ("returns", "i8"), ("agents", "i8"), ("times", "i8"),
-    ("features", "i8"), ("sign", "f8"),
-    ("ticks", "f8"), ("low", "f8"), ("high", "f8"), ("place", "i8"), ("groups", "i8"), ("used", "i8"), ("rows", "i8"),
+    ("columns", "i8"), ("delimiter", "u1"), ("returns", "i8"), ("times", "i8"), ("features", "i8"),
+    ("sign", "f8"), ("ticks", "f8"), ("low", "f8"), ("high", "f8"), ("lowest_digit", "i8"), ("highest_digit", "i8"),
+    ("place", "i8"), ("groups", "i8"), ("used", "i8"), ("wide", "i8"),
 ]  # fmt: skip
-"""What is asked (up to `high`), and how far it is: the place in the data, groups, bytes of texts, rows."""
+"""What is asked (up to the digits), and how far it is: the place in the data, groups, bytes of texts, other letters."""
 
 
 @inlined
@@ -64,35 +77,61 @@ def _keep(data, begin, end, texts, scan):
     return place
 
 
-@inlined
-def _found(data, starts, ends, value, slots, groups, texts, scan):
-    """The number of the sums of this agent and arm; they are begun where there are none."""
-    last = np.uint64(len(slots) - 1)
-    slot = value & last
-    while True:
-        number = slots[slot]
-        if number < 0:
-            break
-        group = groups[number]
-        if (
-            group.hash == value
-            and equal(data, starts[ARM], ends[ARM], texts, group.arm, group.arm_length)
-            and equal(data, starts[AGENT], ends[AGENT], texts, group.agent, group.agent_length)
-        ):
-            return np.int64(number)
-        slot = (slot + np.uint64(1)) & last
+@compiled
+def _begun(data, agent, agent_end, arm, arm_end, groups, texts, scan):
+    """Begin the sums of an agent and an arm; their number."""
     number = scan.groups
     scan.groups += 1
-    slots[slot] = number
     group = groups[number]
-    group.hash = value
-    group.agent = _keep(data, starts[AGENT], ends[AGENT], texts, scan)
-    group.agent_length = ends[AGENT] - starts[AGENT]
-    group.arm = _keep(data, starts[ARM], ends[ARM], texts, scan)
-    group.arm_length = ends[ARM] - starts[ARM]
+    group.agent = _keep(data, agent, agent_end, texts, scan)
+    group.agent_length = agent_end - agent
+    group.arm = _keep(data, arm, arm_end, texts, scan)
+    group.arm_length = arm_end - arm
     group.first, group.last = np.inf, -np.inf
     group.earliest, group.latest = np.int64(1 << 62), -np.int64(1 << 62)
-    return np.int64(number)
+    return number
+
+
+@inlined
+def _found(data, agent, agent_end, arm, arm_end, slots, words, groups, texts, scan):
+    """The number of the sums of this agent and arm; they are begun where there are none. -1 after too many steps.
+
+    `words` has the first 16 bytes of both names, their hash and whether one is longer. No byte of a name is 0, so words
+    also tell the length of a short one.
+    """
+    size, other = agent_end - agent, arm_end - arm
+    mine, its = np.uint64(min(size, SHORT)), np.uint64(min(other, SHORT))
+    first, second = word_at(data, agent) & FIRST_MASK[mine], word_at(data, agent + 8) & SECOND_MASK[mine]
+    third, fourth = word_at(data, arm) & FIRST_MASK[its], word_at(data, arm + 8) & SECOND_MASK[its]
+    value = first * FACTORS[0] + second * FACTORS[1] + third * FACTORS[2] + fourth * FACTORS[3]
+    long = np.uint64((size > SHORT) | (other > SHORT))
+    if long:
+        value = hashed(data, agent + np.int64(mine), agent_end, value)
+        value = hashed(data, arm + np.int64(its), arm_end, value)
+    value ^= value >> np.uint64(32)
+    value *= FACTORS[0]
+    last = np.uint64(len(slots) - 1)
+    slot = (value >> np.uint64(32)) & last
+    for _ in range(MOST_STEPS):
+        if slots[slot] < 0:
+            number = np.uint64(_begun(data, agent, agent_end, arm, arm_end, groups, texts, scan))
+            slots[slot] = number
+            words[number, 0], words[number, 1], words[number, 2], words[number, 3] = first, second, third, fourth
+            words[number, HASH], words[number, LONG] = value, long
+            return np.int64(number)
+        number = np.uint64(slots[slot])
+        differs = (words[number, 0] ^ first) | (words[number, 1] ^ second) | (words[number, 2] ^ third)
+        differs |= (words[number, 3] ^ fourth) | (words[number, LONG] ^ long)
+        if differs == 0:
+            if long == 0:
+                return np.int64(number)
+            group = groups[number]
+            if equal(data, arm, arm_end, texts, group.arm, group.arm_length) and equal(
+                data, agent, agent_end, texts, group.agent, group.agent_length
+            ):
+                return np.int64(number)
+        slot = (slot + np.uint64(1)) & last
+    return np.int64(-1)
 
 
 @inlined
@@ -112,42 +151,9 @@ def _note_feature(data, begin, end, feature, texts, scan):
             feature[2], feature[3] = _keep(data, begin, end, texts, scan), end - begin
 
 
-@inlined
-def _split(data, place, end, roles, starts, ends, delimiter, last):
-    """Where the fields with a role stand, and the begin of the next line; -1 where there are not the header's fields.
-
-    Of eight bytes at a time, those that are a delimiter or the end of a line get a mark. The lowest mark is always
-    right; those above it may not be, and are looked for anew.
-    """
-    column, begin = np.int64(0), place
-    while place < end:
-        word = word_at(data, place)
-        one, other = word ^ delimiter, word ^ NEWLINES
-        marks = (((one - ONES) & ~one) | ((other - ONES) & ~other)) & HIGHS
-        if marks == 0:
-            place += 8
-            continue
-        place += np.int64(lowest_bit(marks) >> np.uint64(3))
-        if place >= end:
-            break
-        role = roles[column]
-        if role >= 0:
-            starts[role], ends[role] = begin, place
-        begin = place + 1
-        if data[place] == NEWLINE:
-            return begin if column == last else np.int64(-1)
-        if column == last:
-            break
-        column += 1
-        place = begin
-    return np.int64(-1)
-
-
-@inlined
+@compiled
 def _add_reward(data, begin, end, group, scan):
     """Add a reward in ticks; False where it is no plain number in the range."""
-    if end - begin == 1 and data[begin] == DIGIT_ZERO and scan.low <= 0.0 <= scan.high:
-        return True  # nothing is added, quickly
     digits, places, sign = decimal(data, begin, end)
     if sign == 0 or digits >= PRECISE:
         return False
@@ -158,6 +164,7 @@ def _add_reward(data, begin, end, group, scan):
     whole = math.floor(ticks)
     whole += ticks - whole >= 0.5  # half a tick is rounded away from 0, as DuckDB does
     tick = np.int64(whole)
+    group.rows += 1
     group.off = max(group.off, abs(ticks - whole))
     group.total += tick if reward > 0 else -tick
     squares = group.low_squares + ((tick * tick) & LOW_HALF)
@@ -179,48 +186,89 @@ def _add_time(data, begin, end, group, scan):
     return known
 
 
+@inlined
+def _field(marks, base, column, returns, last):
+    """Where a column of the line whose first field begins behind the mark `base` begins and ends."""
+    before = np.uint64(base + column)
+    end = np.int64(marks[before + np.uint64(1)]) - (returns and column == last)
+    return np.int64(marks[before]) + 1, end
+
+
+@inlined
+def _in_lines(data, marks, known, width, lines, returns):
+    """Whether every line has its fields: each mark of the last column, and no other, is an end of a line."""
+    found, right = np.int64(0), True
+    for mark in range(np.uint64(width), np.uint64(known), np.uint64(width)):
+        place = np.uint64(marks[mark])
+        right &= data[place] == NEWLINE
+        if returns:
+            right &= data[place - np.uint64(1)] == RETURN
+        found += 1
+    return right and found == lines
+
+
 @compiled
-def _scan_lines(data, end, roles, starts, ends, slots, groups, features, texts, scan):
-    """The lines from `scan.place` to `end`, which is behind the end of a line; how it went."""
-    data, roles, starts, ends = uncounted(data), uncounted(roles), uncounted(starts), uncounted(ends)
-    slots, groups, features, texts = uncounted(slots), uncounted(groups), uncounted(features), uncounted(texts)
-    place, last, delimiter = scan.place, scan.columns - 1, ONES * np.uint64(scan.delimiter)
+def _scan_lines(data, end, columns, marks, slots, words, digits, groups, features, texts, scan):
+    """The lines from `scan.place` to `end`, which is behind the end of a line; how it went.
+
+    `columns` has the column of each role, -1 where there is none. Behind `end` are bytes without a mark.
+    """
+    data, columns, marks, slots = uncounted(data), uncounted(columns), uncounted(marks), uncounted(slots)
+    words, digits, groups = uncounted(words), uncounted(digits), uncounted(groups)
+    features, texts = uncounted(features), uncounted(texts)
+    width, returns, last = scan.columns, scan.returns, scan.columns - 1
+    agents, arms, rewards = columns[AGENT], columns[ARM], columns[REWARD]
+    lowest, highest = scan.lowest_digit, scan.highest_digit
+    more = scan.times != NO_TIMES or scan.features > 0
+    marks[0] = scan.place - 1  # a mark before the first field, as if a line ended there
+    known, place = np.int64(1), scan.place
     while place < end:
-        room = len(texts) - scan.used
-        if 2 * scan.groups >= len(slots) or scan.groups == len(groups):
-            scan.place = place
-            return FULL
-        following = _split(data, place, end, roles, starts, ends, delimiter, last)
-        if following < 0:
+        known, lines, wide = marked(data, place, min(end, place + PIECE), scan.delimiter, returns, marks, known)
+        if known < 0 or not _in_lines(data, marks, known, width, lines, returns):
             return ODD
-        if following - place + 8 > room:
-            scan.place = place
-            return FULL
-        if scan.returns:  # the last field ends before the carriage return
-            if following - place < 2 or data[following - 2] != RETURN:
+        scan.wide |= wide
+        place += PIECE
+        base = np.int64(0)
+        while base + width < known:
+            begin, following = np.int64(marks[base]) + 1, np.int64(marks[base + width]) + 1
+            no_room = following - begin + 16 > len(texts) - scan.used
+            if no_room or 2 * scan.groups >= len(slots) or scan.groups == len(groups):
+                scan.place = begin
+                return FULL
+            arm, arm_end = _field(marks, base, arms, returns, last)
+            agent = agent_end = arm
+            if agents >= 0:
+                agent, agent_end = _field(marks, base, agents, returns, last)
+                if agent_end <= agent or agent_end - agent > LONGEST_KEY:
+                    return ODD
+            if arm_end <= arm or arm_end - arm > LONGEST_KEY:
                 return ODD
-            role = roles[last]
-            if role >= 0:
-                ends[role] -= 1
-        agent, arm = ends[AGENT] - starts[AGENT], ends[ARM] - starts[ARM]
-        if arm < 1 or arm > LONGEST_KEY or agent > LONGEST_KEY or (agent < 1 and scan.agents):
-            return ODD
-        value = hashed(data, starts[AGENT], ends[AGENT], np.uint64(0))
-        value = hashed(data, starts[ARM], ends[ARM], value)
-        number = _found(data, starts, ends, value, slots, groups, texts, scan)
-        group = groups[number]
-        group.rows += 1
-        if not _add_reward(data, starts[REWARD], ends[REWARD], group, scan):
-            return ODD
-        if scan.times != NO_TIMES and not _add_time(data, starts[TIME], ends[TIME], group, scan):
-            return ODD
-        for k in range(scan.features):
-            role = FEATURES + k
-            _note_feature(data, starts[role], ends[role], features[number, k], texts, scan)
-        scan.rows += 1
-        place = following
-    scan.place = place
-    return PLAIN
+            number = _found(data, agent, agent_end, arm, arm_end, slots, words, groups, texts, scan)
+            if number < 0:
+                return ODD
+            reward, reward_end = _field(marks, base, rewards, returns, last)
+            digit = np.int64(data[np.uint64(reward)]) - np.int64(DIGIT_ZERO)
+            if reward_end - reward == 1 and lowest <= digit <= highest:
+                if digit < FEW:
+                    words[np.uint64(number), COUNTS + np.uint64(digit)] += np.uint64(1)
+                else:
+                    digits[number, digit] += 1
+            elif not _add_reward(data, reward, reward_end, groups[number], scan):
+                return ODD
+            if more:
+                if scan.times != NO_TIMES:
+                    time, time_end = _field(marks, base, columns[TIME], returns, last)
+                    if not _add_time(data, time, time_end, groups[number], scan):
+                        return ODD
+                for k in range(scan.features):
+                    feature, feature_end = _field(marks, base, columns[FEATURES + k], returns, last)
+                    _note_feature(data, feature, feature_end, features[number, k], texts, scan)
+            base += width
+        for k in range(base, known):  # the line that goes on
+            marks[k - base] = marks[k]
+        known -= base
+    scan.place = end
+    return PLAIN if known == 1 else ODD
 
 
 @nb.njit(cache=True, nogil=True)
@@ -228,7 +276,7 @@ def fill_slots(slots, hashes):
     """Find a slot for each hash again, in a larger table."""
     last = np.uint64(len(slots) - 1)
     for number in range(len(hashes)):
-        slot = hashes[number] & last
+        slot = (hashes[number] >> np.uint64(32)) & last
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & last
         slots[slot] = number
@@ -236,9 +284,9 @@ def fill_slots(slots, hashes):
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def scan_lines(data, end, roles, starts, ends, slots, groups, features, texts, scans):
+    def scan_lines(data, end, columns, marks, slots, words, digits, groups, features, texts, scans):
         if sources:
-            return _scan_lines(data, end, roles, starts, ends, slots, groups, features, texts, scans[0])
+            return _scan_lines(data, end, columns, marks, slots, words, digits, groups, features, texts, scans[0])
         return ODD
 
     return scan_lines

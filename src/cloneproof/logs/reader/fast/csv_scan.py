@@ -46,8 +46,7 @@ def plain_csv_sums(
             return None
         files = [PlainFile.of(file) for file in source.files]
         queue = BlockQueue(files)
-        ((threads,),) = source.query("SELECT current_setting('threads')")
-        workers = max(1, min(int(threads), -(-queue.size // BLOCK)))
+        workers = max(1, min(source.database.threads, -(-queue.size // BLOCK)))
         scans = [_CsvScan(columns, scale, terms) for _ in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
             try:
@@ -77,74 +76,79 @@ class _CsvScan:
         self.scan = np.zeros(1, np.dtype(kernel.SCAN_FIELDS))
         one = self.scan[0]
         one["times"] = _times(terms)
-        one["agents"] = columns.agent is not None
         one["features"] = len(columns.same)
-        one["sign"] = -1.0 if columns.is_cost else 1.0
+        one["sign"] = sign = -1 if columns.is_cost else 1
         one["ticks"], one["low"], one["high"] = scale.ticks, float(scale.low), float(scale.high)
-        roles = 4 + len(columns.same)
-        self.starts, self.ends = np.zeros(roles, np.int64), np.zeros(roles, np.int64)
-        self.slots = np.full(1 << 12, -1, np.int64)
+        self.digit_ticks = [sign * digit * scale.ticks for digit in range(10)]
+        inside = [digit for digit in range(10) if scale.low <= sign * digit <= scale.high]
+        one["lowest_digit"], one["highest_digit"] = (min(inside), max(inside)) if inside else (10, -1)
+        self.slots = np.full(1 << 12, -1, np.int32)
         self.groups = np.zeros(1 << 10, np.dtype(kernel.GROUP_FIELDS))
+        self.words = np.zeros((len(self.groups), 8), np.uint64)
+        self.digits = np.zeros((len(self.groups), 10), np.int64)
         self.features = np.full((len(self.groups), len(columns.same), 4), -1, np.int64)
         self.texts = np.zeros(1 << 17, np.uint8)
 
     def read(self, queue: BlockQueue, headway: Headway) -> None:
         """Take blocks until there are no more, or nobody waits for them."""
         buffer = BlockBuffer()
-        data = np.frombuffer(buffer.data, np.uint8)
         try:
             while not headway.stop.is_set() and (part := queue.take()) is not None:
                 file, begin = part
                 self.scan["place"], end = buffer.fill(file, begin)
-                self._read_block(data, end, file)
+                self._read_block(buffer, end, file)
                 headway.part = min(1.0, queue.taken / queue.size)
         finally:
             queue.close()  # at the end, or since one that is not plain is enough
 
-    def _read_block(self, data: Any, end: int, file: PlainFile) -> None:  # noqa: ANN401 (an array)
+    def _read_block(self, buffer: BlockBuffer, end: int, file: PlainFile) -> None:
         kernel, scan = self.kernel, self.scan
         scan["columns"], scan["returns"] = len(file.names), file.returns
-        scan["delimiter"] = ord(file.delimiter)
-        roles = _roles(file.names, self.columns)
+        scan["delimiter"], scan["wide"] = ord(file.delimiter), 0
+        begin, data = int(scan["place"][0]), np.frombuffer(buffer.data, np.uint8)
+        places = _places(file.names, self.columns)
+        marks = np.empty(int(kernel.PIECE) + len(file.names) + 128, np.int32)
         while True:
             state = kernel.scan_lines(
-                data, end, roles, self.starts, self.ends, self.slots, self.groups, self.features, self.texts, scan
-            )
-            if state == kernel.PLAIN:
-                return
+                data, end, places, marks, self.slots, self.words, self.digits, self.groups, self.features,
+                self.texts, scan,
+            )  # fmt: skip
             if state == kernel.ODD:
                 raise NotPlain
+            if state == kernel.PLAIN:
+                break
             self._grow()
+        if scan["wide"][0]:
+            buffer.check_letters(begin, end)
+        if file.returns:
+            buffer.check_returns(begin, end)
 
     def _grow(self) -> None:
         """Twice the room of what is full."""
-        found = int(self.scan["groups"][0])
+        kernel, found = self.kernel, int(self.scan["groups"][0])
         if found == len(self.groups) or 2 * found >= len(self.slots):
             if found >= MOST_PAIRS:
                 raise NotPlain
             self.groups = np.concatenate([self.groups, np.zeros_like(self.groups)])
             self.features = np.concatenate([self.features, np.full_like(self.features, -1)])
-            self.slots = np.full(4 * len(self.groups), -1, np.int64)
-            self.kernel.fill_slots(self.slots, self.groups["hash"][:found].copy())
+            self.words = np.concatenate([self.words, np.zeros_like(self.words)])
+            self.digits = np.concatenate([self.digits, np.zeros_like(self.digits)])
+            self.slots = np.full(4 * len(self.groups), -1, np.int32)
+            kernel.fill_slots(self.slots, self.words[:found, kernel.HASH].copy())
         else:
             if len(self.texts) >= MOST_TEXT:
                 raise NotPlain
             self.texts = np.concatenate([self.texts, np.zeros_like(self.texts)])
 
-    def text(self, place: int, length: int) -> bytes | None:
-        """A name or a feature; None where there is none."""
-        return None if length < 0 else self.texts[place : place + length].tobytes()
+    def kept(self) -> bytes:
+        """All names and features."""
+        return self.texts[: int(self.scan["used"][0])].tobytes()
 
 
-def _roles(names: tuple[str, ...], columns: LogColumns) -> Any:  # noqa: ANN401 (an array)
-    """The role of each column of a file; -1 where it has none."""
-    roles = np.full(len(names), -1, np.int64)
-    for role, name in enumerate((columns.agent, columns.arm, columns.reward, columns.time, *columns.same)):
-        if name is not None:
-            if roles[names.index(name)] >= 0:
-                raise NotPlain  # a column with two roles
-            roles[names.index(name)] = role
-    return roles
+def _places(names: tuple[str, ...], columns: LogColumns) -> Any:  # noqa: ANN401 (an array)
+    """The column of each role; -1 where there is none."""
+    wanted = (columns.agent, columns.arm, columns.reward, columns.time, *columns.same)
+    return np.array([-1 if name is None else names.index(name) for name in wanted], np.int64)
 
 
 def _times(terms: RowTerms) -> int:
@@ -176,18 +180,31 @@ class _Sums:
         ]
 
 
+def _text(texts: bytes, place: int, length: int) -> bytes | None:
+    """A feature; None where there is none."""
+    return None if length < 0 else texts[place : place + length]
+
+
 def _merged(scans: list[_CsvScan], columns: LogColumns, terms: RowTerms) -> list[ArmSums]:
     """The groups of all threads as one list."""
     known: dict[tuple[Any, Any], _Sums] = {}
-    names = ("first", "last") if terms.time.endswith("AS DOUBLE)") else ("earliest", "latest")
+    numbers = terms.time.endswith("AS DOUBLE)")
     for scan in scans:
-        for number in range(int(scan.scan["groups"][0])):
-            group = scan.groups[number]
-            pair = scan.text(group["agent"], group["agent_length"]), scan.text(group["arm"], group["arm_length"])
-            squares = (int(group["high_squares"]) << 32) + int(group["low_squares"])
-            first, last = (group[name].item() for name in names)
-            sums = _Sums(int(group["rows"]), int(group["total"]), squares, float(group["off"]), first, last,
-                         [(scan.text(a, b), scan.text(c, d)) for a, b, c, d in scan.features[number]])  # fmt: skip
+        found = int(scan.scan["groups"][0])
+        digits, texts = scan.digits[:found], scan.kept()
+        digits[:, : scan.kernel.FEW] = scan.words[:found, scan.kernel.COUNTS :]
+        rows = zip(scan.groups[:found].tolist(), digits.tolist(), scan.features[:found].tolist(),
+                   strict=True)  # fmt: skip
+        for group, counts, features in rows:
+            agent, agent_size, arm, arm_size, count, total, low, high, off, first, last, earliest, latest = group
+            pair = texts[agent : agent + agent_size], texts[arm : arm + arm_size]
+            squares = (high << 32) + low
+            for times, ticks in zip(counts, scan.digit_ticks, strict=True):
+                if times:
+                    count, total, squares = count + times, total + ticks * times, squares + ticks * ticks * times
+            span = (first, last) if numbers else (earliest, latest)
+            spans = [(_text(texts, a, b), _text(texts, c, d)) for a, b, c, d in features]
+            sums = _Sums(count, total, squares, off, *span, spans)
             if pair in known:
                 known[pair].add(sums)
             else:

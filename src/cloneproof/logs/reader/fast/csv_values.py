@@ -40,15 +40,27 @@ word_at: Any = intrinsic(_word_at)
 
 
 def _lowest_bit(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 (Numba's own types)
-    """The number of the lowest bit that is set, of a word that has one."""
+    """The number of the lowest bit that is set; 64 where there is none."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
 
     return types.uint64(types.uint64), generate
 
 
 lowest_bit: Any = intrinsic(_lowest_bit)
+
+
+def _ones(typing_context: Any, word: Any) -> Any:  # noqa: ANN401 (Numba's own types)
+    """How many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+ones: Any = intrinsic(_ones)
 
 
 @inlined
