@@ -10,9 +10,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.cli import main
+from cloneproof.logs.attack import affordable_horizon, judge_policy
 from cloneproof.logs.backtest import _estimates
 from cloneproof.logs.fitting import Pooled, common_levels, fit_rates
-from cloneproof.logs.originals import log_owners
+from cloneproof.logs.originals import log_owners, studied_owners, studied_words
 from cloneproof.logs.reader.propensities import PropensitySums
 from cloneproof.logs.study import study_log
 from cloneproof.report.pages.log_page import log_page
@@ -118,3 +119,46 @@ def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main()
     assert json.loads(capsys.readouterr().out)["rounds"] == 3000
+
+
+def test_one_owner_with_many_items_does_not_fill_the_market():
+    """An owner of 298 items and most rounds used to take all but two of the 300 places."""
+    sizes = {"big": 298, **{f"a{k:02}": 2 + k % 40 for k in range(40)}}
+    log = cp.read_log(
+        {
+            "agent": [name for name, size in sizes.items() for _ in range(size)],
+            "arm": [f"{name}-{k}" for name, size in sizes.items() for k in range(size)],
+            "impressions": [100 + k for size in sizes.values() for k in range(size)],
+            "clicks": [k % 50 for size in sizes.values() for k in range(size)],
+        }
+    )
+    everybody = log_owners(log, ())
+    studied = studied_owners(everybody)
+    assert len(studied) >= 15
+    assert sum(len(owner.originals) for owner in studied) <= 300
+    big = next(owner for owner in studied if owner.name == "big")
+    assert [group[0].rounds for group in big.originals] == list(range(397, 377, -1))
+    (words,) = studied_words(studied, everybody)
+    assert f"{len(studied)} of 41 owners, " in words
+    assert studied_words(everybody, everybody) == []
+
+
+def test_a_policy_that_is_sampled_is_searched_for_all_owners():
+    """Nothing can gain for whoever has only items that earn nothing; the search finds the other owner."""
+    market = cp.Market([cp.Agent("nil", 2, cp.Point(0.0)), cp.Agent("bo", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], 100)
+    market = cp.Market([*market.agents, cp.Agent("di", 1, cp.Point(0.6))], 100)
+    found = judge_policy(market, lambda each: cp.mechanism("thompson"), 200, 0.005, 4.0)
+    assert found.verdict == "exploitable"
+    assert found.agent != "nil"
+    assert found.horizon == 200
+    assert found.gain.low > 0
+    assert "each of 3 owners" in found.scope
+
+
+def test_the_horizon_is_what_the_time_affords():
+    market = cp.Market([cp.Agent("bo", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], 100)
+    made = cp.mechanism("ucb1")
+    assert affordable_horizon(market, made, 100, 1e-9) == 100
+    assert affordable_horizon(market, made, 10**9, 1e-9) == 100
+    assert affordable_horizon(market, made, 150, 1000.0) == 150
+    assert str(affordable_horizon(market, made, 10**9, 1.0)).rstrip("0") in ("1", "2", "5")

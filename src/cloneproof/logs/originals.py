@@ -7,18 +7,22 @@ original. The findings may be wrong at their level, and so may this.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cloneproof.analysis.copying import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
 
 MOST_ORIGINALS_STUDIED = 300
+MOST_OF_ONE = 20  # originals of an owner that are studied
 ArmPlace = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class LogOwner:
-    """Who is paid, as far as the log tells: accounts, and originals as groups of arms, the largest first."""
+    """Who is paid, as far as the log tells: accounts, and originals as groups of arms.
+
+    The originals with the most arms come first, of those the ones with the most rounds.
+    """
 
     name: str
     accounts: tuple[str, ...]
@@ -67,7 +71,7 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
         for place, arm in arms.items():
             if arm.agent in names:
                 groups.setdefault(items[place], []).append(arm)
-        ordered = sorted(groups.values(), key=lambda group: -len(group))
+        ordered = sorted(groups.values(), key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
         owners.append(LogOwner(" + ".join(names), names, tuple(tuple(group) for group in ordered)))
     return tuple(owners)
 
@@ -101,14 +105,32 @@ def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
 
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
-    """Those with the most rounds, copies first, as many as a market can be computed with; all of them where it can."""
-    small = [owner for owner in owners if len(owner.originals) <= MOST_ORIGINALS_STUDIED]
-    ranked = sorted(small or owners, key=lambda owner: (not owner.copied, -owner.rounds))
+    """As many as a market can be computed with: those with copies, then with the most rounds; some items of each.
+
+    Without the limit for each, the owner with the most items would fill the market.
+    """
+    limited = [replace(owner, originals=owner.originals[:MOST_OF_ONE]) for owner in owners]
     kept: list[str] = []
     originals = 0
-    for owner in ranked:
-        if kept and originals + len(owner.originals) > MOST_ORIGINALS_STUDIED:
-            continue
-        originals += len(owner.originals)
-        kept.append(owner.name)
-    return tuple(owner for owner in owners if owner.name in set(kept))
+    for owner in sorted(limited, key=lambda owner: (not owner.copied, -owner.rounds)):
+        if originals + len(owner.originals) <= MOST_ORIGINALS_STUDIED:
+            originals += len(owner.originals)
+            kept.append(owner.name)
+    return tuple(owner for owner in limited if owner.name in set(kept))
+
+
+def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> list[str]:
+    """Which part of a log is studied, where it is not all of it."""
+    counts = [
+        (len(each), sum(len(o.originals) for o in each), sum(o.rounds for o in each)) for each in (studied, owners)
+    ]
+    if counts[0] == counts[1]:
+        return []
+    parts = [
+        f"{some:,} of {all_:,} {what}" for some, all_, what in zip(*counts, ("owners", "items", "rounds"), strict=True)
+    ]
+    share = counts[0][2] / max(counts[1][2], 1)
+    return [
+        f"the market has {', '.join(parts)} ({share:.0%} of the rounds): owners with copies and with the most rounds, "
+        f"and up to {MOST_OF_ONE} items of each"
+    ]

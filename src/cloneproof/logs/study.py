@@ -27,7 +27,7 @@ from cloneproof.logs.attack import LogVerdict, judge_policy
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.fitting import FittedRates, common_levels, fit_rates, pooled
 from cloneproof.logs.log import Log
-from cloneproof.logs.originals import LogOwner, arm_records, log_owners, studied_owners
+from cloneproof.logs.originals import LogOwner, arm_records, log_owners, studied_owners, studied_words
 from cloneproof.logs.worth import CopyWorth, posterior_market, worth_of_copies
 from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
@@ -47,7 +47,7 @@ class LogStudy:
     log             what was read
     findings        arms that look like one item
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
-    horizon, share  of the market in which a policy is judged
+    horizon, share  of the market in which copies are valued; a policy that is sampled is judged over more if it can be
     market          each owner's originals with its fitted prior
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most first
@@ -121,24 +121,25 @@ def study_log(
     findings = find_copies(arm_records(log), fdr, log.columns.same)
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
-    notes = list(log.notes)
-    if len(owners) < len(everybody):
-        notes.append(
-            f"the market has {len(owners):,} of {len(everybody):,} owners: those with copies and with the most rounds"
-        )
+    notes = [*log.notes, *studied_words(owners, everybody)]
     rounds = max(sum(owner.rounds for owner in owners), len(owners))
     chosen = min(rounds, LONGEST) if horizon is None else int(horizon)
-    if chosen < rounds:
-        notes.append(f"the policy is judged over {chosen:,} rounds; the log has {rounds:,} (--horizon)")
     tell(1, 5, "fitting priors")
-    fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in owners})
+    fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in everybody})
     priors, common, merged = common_levels(fitted, count)
     if merged:
         notes.append(
             f"{merged} of {count} levels of the fitted prior merged: these rates are too near to be told apart"
         )
     market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
-    made, audited, worths, rows = _judged(market, policy, owners, fitted, tolerance, budget / 2, seed, notes, tell)
+    longest = rounds if horizon is None else chosen
+    made, audited, worths, rows = _judged(
+        market, policy, longest, owners, fitted, tolerance, budget / 2, seed, notes, tell
+    )
+    if chosen < rounds:
+        judged = chosen if audited is None else audited.horizon
+        valued = f", the copies in the log over {chosen:,}" if worths and judged != chosen else ""
+        notes.append(f"the policy is judged over {judged:,} rounds{valued}; the log has {rounds:,} (--horizon)")
     tell(4, 5, "what to run")
     if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
         notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
@@ -156,6 +157,7 @@ def study_log(
 def _judged(
     market: Market,
     policy: StudiedPolicy,
+    longest: int,
     owners: Sequence[LogOwner],
     fitted: FittedRates,
     tolerance: float,
@@ -177,20 +179,12 @@ def _judged(
         after = posterior_market(owners, fitted, market.horizon, market.share)
         worths = worth_of_copies(after, made, owners, seconds / 3, seed)
     tell(3, 5, "auditing the policy")
-    agent = _most_likely_to_gain(market, worths)
     try:
-        verdict = judge_policy(market, made, agent, tolerance, 2 * seconds / 3 if copiers else seconds, seed)
+        verdict = judge_policy(market, policy, longest, tolerance, 2 * seconds / 3 if copiers else seconds, seed)
     except EngineError as refusal:
         notes.append(f"the policy was not audited: {refusal}")
         return made, None, worths, []
     return made, verdict, worths, []
-
-
-def _most_likely_to_gain(market: Market, worths: Sequence[CopyWorth]) -> str:
-    """Whose copies earned most, or else who has the highest prior mean."""
-    if worths and worths[0].gain is not None:
-        return worths[0].owner.name
-    return max(market.agents, key=lambda agent: agent.priors[0].mean).name
 
 
 def _advised(market: Market, seconds: float, seed: int, notes: list[str]) -> Recommendation | None:

@@ -57,7 +57,10 @@ class CopyWorth:
 def posterior_market(owners: Sequence[LogOwner], fitted: FittedRates, horizon: int, share: float) -> Market:
     """The market in which every original's prior is what the log says of it."""
     agents = [
-        Agent(owner.name, prior=[posterior_prior(row, fitted.grid) for row in fitted.posterior[owner.name]])
+        Agent(
+            owner.name,
+            prior=[posterior_prior(row, fitted.grid) for row in fitted.posterior[owner.name][: len(owner.originals)]],
+        )
         for owner in owners
     ]
     return Market(agents, horizon, share)

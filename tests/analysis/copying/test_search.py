@@ -76,6 +76,16 @@ def test_rounds_are_enough_without_features():
     assert find_copies(honest + apart).found == ()
 
 
+def test_a_finding_names_the_arms_that_are_alike():
+    honest = [record(f"p{k}", "only", 10_000, 250 * k, title=f"title number {k * 7919}") for k in range(1, 30)]
+    titles = ["red shoes sale", "red shoes sale", "walnut garden table", "walnut garden table"]
+    rates = [3_100, 3_110, 5_500, 5_510]
+    copied = [record("ana", f"ad {k}", 10_000, rates[k], title=titles[k]) for k in range(4)]
+    (group,) = find_copies(honest + copied, same=["title"]).found
+    assert "'ad 0' and 'ad 1' (" in group.evidence
+    assert "'ad 2' and 'ad 3' (" in group.evidence
+
+
 # ---- discoveries and weights
 
 

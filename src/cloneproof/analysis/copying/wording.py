@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 from cloneproof.analysis.copying.weights import CopyQuestion
 
 MOST_NEAR = 10
+MOST_PAIRS = 5  # named in a finding
 LARGEST = 1e12  # of an e-value in words
 
 GUARANTEE = (
@@ -74,8 +74,12 @@ def _within(
         f"That these {len(arms)} are one item has probability {_chance(probability)}, at prior odds of {odds:g} "
         "for any two arms.",
     ]
-    alike = sorted({links[pair].words for pair in combinations(sorted(arms), 2) if pair in links})
-    words += [f"Alike besides: {'; '.join(alike[:3])}."] * bool(alike)
+    # A finding is about the agent: the arms that are alike are named, also outside the likeliest group by rewards.
+    near = set(question.arms if found else arms)
+    alike = sorted(pair for pair in links if near.issuperset(pair))
+    named = [f"{records[a].arm!r} and {records[b].arm!r} ({links[a, b].words})" for a, b in alike[:MOST_PAIRS]]
+    more = len(alike) - len(named)
+    words += [f"Alike besides: {'; '.join(named)}{f'; and {more} more pairs' if more else ''}."] * bool(alike)
     names = tuple((records[arm].agent, records[arm].arm) for arm in arms)
     return CopyGroup("one agent", question.agents, names, value, weight, probability, found, " ".join(words))
 
@@ -85,7 +89,7 @@ def _across(
 ) -> CopyGroup:
     value = _e_value(question)
     shown = []
-    for first, second in question.pairs[:5]:
+    for first, second in question.pairs[:MOST_PAIRS]:
         reason = links.get((min(first, second), max(first, second)))
         rates = " and ".join(f"{_rate(records[arm])} ({records[arm].rounds:,} rewards)" for arm in (first, second))
         names = " and ".join(f"{records[arm].arm!r} of {records[arm].agent!r}" for arm in (first, second))

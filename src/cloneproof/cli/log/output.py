@@ -86,7 +86,7 @@ def _show_verdict(found: LogVerdict, study: LogStudy) -> None:
     numbers = [f"{each.value:,.5g}" for each in (found.honest, found.copied, found.gain)]
     copies = ",".join(map(str, found.copies))
     error, relative = f"{found.gain.error:.2g}", f"{100 * found.relative_gain:+.3g}"
-    table.add_row(found.agent, copies, f"{study.horizon:,}", *numbers, error, relative)
+    table.add_row(found.agent, copies, f"{found.horizon:,}", *numbers, error, relative)
     print_table(table)
     print(textwrap.fill(printable(f"Scope: {found.scope}"), width=WIDTH))
 

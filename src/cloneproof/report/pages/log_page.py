@@ -159,7 +159,7 @@ def _attack(study: LogStudy) -> str:
     name = formatting.printable(found.agent)
     return (
         f"{name} registers {formatting.copies_sentence(found.copies)} and expects {formatting.number(copied)} in "
-        f"{study.horizon:,} rounds, in place of {formatting.number(honest)} with each item once: "
+        f"{found.horizon:,} rounds, in place of {formatting.number(honest)} with each item once: "
         f"{formatting.number(gain, sign=True)} ({formatting.error_words(gain)}), {100 * found.relative_gain:+.1f}"
         f"{formatting.NARROW}%."
     )
