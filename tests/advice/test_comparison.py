@@ -1,5 +1,6 @@
 """The table of all mechanisms: verdicts are the audit's, exact ones have exact numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,17 @@ def test_rows_are_those_of_the_audit(capsys):
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)
     assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(("state", "said", "not_said"), [
+    ("none pays at 99 %", "holds at 99 %", "proven"), ("proof", "is proven", "99 %"),
+])  # fmt: skip
+def test_what_holds_at_99_percent_is_not_called_proven(state, said, not_said, capsys):
+    (row,) = compare(CREATORS, ["reservoir"], processes=1)
+    show_comparison([replace(row, exact=False, state=state)], "creators.toml", 0.005, 7)
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert not_said not in shown
 
 
 def test_what_cannot_be_made_says_why():

@@ -127,6 +127,11 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> str:
     """What is promised, under which declared numbers."""
     if audited.verdict != "clone-proof":
         return "Nothing is promised: the audit could not rule out that copies pay."
+    if audited.sampled_proof:
+        return (
+            f"No provider gains more than {audited.tolerance:.2g} of its honest payoff by registering copies, for the "
+            "rates declared here, at 99 %: by samples."
+        )
     if made.arm.draws:
         return (
             "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever "

@@ -152,6 +152,7 @@ def verdict_sentence(audit: Audit) -> str:
     worst, tolerance = audit.worst, audit.tolerance
     beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
     name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
+    at = f", at 99{NARROW}%" if audit.sampled_proof else ""
     if audit.verdict == "exploitable":
         return (
             f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
@@ -159,7 +160,7 @@ def verdict_sentence(audit: Audit) -> str:
         )
     if audit.verdict == "clone-proof":
         return (
-            f"Registering copies does not pay{beyond}, within the scope stated below. The best copies tried, "
+            f"Registering copies does not pay{beyond}{at}, within the scope stated below. The best copies tried, "
             f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
             f"({percent(worst)})."
         )

@@ -66,6 +66,7 @@ def conclude(
         samples=tuple(sample for result in results for sample in result.samples.values()),
         seconds=seconds,
         limits=limits,
+        sampled_proof=verdict == "clone-proof" and any(each.sampled for each in covered.values()),
     )
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 

@@ -17,7 +17,7 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
-AuditState = Literal["attack", "proof", "none tried pays", "open"]
+AuditState = Literal["attack", "proof", "none pays at 99 %", "none tried pays", "open"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,6 +155,8 @@ class Audit(Displayed, Tabular):
         How long it took.
     limits : tuple of CopyLimit
         What ever more copies of an original tend to gain, where the audit sampled and the mechanism has such a limit.
+    sampled_proof : bool
+        Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     """
 
     mechanism: Mechanism
@@ -173,6 +175,7 @@ class Audit(Displayed, Tabular):
     seconds: float = 0.0
     tried_at_most: float | None = None
     limits: tuple[CopyLimit, ...] = ()
+    sampled_proof: bool = False
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
@@ -183,11 +186,14 @@ class Audit(Displayed, Tabular):
         """What the scope comes to.
 
         "attack": a deviation surely pays. "proof": no deviation does, by an argument that covers all of them. "none
-        tried pays": none of those tried surely gains more than the tolerance, and nothing covers the others. "open":
-        some of those tried may pay, and time or runs were out.
+        pays at 99 %": the same, by samples of worlds that stand for all of them. "none tried pays": none of those tried
+        gains more than the tolerance, and nothing covers the others. "open": some of those tried may pay, and time or
+        runs were out.
         """
         if self.verdict != "undecided":
-            return "attack" if self.verdict == "exploitable" else "proof"
+            if self.verdict == "exploitable":
+                return "attack"
+            return "none pays at 99 %" if self.sampled_proof else "proof"
         bounded = self.tried_at_most is not None and self.tried_at_most <= self.tolerance
         return "none tried pays" if bounded else "open"
 

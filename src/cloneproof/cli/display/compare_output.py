@@ -33,7 +33,7 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     if row.verdict == "undecided":  # what the samples do not rule out
         gain = f"at most {100 * row.relative_gain:+.2g}"
     if row.verdict == "clone-proof" and not row.exact:  # samples of one deviation add nothing
-        gain, copies = "none", "proven"
+        gain, copies = "none", "proven" if row.state == "proof" else "at 99 %"
     if row.state == "none tried pays":
         copies, verdict = f"{row.tried} tried", "none pays"
     return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
@@ -50,6 +50,8 @@ def _remark(row: ComparedMechanism) -> str:
         return f"{row.name}: {row.remark}"
     if row.exact or row.gain is None:
         return ""
+    if row.state == "none pays at 99 %":
+        return f"{row.name}: that copies do not pay holds at 99 %, by sampled worlds that stand for all copies"
     if row.verdict == "clone-proof":
         return f"{row.name}: that copies do not pay is proven; its regret is sampled"
     return (

@@ -26,11 +26,15 @@ MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
 
 @dataclass(frozen=True)
 class Coverage:
-    """Why nothing was missed (None: something may have been, `why_not`), and the gain that was not ruled out then."""
+    """Why nothing was missed (None: something may have been, `why_not`), and the gain that was not ruled out then.
+
+    `sampled` says that the argument rests on samples, so that it holds at 99 % and not surely.
+    """
 
     argument: str | None
     not_ruled_out: float
     why_not: str = ""
+    sampled: bool = False
 
 
 def more_vectors(result: SearchResult, tolerance: float) -> list[CopyVector]:
@@ -83,6 +87,7 @@ def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Cove
             f"(docs/audit.md; the proof is ours), and none of these gains more than {100 * tolerance:.3g} % of the "
             f"honest payoff, {sure}",
             0.0,
+            sampled=True,
         )
     honest = result.honest[case.horizon]
     market = case.market
