@@ -36,7 +36,7 @@ def test_every_result_is_json(results):
     data = results["audit"].to_dict()
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
-        "by_horizon", "thresholds", "apart", "informed", "notes", "seconds",
+        "by_horizon", "thresholds", "apart", "limits", "informed", "notes", "seconds",
     ]  # fmt: skip
     assert list(data["worst"]) == [
         "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies",

@@ -8,6 +8,7 @@ from cloneproof.analysis.audit.deadline import Deadline
 from cloneproof.analysis.audit.search.race import state
 from cloneproof.analysis.audit.search.race.api import race
 from cloneproof.analysis.audit.search.race.candidates import RaceEntry
+from cloneproof.analysis.audit.search.race.levels import confirmation_level
 from cloneproof.analysis.gain import sampled_gain
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.report.formatting import verdict_sentence
@@ -133,3 +134,10 @@ def test_a_good_guess_is_confirmed_by_samples(sampling):
 def test_too_many_horizons_to_sample(sampling):
     with pytest.raises(cp.errors.EngineError, match="at most 50 horizons"):
         cp.audit(cp.Market(PAIR, horizon=24), cp.mechanism("thompson"), horizons="1:60")
+
+
+@pytest.mark.parametrize("rank", [1, 2, 30, 500])
+def test_every_confirmation_has_a_level_that_a_float_can_state(rank):
+    assert 1.0 - (1.0 - confirmation_level(0.01, rank) / 2) == pytest.approx(
+        confirmation_level(0.01, rank) / 2, rel=1e-6
+    )
