@@ -40,16 +40,21 @@ def power_figure(
         place = max(share, place + 0.065)
         axes.annotate(plant, (rewards[-1], place), xytext=(9, 0), textcoords="offset points", va="center",
                       color=COLOURS[number], fontsize=9, annotation_clip=False)  # fmt: skip
+    power_axes(axes, rewards, "What the search finds: six plants among 20 agents")
+    figure.subplots_adjust(left=0.09, right=0.74, top=0.92, bottom=0.13)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def power_axes(axes: Any, rewards: Sequence[int], title: str) -> None:
+    """Label the axes of shares found against the rewards of an arm."""
     axes.set_xscale("log")
     axes.set_xticks(rewards, [f"{count:,}" for count in rewards])
     axes.minorticks_off()
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("rewards of each arm, of which one in twenty is a click on average")
     axes.set_ylabel("share found at level 0.05")
-    axes.set_title("What the search finds: six plants among 20 agents", loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
-    figure.subplots_adjust(left=0.09, right=0.74, top=0.92, bottom=0.13)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    plt.close(figure)

@@ -25,6 +25,7 @@ from scipy.special import betaln
 from scipy.stats import beta
 
 from cloneproof.analysis.copying import ArmRecord, find_copies
+from copy_power_figure import power_axes
 from planted_logs import AGENTS, ITEMS, near_copy, new_title
 from resumable_rows import resume_rows
 
@@ -118,15 +119,7 @@ def account_figure(rows: Sequence[AccountRow], path: Path) -> None:
         best = [oracle_power(copied, each) for each in rewards]
         axes.plot(rewards, best, color=colour, linestyle="--", linewidth=1.2, label=f"{label}: best possible")
     axes.axhline(0.95, color="#9d9da3", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_xticks(rewards, [f"{count:,}" for count in rewards])
-    axes.minorticks_off()
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("rewards of each arm, of which one in twenty is a click on average")
-    axes.set_ylabel("share found at level 0.05")
-    axes.set_title("A second account with near titles, among 20 honest agents", loc="left", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", alpha=0.3)
+    power_axes(axes, rewards, "A second account with near titles, among 20 honest agents")
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
     figure.subplots_adjust(left=0.09, right=0.68, top=0.92, bottom=0.13)
     figure.savefig(path)

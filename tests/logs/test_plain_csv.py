@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
-from cloneproof.logs.reader import reading, sources
+from cloneproof.logs.reader import reading
 from cloneproof.logs.reader.columns import chosen_columns
 from cloneproof.logs.reader.fast import csv_blocks, csv_scan
 from cloneproof.logs.reader.fast.csv_scan import plain_csv_sums
@@ -22,13 +22,7 @@ QUIET = settings(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_connection():
-    """One database for all of the small files: to open it takes longer than to read them."""
-    known = sources.open_connection(2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "open_connection", lambda _: known)
-        yield
+pytestmark = pytest.mark.usefixtures("one_connection")
 
 
 def both(files, limits=(0, 1), same=(), **given):

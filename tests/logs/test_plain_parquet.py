@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
-from cloneproof.logs.reader import reading, sources
+from cloneproof.logs.reader import reading
 from cloneproof.logs.reader.columns import chosen_columns
 from cloneproof.logs.reader.fast import parquet_scan
 from cloneproof.logs.reader.fast.headway import Headway
@@ -25,13 +25,8 @@ QUIET = settings(
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_connection():
-    """One database for all of the small files: to open it takes longer than to read them. No file is too small."""
-    known = sources.open_connection(2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "open_connection", lambda _: known)
-        patch.setattr(parquet_types, "__defaults__", (0,))
-        yield
+def no_file_is_too_small(one_connection):
+    one_connection.setattr(parquet_types, "__defaults__", (0,))
 
 
 def both(files, limits=(0, 1), **given):

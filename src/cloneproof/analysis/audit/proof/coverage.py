@@ -52,7 +52,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
         return Coverage(result.arguments[case.horizon], 0.0)
     if isinstance(result, SampledResult) and result.covers:
         return _by_worlds(case, result, tolerance)
-    market, honest = case.market, result.honest[case.horizon]
+    honest = result.honest[case.horizon]
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
     unclear = [witness for witness in result.at(case.horizon) if not does_not_pay(witness, tolerance)]
@@ -69,7 +69,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
     if finite:
         return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
-    most = min(bound, market.share * market.horizon * (1.0 if case.agent.support is None else max(case.agent.support)))
+    most = min(bound, _earned_at_most(case))
     tried = "" if unclear else "none of those tried pays, but "
     return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
 
@@ -90,11 +90,15 @@ def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Cove
             sampled=True,
         )
     honest = result.honest[case.horizon]
-    market = case.market
-    earned = market.share * market.horizon * (1.0 if case.agent.support is None else max(case.agent.support))
-    room = min(most * max(0.0, honest.high), earned - max(0.0, honest.low))
+    room = min(most * max(0.0, honest.high), _earned_at_most(case) - max(0.0, honest.low))
     why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
     return Coverage(None, room, why)
+
+
+def _earned_at_most(case: AuditCase) -> float:
+    """What the agent earns if every round serves its best possible mean."""
+    best = 1.0 if case.agent.support is None else max(case.agent.support)
+    return case.market.share * case.market.horizon * best
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:

@@ -33,5 +33,5 @@ def in_turn(groups: Iterable[Iterable[T]]) -> list[T]:
     >>> in_turn([[1, 2, 3], [4], [5, 6]])
     [1, 4, 5, 2, 6, 3]
     """
-    absent = object()
-    return [each for turn in zip_longest(*groups, fillvalue=absent) for each in turn if each is not absent]  # type: ignore[misc]
+    boxed = ([(each,) for each in group] for group in groups)
+    return [each for turn in zip_longest(*boxed, fillvalue=()) for box in turn for each in box]
