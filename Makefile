@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
-        reservoir-cases reservoir-comparison copy-power audit-power \
-        docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data real-copy-power \
+        prove reservoir-cases reservoir-comparison copy-power audit-power \
+        board-data docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
 venv: $(INSTALLED)
@@ -27,7 +27,7 @@ test: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/test_examples.py tests/engines/test_brute_force.py tests/engines/test_tree.py
+	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/studies tests/test_examples.py tests/engines/test_brute_force.py tests/engines/test_tree.py tests/engines/test_light_core.py tests/analysis/audit/test_audit.py
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
@@ -64,9 +64,9 @@ reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce
 
 certify: $(INSTALLED)
-	$(BIN)/python studies/certify_holdout.py build/certify
+	$(BIN)/python studies/certify.py holdout build/certify
 	$(BIN)/python studies/random_deviations.py build/certify
-	$(BIN)/python studies/certify_rates.py build/certify
+	$(BIN)/python studies/certify.py rates build/certify
 	$(BIN)/python studies/pairs_deviations.py build/certify
 
 study: $(INSTALLED)
@@ -115,8 +115,21 @@ copy-power: $(INSTALLED)
 real-copy-power: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/real_copy_power.py build/real-copy-power
 
+# The machine-checked theorem (proof/README.md), and the loop it is about against the session.
+prove:
+	@proof/prove.sh
+	@$(MAKE) --no-print-directory venv
+	CLONEPROOF_CI=1 CLONEPROOF_BRIDGE_CASES=2000 $(BIN)/python -m pytest tests/proof
+
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# Win rates of AlpacaEval, as the wheel of a package brings them; it is not installed.
+board-data: $(INSTALLED)
+	mkdir -p build/board-data
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary :all: --dest build/board-data alpaca-eval==0.6.6
+	$(BIN)/python -m zipfile -e build/board-data/alpaca_eval-0.6.6-py3-none-any.whl build/board-data
+	-$(BIN)/cloneproof board build/board-data/alpaca_eval/leaderboards/data_AlpacaEval_2/weighted_alpaca_eval_gpt4_turbo_leaderboard.csv --owners first-word --html build/board-data/alpaca.html

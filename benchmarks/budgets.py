@@ -71,17 +71,21 @@ def river() -> cp.BlackBox:
 
 def audit(market: cp.Market, name: str, **options: Any) -> Callable[[float], Any]:
     """An audit by name, the parameters from the theorem."""
-    return lambda seconds: cp.audit(market, cp.mechanism(name, market=market), budget_seconds=seconds, **options)
+    return lambda seconds: cp.audit(
+        market, cp.mechanism(name, market=market), search=cp.Search(seconds=seconds), **options
+    )
 
 
 def by_hand(market: cp.Market, name: str, numbers: dict[str, Any], **options: Any) -> Callable[[float], Any]:
     """An audit with parameters of our own."""
-    return lambda seconds: cp.audit(market, cp.mechanism(name, **numbers), budget_seconds=seconds, **options)
+    return lambda seconds: cp.audit(market, cp.mechanism(name, **numbers), search=cp.Search(seconds=seconds), **options)
 
 
 def evaluation(market: cp.Market, name: str, **options: Any) -> Callable[[float], Any]:
     """An evaluation."""
-    return lambda seconds: cp.evaluate(market, cp.mechanism(name, market=market), budget_seconds=seconds, **options)
+    return lambda seconds: cp.evaluate(
+        market, cp.mechanism(name, market=market), search=cp.Search(seconds=seconds), **options
+    )
 
 
 ETC = {"agent_rounds": 400, "arm_rounds": 60}
@@ -110,23 +114,25 @@ JOBS: dict[str, Callable[[float], Any]] = {
         few(10**5), "holdout-kl-ucb", {"arm_rounds": 60, "max_arms": 6, "horizon": 10**5}, opponents="any"
     ),
     "audit, withhold, split, informed, etc": by_hand(
-        few(3000), "h-etc-r", ETC, withhold=True, split=True, informed=True, copy_cost=True
+        few(3000), "h-etc-r", ETC, also=("withholding", "splitting", "informed", "copy-cost")
     ),
-    "audit, withhold, split, ucb1, T = 2e4": audit(few(20_000), "ucb1", withhold=True, split=True),
+    "audit, withhold, split, ucb1, T = 2e4": audit(few(20_000), "ucb1", also=("withholding", "splitting")),
     "audit, horizons 1:400, h-ucb": audit(few(400, cp.Discrete([0, 1], [0.5, 0.5])), "h-ucb", horizons="1:400"),
-    "audit, mabwiser, T = 2000": lambda seconds: cp.audit(few(2000), mabwiser(), budget_seconds=seconds),
-    "audit, river, T = 2000": lambda seconds: cp.audit(sampled(2000), river(), budget_seconds=seconds),
-    "audit, slow black box": lambda seconds: cp.audit(few(500), cp.BlackBox(Slow), budget_seconds=seconds),
+    "audit, mabwiser, T = 2000": lambda seconds: cp.audit(few(2000), mabwiser(), search=cp.Search(seconds=seconds)),
+    "audit, river, T = 2000": lambda seconds: cp.audit(sampled(2000), river(), search=cp.Search(seconds=seconds)),
+    "audit, slow black box": lambda seconds: cp.audit(few(500), cp.BlackBox(Slow), search=cp.Search(seconds=seconds)),
     "gain, mabwiser, T = 2000": lambda seconds: cp.gain(
-        few(2000), mabwiser(), "ana", (4, 4), budget_seconds=seconds, stop_when_decided=False
+        few(2000), mabwiser(), "ana", (4, 4), search=cp.Search(seconds=seconds), stop_when_decided=False
     ),
-    "gain, slow black box": lambda seconds: cp.gain(few(500), cp.BlackBox(Slow), "ana", (2, 1), budget_seconds=seconds),
+    "gain, slow black box": lambda seconds: cp.gain(
+        few(500), cp.BlackBox(Slow), "ana", (2, 1), search=cp.Search(seconds=seconds)
+    ),
     "gain, thompson, T = 1e6": lambda seconds: cp.gain(
-        few(10**6), cp.mechanism("thompson"), "ana", (8, 8), budget_seconds=seconds, stop_when_decided=False
+        few(10**6), cp.mechanism("thompson"), "ana", (8, 8), search=cp.Search(seconds=seconds), stop_when_decided=False
     ),
     "evaluate, auto, h-ucb, T = 150": evaluation(few(150), "h-ucb"),
     "evaluate, auto, balls, 20 agents": lambda seconds: cp.evaluate(
-        crowd(200_000), cp.mechanism("h-etc-r", **ETC), arithmetic="ball", budget_seconds=seconds
+        crowd(200_000), cp.mechanism("h-etc-r", **ETC), arithmetic="ball", search=cp.Search(seconds=seconds)
     ),
     "evaluate, thompson, 20 agents, T = 1e6": evaluation(crowd(10**6), "thompson"),
 }
@@ -145,7 +151,7 @@ def run(name: str, budget: float, line: Any) -> None:
             importlib.import_module("mabwiser.mab" if word == "mabwiser" else "river.bandit")
     for word, made in WARM.items():
         if word in name:
-            cp.evaluate(few(50), made, engine="monte-carlo", runs=1)
+            cp.evaluate(few(50), made, engine="monte-carlo", search=cp.Search(runs=1))
     compiled = time.perf_counter() - begun
     begun = time.perf_counter()
     try:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 
 import cloneproof as cp
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
-from cloneproof.reproduce.evidence import shin_2022_experiments as shin_2022
+from cloneproof.reproduce.rows import shin_2022
 
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}

@@ -20,9 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.gpu.card import card
-from cloneproof.engines.monte_carlo.gpu.engine import gpu_outcomes
 from cloneproof.engines.monte_carlo.gpu.kernels import choice_of
+from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
@@ -156,7 +155,7 @@ def audit_seconds(results: dict) -> None:
     market = cp.load_market(Path(__file__).parent.parent / "examples" / "creators.toml")
     for device in ("gpu", "cpu"):
         begun = time.perf_counter()
-        found = cp.audit(market, cp.mechanism("thompson"), budget_seconds=20, device=device)
+        found = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(seconds=20, device=device))
         seconds = time.perf_counter() - begun
         results[f"audit on {device}"] = {"seconds": seconds, "verdict": found.verdict}
         print(f"audit of thompson on {device}: {found.verdict} in {seconds:.2f} s", flush=True)

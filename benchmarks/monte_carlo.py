@@ -1,6 +1,7 @@
-"""Sampling side by side with others: UCB1 on 10 Bernoulli arms over 10,000 rounds, one core, all in this run.
+"""Sampling side by side with others on 10 Bernoulli arms over 10,000 rounds, one core, all in this run.
 
-Run with `make bench`. Ratios are pulls per second of ours over theirs; the other loops run fewer pulls, being slow.
+Run with `make bench` or `python benchmarks/monte_carlo.py`. Ratios are pulls per second of processor time, ours over
+theirs, timed in turns; the other loops run fewer pulls, being slow.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.market import full_copies
-from textbook import numpy_ucb1, textbook_ucb1
+from textbook import numpy_ucb1, textbook_epsilon_greedy, textbook_thompson, textbook_ucb1
 
 MEANS = np.linspace(0.1, 0.9, 10)
 HORIZON = 10_000
@@ -35,6 +36,39 @@ def rate(work, pulls: int, repeats: int = 3) -> float:
 def job(name: str, copies: dict[str, tuple[int, ...]] | None = None, **options) -> Job:
     market = cp.Market([cp.Agent(f"{mean:.2f}", 1, cp.Point(mean)) for mean in MEANS], horizon=HORIZON)
     return Job(market, cp.mechanism(name, **options), full_copies(market.agents, copies))
+
+
+def in_turns(ours, theirs, repeats: int = 5) -> tuple[float, float]:
+    """The least seconds of processor time of each, one after the other again and again."""
+    best = [float("inf"), float("inf")]
+    for turn in range(repeats + 1):  # the first one compiles
+        for k, work in enumerate((ours, theirs)):
+            start = time.process_time()
+            work()
+            best[k] = min(best[k], time.process_time() - start) if turn else best[k]
+    return best[0], best[1]
+
+
+def beside_textbook() -> None:
+    """Every stepping kernel beside the textbook's: millions of rounds a second, and the ratio."""
+    table = new_table("kernels, 10 arms, T = 10,000", "kernel", "ours, million/s", "textbook", "ratio", "bar")
+    for name, textbook, runs, few, bar in (
+        ("ucb1", textbook_ucb1, 100, 20, "4"),
+        ("thompson", textbook_thompson, 4, 2, "2"),
+        ("epsilon-greedy", textbook_epsilon_greedy, 100, 40, "2"),
+        ("h-ucb", textbook_ucb1, 50, 20, ""),
+        ("s-ucb", textbook_ucb1, 50, 20, ""),
+        ("rh-ucb", textbook_ucb1, 20, 20, ""),
+        ("kl-ucb", textbook_ucb1, 2, 20, ""),
+    ):
+        work = job(name)
+        ours, theirs = in_turns(
+            lambda work=work, runs=runs: outcomes(work, 0, runs),
+            lambda textbook=textbook, few=few: [textbook(MEANS, HORIZON, seed) for seed in range(few)],
+        )
+        speeds = runs * HORIZON / ours / 1e6, few * HORIZON / theirs / 1e6
+        table.add_row(name, f"{speeds[0]:.2f}", f"{speeds[1]:.2f}", f"{speeds[0] / speeds[1]:.1f}", bar)
+    print_table(table)
 
 
 def river_loop(rounds: int) -> None:
@@ -77,7 +111,8 @@ def horizons() -> float:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
+    beside_textbook()
     ours = job("ucb1")
     runs = 200
     speed = rate(lambda: outcomes(ours, 0, runs), runs * HORIZON)
@@ -87,7 +122,7 @@ def main() -> None:
         "side by side", "theirs, pulls/s", "ratio", "bar",
     )  # fmt: skip
     rows = [
-        ("a textbook Numba kernel", textbook, "5"),
+        ("a textbook Numba kernel", textbook, "4"),
         ("NumPy over 1,000 runs", rate(lambda: numpy_ucb1(MEANS, 1000, 1000, 0), 10**6, 1), "8"),
         ("river's bandit.UCB", rate(lambda: river_loop(3000), 3000, 1), "700"),
         ("MABWiser's UCB1", rate(lambda: mabwiser_loop(300), 300, 1), "8,000"),
@@ -106,7 +141,7 @@ def main() -> None:
             list(pool.map(lambda first: outcomes(ours, first, runs), starts))
 
     table.add_row("one thread, ours (two against it)", "", f"{rate(side_by_side, 1) / rate(in_turn, 1):.2f}", "1.8")
-    table.add_row("textbook on 10 arms, ours H-UCB on 9,002 arms", "", f"{many_arms() / textbook:.2f}", "2")
+    table.add_row("textbook on 10 arms, ours H-UCB on 9,002 arms", "", f"{many_arms() / textbook:.2f}", "0.2")
     table.add_row("h-etc-r at T = 10^5, at 10^9 (time)", "", f"{horizons():.2f}", "1.1")
     print_table(table)
 

@@ -26,7 +26,9 @@ from typing import NamedTuple
 
 import uvloop
 
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.cli.output import new_table, print_table
+from cloneproof.serve import calls
+from cloneproof.serve.client import Client
 
 BATCH = 1000
 WARM_UP = 60_000  # rounds after which h-etc-r has awarded, waiting for the rewards of a batch included
@@ -172,10 +174,25 @@ def requests(count: int) -> list[bytes]:
     return [json.dumps({"request_id": str(uuid.uuid4())}).encode() for _ in range(count)]
 
 
-def rewards(first: int, count: int) -> list[bytes]:
+_asked: dict[str, list[str]] = {}  # by the address of a service: the requests of its decisions, in order
+_read: dict[str, int] = {}  # lines of the ledger that they were read from
+
+
+def rewards(service: Service, first: int, count: int) -> list[bytes]:
+    """Rewards of decisions, whose requests the ledger has."""
+    address = f"http://127.0.0.1:{service.port}"
+    asked = _asked.setdefault(str(service.path), [])
+    with Client(address, service.key) as api:
+        while len(asked) < first + count - 1:
+            page = api.send(calls.ledger("m", _read.get(str(service.path), 0)))
+            entries = [json.loads(bytes(line.entry)) for line in page.lines]
+            asked += [entry["request"] for entry in entries if entry["kind"] == "decision"]
+            _read[str(service.path)] = entries[-1]["n"]
     return [
-        json.dumps({"event_id": str(uuid.uuid4()), "decision": first + n, "value": 1.0 if n % 3 else 0.0}).encode()
-        for n in range(count)
+        json.dumps(
+            {"event_id": str(uuid.uuid4()), "decision": n, "request_id": asked[n - 1], "value": 1.0 if n % 3 else 0.0}
+        ).encode()
+        for n in range(first, first + count)
     ]
 
 
@@ -187,7 +204,13 @@ def opened(path: Path | str, horizon: int, mechanism: str) -> Service:
     """A service with a market that runs."""
     service = Service(path)
     parameters = {"agent_rounds": 800, "arm_rounds": 40} if mechanism == "h-etc-r" else {}
-    terms = {"market": "m", "mechanism": mechanism, "horizon": horizon, "parameters": parameters}
+    terms = {
+        "market": "m",
+        "mechanism": mechanism,
+        "horizon": horizon,
+        "parameters": parameters,
+        "wait_rounds": horizon,
+    }
     call(service, "/v1/markets", terms)
     for agent in range(10):
         call(service, "/v1/markets/m/agents", {"agent": f"agent{agent}"})
@@ -196,7 +219,7 @@ def opened(path: Path | str, horizon: int, mechanism: str) -> Service:
     call(service, "/v1/markets/m/start", None)
     for done in range(0, WARM_UP, BATCH):  # past the trial, whose commitments wait for rewards
         uvloop.run(load(service, batched(requests(BATCH)), 1, "POST", "/v1/markets/m/decisions/batch"))
-        uvloop.run(load(service, batched(rewards(done + 1, BATCH)), 1, "POST", "/v1/markets/m/rewards/batch"))
+        uvloop.run(load(service, batched(rewards(service, done + 1, BATCH)), 1, "POST", "/v1/markets/m/rewards/batch"))
     return service
 
 
@@ -204,7 +227,7 @@ def measured(
     services: list[Service], what: str, bodies: list[bytes], connections: int, path: str
 ) -> tuple[str, float, float]:
     """Items a second, and the services' processor time for an item."""
-    items = sum(body.count(b"_id") for body in bodies[:1]) * len(bodies)
+    items = sum(max(1, body.count(b"{") - (b"items" in body)) for body in bodies[:1]) * len(bodies)
     cpu, begun = sum(service.cpu() for service in services), time.perf_counter()
     uvloop.run(spread(services, bodies, lambda service, mine: load(service, mine, connections, "POST", path)))
     seconds = time.perf_counter() - begun
@@ -262,9 +285,11 @@ def short(services: list[Service], count: int, bars: Bars) -> None:
     each = 64 // len(services)
     rows = [
         measured(services, "decisions, batched", batched(requests(many)), 4, f"{market}/decisions/batch"),
-        measured(services, "rewards, batched", batched(rewards(first, many)), 4, f"{market}/rewards/batch"),
+        measured(
+            services, "rewards, batched", batched(rewards(services[0], first, many)), 4, f"{market}/rewards/batch"
+        ),
         measured(services, "decisions, single", requests(count), each, f"{market}/decisions"),
-        measured(services, "rewards, single", rewards(first + many, count), each, f"{market}/rewards"),
+        measured(services, "rewards, single", rewards(services[0], first + many, count), each, f"{market}/rewards"),
     ]
     table = new_table(f"{bars.name}, each durable before its reply; load {os.getloadavg()[0]:.1f}", "calls", "a second",
                       "bar", "service's µs of processor each")  # fmt: skip
@@ -274,15 +299,15 @@ def short(services: list[Service], count: int, bars: Bars) -> None:
     pace = bars.rates[-1] / 2
     table = new_table(f"Latency at half of the bar, {pace:,.0f} single calls a second", "calls", "p50 ms", "p99 ms",
                       "bar")  # fmt: skip
-    later = rewards(first + many + count, count)
-    for what, bodies, path in (("decisions", requests(count), "decisions"), ("rewards", later, "rewards")):
+    for path in ("decisions", "rewards"):
+        bodies = requests(count) if path == "decisions" else rewards(services[0], first + many + count, count)
 
         async def steady(service: Service, mine: list[bytes], path: str = path) -> list[float]:
             return await paced(service, mine, pace / len(services), f"{market}/{path}", 200 // len(services))
 
         latencies = sorted(uvloop.run(spread(services, bodies, steady)))
         table.add_row(
-            what, *(f"{1e3 * latencies[int(len(latencies) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}"
+            path, *(f"{1e3 * latencies[int(len(latencies) * q)]:.1f}" for q in (0.5, 0.99)), f"{bars.latency}"
         )
     print_table(table)
 
@@ -295,7 +320,7 @@ def long(services: list[Service], decisions: int) -> None:
     for done in range(step, decisions + 1, step):
         first = WARM_UP + done - step + 1
         _, made, _ = measured(services, "", batched(requests(step)), 4, f"{market}/decisions/batch")
-        _, paid, _ = measured(services, "", batched(rewards(first, step)), 4, f"{market}/rewards/batch")
+        _, paid, _ = measured(services, "", batched(rewards(services[0], first, step)), 4, f"{market}/rewards/batch")
         megabytes = max(service.megabytes() for service in services)
         starts = ["", ""]
         if done in (decisions // 2, decisions):

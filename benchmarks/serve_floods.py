@@ -21,7 +21,7 @@ from pathlib import Path
 
 import uvloop
 
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.cli.output import new_table, print_table
 from serve import BATCH, Service, batched, call, head, load, requests
 
 PROBES = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 import cloneproof as cp
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.cli.output import new_table, print_table
 
 
 def seconds_per_pair(agents: int, arms: int, pairs: int, warm_up: int, m: int, trial: int) -> float:

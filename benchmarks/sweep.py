@@ -15,17 +15,16 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof._sources import code_version
+from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
-from cloneproof.sweeps.code_version import code_version
-from cloneproof.sweeps.execution.agenda import Sizes
+from cloneproof.sweeps.driver import Sizes
 from cloneproof.sweeps.grid import points_of
-from cloneproof.sweeps.storage.chunk_store import StoredChunk, open_store
-from cloneproof.sweeps.storage.missing_parts import read_index
-from cloneproof.sweeps.storage.store_status import store_status
-from cloneproof.sweeps.sweep import keyed
+from cloneproof.sweeps.store import open_store, read_index, store_status
+from cloneproof.sweeps.sweep import parts_by_key
+from cloneproof.sweeps.tasks import Chunk
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
 CHUNK_SECONDS, CHUNKS = 5.0, 3
@@ -88,12 +87,12 @@ def many_chunks(folder: Path, count: int = 100_000) -> tuple[float, float, float
         "runs": 100,
         "engine": "monte-carlo",
     }
-    parts, needs = keyed(points_of(grid), code_version())
-    store = open_store(folder, code_version())
-    index, _ = read_index(store, set(parts))
-    payload = np.random.default_rng(0).random((100, 6)).tobytes()
-    for key, _ in index.missing(needs):
-        store.write(StoredChunk(key, 0, 100), payload)
+    parts, needs = parts_by_key(points_of(grid), code_version())
+    contents = np.random.default_rng(0).random((100, 11)).tobytes()
+    with open_store(folder, code_version()) as store:
+        index, _ = read_index(store, {key: part.columns for key, part in parts.items()})
+        for key in index.missing(needs):
+            store.write(Chunk(key, 0, 100), contents)
     assert store_status(folder).chunks == count
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return time.perf_counter() - wall, time.process_time() - processor, memory
@@ -114,7 +113,7 @@ def main() -> None:
         table.add_row("200 points: two workers, one", f"{alone / two:.2f}", "", "1.8")
         table.add_row("busy, one and two workers", f"{busy_one:.1%}", f"{busy_two:.1%}", "90 %")
         table.caption = f"load of the machine meanwhile: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-        print_table(table)  # before the folder is removed: 100,000 files take a while
+        print_table(table)
 
 
 if __name__ == "__main__":

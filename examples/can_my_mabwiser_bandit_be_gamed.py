@@ -34,7 +34,7 @@ def main() -> None:
     """Print a line for each policy."""
     print(f"Ana registers {COPIES} instead of (1, 1): {MARKET.horizon} views, up to {RUNS} pairs of runs")
     for box in bandits():
-        gain = cp.gain(MARKET, box, "ana", COPIES, runs=RUNS, confidence=0.95)
+        gain = cp.gain(MARKET, box, "ana", COPIES, search=cp.Search(runs=RUNS), confidence=0.95)
         print(
             f"{box.name:26} {gain.decided:13} honest {gain.honest.value:5.1f}, "
             f"gain {gain.estimate.value:+6.1f} ± {gain.estimate.error:4.1f} ({gain.runs} pairs)"

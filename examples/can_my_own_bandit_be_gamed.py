@@ -43,7 +43,7 @@ def main() -> None:
     print(f"Ana registers {copies} instead of (1, 1) in {MARKET.horizon} rounds")
     holdout = cp.mechanism("holdout-h-etc", market=MARKET)
     for name, platform in (("softmax", cp.BlackBox(Softmax)), ("holdout-h-etc", holdout)):
-        gain = cp.gain(MARKET, platform, "ana", copies, runs=400)
+        gain = cp.gain(MARKET, platform, "ana", copies, search=cp.Search(runs=400))
         print(
             f"{name:14} {gain.decided:13} honest {gain.honest.value:6.1f}, "
             f"gain {gain.estimate.value:+6.1f} ± {gain.estimate.error:4.1f} ({gain.runs} pairs of runs)"

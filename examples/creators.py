@@ -1,35 +1,176 @@
-"""Can a creator gain by uploading the same clip many times? Every mechanism, audited.
+"""Bo uploads one clip 16 times: what that earns him, and what it costs the platform, under four bandits.
 
-This is `cloneproof compare examples/creators.toml`, which makes the same table for any market. Mechanisms that
-explore and then commit are audited exactly. The others are sampled in pairs of runs for a few seconds each, and a
-gain of half a percent counts as none; "none pays" says that of the deviations tried, and the lines below the table
-how sure that is. On the first day half of the time goes into compiling, on two cores.
-Run with `make demo`, or with the seconds for a sampled mechanism.
+The market is examples/creators.toml. Mechanisms that explore and then commit are computed exactly; UCB1 is played
+twice for each way in which the other clips may turn out, with and without the copies. Run with `make demo`, which also
+writes build/demo.html. The table of all mechanisms is `cloneproof compare examples/creators.toml`.
 """
 
 from __future__ import annotations
 
-import subprocess
+import math
 import sys
-import time
+from html import escape
 from pathlib import Path
+from statistics import fmean, variance
+from textwrap import fill
+from typing import NamedTuple
 
-MARKET = "creators.toml"
-MECHANISMS = (
-    "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc", "h-etc-r",
-    "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy", "thompson",
-)  # fmt: skip
-CLONEPROOF = (sys.executable, "-c", "from cloneproof.cli import main; main()")  # the command, wherever it is installed
+import cloneproof as cp
+
+BO, COPIES = "bo", 16
+MARKET = Path(__file__).with_name("creators.toml")
+ROWS = {
+    "ucb1": "UCB1",
+    "etc": "explore, then commit",
+    "holdout-h-etc": "hold-out",
+    "reservoir": "reservoir",
+}
+WIDTH = 40  # of the longest bar
 
 
-def main(budget: float = 20.0) -> None:
-    """Print the table."""
-    start = time.perf_counter()
-    names = [word for name in MECHANISMS for word in ("--mechanism", name)]
-    command = [*CLONEPROOF, "compare", MARKET, "--budget", f"{budget:g}", *names]
-    subprocess.run(command, check=True, cwd=Path(__file__).parent)
-    print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr)
+class Row(NamedTuple):
+    """What Bo earns and what the platform misses, as (number, error), without copies and with them."""
+
+    name: str
+    once: tuple[float, float]
+    copied: tuple[float, float]
+    loss_once: tuple[float, float]
+    loss_copied: tuple[float, float]
+    exact: bool
+
+    def words(self) -> str:
+        """How the copies change what Bo earns; a change within its errors is none that was shown."""
+        (before, low), (after, high) = self.once, self.copied
+        change = after - before
+        if abs(change) <= max(low + high, 1e-6 * before):
+            return "nothing more" if self.exact else "no change beyond chance"
+        return f"{after / before:.1f} times as much" if after > before else f"{1 - after / before:.0%} less"
+
+
+def computed(market: cp.Market, name: str) -> Row:
+    """Exactly."""
+    mechanism = cp.mechanism(name, market=market)
+    once, copied = (cp.evaluate(market, mechanism, {BO: (count,)}) for count in (1, COPIES))
+    numbers = (once.payoff[BO], copied.payoff[BO], once.regret, copied.regret)
+    return Row(ROWS[name], *((one.value, one.error) for one in numbers), exact=True)
+
+
+def played(market: cp.Market, name: str) -> Row:
+    """By two runs for each outcome of the other clips, all of them equally likely; errors at 99 %, by Student's t."""
+    mechanism = cp.mechanism(name, market=market)
+    worlds = [market.at(means) for _, means in market.realisations()]
+    samples: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    for number, world in enumerate(worlds):
+        for count in (1, COPIES):
+            runs = [list(cp.simulate(world, mechanism, {BO: (count,)}, seed)) for seed in (2 * number, 2 * number + 1)]
+            earned = tuple(market.share * sum(one.reward for one in run if one.agent == BO) for run in runs)
+            samples.setdefault(("earned", count), []).append(earned)
+            samples.setdefault(("lost", count), []).append(tuple(sum(one.regret for one in run) for run in runs))
+    student = 2.92  # at 99 %, 16 degrees of freedom
+    numbers = [
+        (fmean(map(fmean, own)), student * math.sqrt(sum(variance(pair) / 2 for pair in own)) / len(own))
+        for own in (samples[what, count] for what in ("earned", "lost") for count in (1, COPIES))
+    ]
+    return Row(ROWS[name], *numbers, exact=False)
+
+
+def losses(rows: list[Row]) -> list[str]:
+    """What the copies do to the platform: a sentence where they cost it something, one where they help it."""
+    sentences = []
+    for wanted, start, end in (
+        (1, "The platform pays for it. It misses ", ""),
+        (-1, "It misses less with the copies, ", ": there they are exploration that the bandit lacked"),
+    ):
+        changes = [
+            f"{after:.0f} full views instead of {before:.0f} under {row.name}"
+            for row in rows
+            for (before, low), (after, high) in ((row.loss_once, row.loss_copied),)
+            if row.copied > row.once and wanted * (after - before) > max(low + high, 1e-6 * before)
+        ]
+        sentences += [f"{start}{', '.join(changes)}{end}."] if changes else []
+    return sentences
+
+
+def story(market: cp.Market, rows: list[Row]) -> tuple[list[str], list[str]]:
+    """The paragraphs before the chart, and those after it."""
+    first, last = rows[0], rows[-1]
+    before = (
+        "Bo has one clip on a small video platform. Six of ten viewers watch it to the end, and each of them earns "
+        f"him {market.share:g}. He uploads it {COPIES} times instead of once. What does that earn him in "
+        f"{market.horizon:,} views?"
+    )
+    after = (
+        f"Under {first.name} his copies earn him {first.words()}. Under the {last.name} they earn him {last.words()}, "
+        "whatever the others upload: that is proven."
+    )
+    return [before], [after, *losses(rows)]
+
+
+def bars(rows: list[Row]) -> list[tuple[str, str, float, str, str]]:
+    """Label, what was uploaded, length of the bar, number, remark; the number only where its error is smaller."""
+    most = max(max(row.once[0], row.copied[0]) for row in rows)
+    lines = []
+    for row in rows:
+        for what, (value, error), remark in (("once", row.once, ""), (f"{COPIES} times", row.copied, row.words())):
+            shown = "" if error > abs(value) else f"{value:.0f}" if row.exact else f"{value:.0f} ± {error:.0f}"
+            lines.append((row.name if what == "once" else "", what, value / most, shown, remark))
+    return lines
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>One clip, uploaded 16 times</title><style>
+body {{ max-width: 44rem; margin: 3rem auto; padding: 0 1rem; font: 17px/1.5 system-ui, sans-serif; color: #1d2433; }}
+h1 {{ font-size: 1.9rem; line-height: 1.2; }}
+.chart {{ display: grid; grid-template-columns: max-content max-content 1fr; gap: .35rem .8rem; align-items: center;
+  margin: 2rem 0; font-size: .95rem; }}
+.chart b {{ font-weight: 650; }} .chart span {{ color: #5b6475; }}
+.bar {{ display: flex; align-items: center; gap: .6rem; white-space: nowrap; }}
+.bar i {{ height: 1.15rem; border-radius: 3px; flex: none; }}
+i.once {{ background: #b9c0cd; }} i.copied {{ background: #b4452c; }} i.same {{ background: #2c7a5b; }}
+@media (max-width: 600px) {{ .chart {{ grid-template-columns: max-content 1fr; }} .chart b {{ grid-column: 1 / -1; }}
+  .chart b:empty {{ display: none; }} .bar {{ white-space: normal; }} }}
+pre {{ background: #f5f6f8; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .85rem; }}
+footer {{ color: #5b6475; font-size: .85rem; }}
+</style></head><body>
+<h1>One clip, uploaded {copies} times</h1>
+{before}
+<div class="chart">{chart}</div>
+{after}
+<h2>Next</h2>
+<pre>cloneproof compare examples/creators.toml      # every mechanism, audited
+cloneproof log clicks.csv                      # your own log: who seems to copy
+cloneproof recommend examples/creators.toml    # what to run, and what it costs</pre>
+<footer>UCB1 is sampled, ± at 99 %; the others are computed exactly.</footer>
+</body></html>
+"""
+
+
+def page(rows: list[Row], before: list[str], after: list[str]) -> str:
+    """The same story as one page of HTML."""
+    cells = []
+    for label, what, part, number, remark in bars(rows):
+        kind = "once" if what == "once" else "copied" if remark.endswith("as much") else "same"
+        bar = f'<i class="{kind}" style="width: {50 * part:.1f}%"></i>{number} <span>{remark}</span>'
+        cells.append(f'<b>{escape(label)}</b><span>{what}</span><div class="bar {what}">{bar}</div>')
+    first, second = ("".join(f"<p>{escape(text)}</p>" for text in part) for part in (before, after))
+    return PAGE.format(copies=COPIES, before=first, chart="".join(cells), after=second)
+
+
+def main(out: str = "build/demo.html") -> None:
+    """Print the story, and write it as a page."""
+    market = cp.load_market(MARKET)
+    rows = [played(market, name) if name == "ucb1" else computed(market, name) for name in ROWS]
+    before, after = story(market, rows)
+    print(*(fill(text, 100) for text in before), sep="\n", end="\n\n")
+    for label, what, part, number, remark in bars(rows):
+        print(f"{label:21}{what:9}{'█' * max(1, round(WIDTH * part))} {number}   {remark}".rstrip())
+    print("", *(fill(text, 100) for text in after), sep="\n")
+    place = Path(out)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(page(rows, before, after), encoding="utf-8")
+    print(f"\nThe page is {place}. Every mechanism: cloneproof compare examples/{MARKET.name}")
 
 
 if __name__ == "__main__":
-    main(*(float(argument) for argument in sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -110,7 +110,15 @@ def main() -> None:
     """Print what four copies earn ana, both ways."""
     for policy in (UCB1, OneByOne):
         begun = time.perf_counter()
-        found = cp.gain(MARKET, cp.BlackBox(policy), "ana", (4,), runs=RUNS, stop_when_decided=False, stratify=False)
+        found = cp.gain(
+            MARKET,
+            cp.BlackBox(policy),
+            "ana",
+            (4,),
+            search=cp.Search(runs=RUNS),
+            stop_when_decided=False,
+            stratify=False,
+        )
         seconds = time.perf_counter() - begun
         print(f"{policy.__name__:8} gain {found.estimate.value:+.3f}, {found.runs} pairs of runs in {seconds:.1f} s")
 

@@ -13,15 +13,15 @@ import math
 import cloneproof as cp
 
 
-def priority(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means, radius):
+def priority(inputs, all_pulls, all_means, radius):
     """The least pulled arm that is not out."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return math.inf
-    upper = mean + math.sqrt(radius * log_clock / pulls)
+    upper = inputs.mean + math.sqrt(radius * inputs.log_clock / inputs.pulls)
     for others, other_mean in zip(all_pulls, all_means):  # noqa: B905 (arrays, when compiled)
-        if others > 0 and other_mean - math.sqrt(radius * log_clock / others) > upper:
+        if others > 0 and other_mean - math.sqrt(radius * inputs.log_clock / others) > upper:
             return -math.inf
-    return -float(pulls)
+    return -float(inputs.pulls)
 
 
 def successive_elimination(radius: float = 0.5) -> cp.parts.Rule:
@@ -34,4 +34,4 @@ if __name__ == "__main__":
         [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.45))],
         horizon=2000,
     )
-    print(cp.audit(market, cp.Mechanism(arm=successive_elimination()), tolerance=0.01, budget_seconds=10))
+    print(cp.audit(market, cp.Mechanism(arm=successive_elimination()), tolerance=0.01, search=cp.Search(seconds=10)))

@@ -30,16 +30,14 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy.stats import beta
-
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_cases
 from cloneproof.analysis.audit.copy_vectors import grid, ladders
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race.api import race
-from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.cli.display.output import new_table, print_table, progress_bar
-from resumable_rows import resume_rows
+from cloneproof.analysis.audit.question import audit_cases
+from cloneproof.analysis.audit.race import race
+from cloneproof.analysis.audit.race_state import RaceEntry
+from cloneproof.cli.output import new_table, print_table, progress_bar
+from cloneproof.engines.deadline import Deadline
+from resumable_rows import interval, resume_rows
 
 ALARMS, MARKETS = 2000, 200
 SIZES = (0.10, 0.03, 0.01)
@@ -95,7 +93,7 @@ def alarm(number: int, budget: float = SHORT) -> AlarmRow:
         for (case,) in cases.values()
         for vector in sorted({*grid(case.kinds, 4)[0], *(v for rungs in ladders(case.kinds, horizon) for v in rungs)})
     ]
-    results = race(candidates, 0.0, None, number, Deadline(budget), budget)
+    results = race(candidates, 0.0, cp.Search(seed=number), Deadline(budget), budget)
     pays = any(witness.gain.low > 0 for result in results for witness in result.witnesses)
     pairs = sum(sample.progress.runs for result in results for sample in result.samples.values())
     return AlarmRow(number, name, count, horizon, len(candidates), pairs, pays)
@@ -152,7 +150,7 @@ def planted(size: float, number: int, at: PlantedWorlds, budget: float = BUDGET)
     gain = (q * low.estimate.value + (1 - q) * high.estimate.value) / honest
     market = _market(cp.Discrete([at.worse, at.best], [q, 1 - q]), at.others)
     begun = time.perf_counter()
-    audit = cp.audit(market, at.made, agent="ana", budget_seconds=budget, seed=number)
+    audit = cp.audit(market, at.made, agent="ana", search=cp.Search(seconds=budget, seed=number))
     seconds = time.perf_counter() - begun
     pairs = sum(sample.progress.runs for sample in audit.samples)
     error = sum(error**2 for error in errors) ** 0.5 / honest
@@ -175,18 +173,9 @@ def _gain(
     made: cp.Mechanism, mean: float, others: Sequence[float], copies: int, runs: int, seed: int
 ) -> cp.results.Gain:
     market = _market(cp.Point(mean), others)
-    return cp.gain(market, made, "ana", (copies,), runs=runs, seed=seed, stop_when_decided=False, threads=1)
-
-
-def interval(hits: int, of: int) -> tuple[float, float]:
-    """The interval of Clopper and Pearson.
-
-    >>> [round(end, 4) for end in interval(0, 2000)]
-    [0.0, 0.0018]
-    """
-    low = 0.0 if hits == 0 else float(beta.ppf((1 - LEVEL) / 2, hits, of - hits + 1))
-    high = 1.0 if hits == of else float(beta.ppf(1 - (1 - LEVEL) / 2, hits + 1, of - hits))
-    return low, high
+    return cp.gain(
+        market, made, "ana", (copies,), search=cp.Search(runs=runs, seed=seed), stop_when_decided=False, threads=1
+    )
 
 
 def show(alarms: Sequence[AlarmRow], found: Sequence[PlantedRow]) -> None:

@@ -12,10 +12,10 @@ from itertools import combinations_with_replacement
 
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
+from cloneproof.analysis.search import Search
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
-from cloneproof.market.agents import Agent
-from cloneproof.market.market import Market
+from cloneproof.market.market import Agent, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 CopyVector = tuple[int, ...]
@@ -89,6 +89,6 @@ def _sample_gains(
     market: Market, mechanism: Mechanism, agent: Agent, cap: Cap, pairs: int, seed: int
 ) -> dict[CopyVector, Estimate]:
     return {
-        copies: gain(market, mechanism, agent.name, copies, runs=pairs, seed=seed).estimate
+        copies: gain(market, mechanism, agent.name, copies, search=Search(runs=pairs, seed=seed)).estimate
         for copies in cap(agent.count)
     }

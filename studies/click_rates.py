@@ -16,17 +16,15 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingLimits
-from cloneproof.advice.candidates import tuned_mechanism
-from cloneproof.advice.declared_market import declared_market
-from cloneproof.advice.honesty import best_responses
+from cloneproof.advice.assessment import SamplingLimits, tuned_mechanism
+from cloneproof.advice.declared import declared_market
+from cloneproof.advice.recommend import best_responses
 from cloneproof.analysis.audit.copy_vectors import kinds_of
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.equilibrium.dynamics import Strategies
-from cloneproof.analysis.equilibrium.iteration import iterate
-from cloneproof.analysis.equilibrium.payoff_table import payoff_table
-from cloneproof.cli.display.output import new_table, print_table, progress_bar
-from cloneproof.market.copies import full_copies
+from cloneproof.analysis.best_responses import Strategies, payoff_table
+from cloneproof.analysis.equilibrium import iterate
+from cloneproof.cli.output import new_table, print_table
+from cloneproof.engines.deadline import Deadline
+from cloneproof.market.market import full_copies
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
@@ -118,15 +116,14 @@ def main(folder: str) -> None:
     if folder == "quick":
         rows = [evaluate_case(name, HORIZONS[0]) for name in MECHANISMS]
     else:
-        with progress_bar() as bar:
-            rows = resume_rows(
-                Row,
-                Path(folder) / "click_rates.csv",
-                list(product(MECHANISMS, HORIZONS)),
-                case_of=lambda row: (row.mechanism, row.horizon),
-                make=lambda point: evaluate_case(*point),
-                track=lambda left: bar.track(left, description="click rates"),
-            )
+        rows = resume_rows(
+            Row,
+            Path(folder) / "click_rates.csv",
+            list(product(MECHANISMS, HORIZONS)),
+            case_of=lambda row: (row.mechanism, row.horizon),
+            make=lambda point: evaluate_case(*point),
+            title="click rates",
+        )
         regret_figure(panels(rows)).savefig(Path(folder) / "click_rates.png", dpi=110)
     table = new_table("Regret at click rates", "mechanism", "T", "honest", "copies", "copied", "kept", "withheld")
     for row in rows:

@@ -1,7 +1,8 @@
 """How often the search for copies is wrong, and what it finds: planted logs of 20 agents.
 
-1,000 honest logs and 1,000 with six plants, means from Beta(2, 38), at five numbers of rewards an arm; then honest
-logs whose means come from other laws than a fitted prior expects. A run that was interrupted goes on.
+Honest logs and such with six plants, means from Beta(2, 38), at five numbers of rewards an arm; then honest logs whose
+means come from other laws than a fitted prior expects, shops of variants, and two agents that copy inside under the
+same titles (a finding about both is wrong). A run that was interrupted goes on.
 
     python studies/copy_power.py quick                20 logs of each, no files
     python studies/copy_power.py FOLDER [SECONDS]     all: FOLDER/copy_power.csv, copy_power.png
@@ -10,21 +11,19 @@ logs whose means come from other laws than a fitted prior expects. A run that wa
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
-from cloneproof.analysis.copying import find_copies
-from cloneproof.analysis.copying.evidence import arm_evidence
-from cloneproof.analysis.copying.one_agent import log_e_value
-from cloneproof.analysis.copying.prior_fits import deal_folds, fit_without
+from cloneproof.analysis.copying.judging import log_e_value
+from cloneproof.analysis.copying.priors import arm_evidence, deal_folds, fit_without
+from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import power_figure
-from planted_logs import PLANTS, PRIORS, draw_log
-from resumable_rows import resume_rows
+from planted_logs import PLANTS, PRIORS, draw_copiers_inside, draw_log, draw_variants
+from resumable_rows import interval, resume_rows, until
 
 LEVEL = 0.05
 REWARDS = (500, 2_000, 8_000, 32_000, 128_000)
@@ -54,10 +53,11 @@ class Row:
 def search_log(case: Case) -> Row:
     """Draw a log and search it."""
     kind, prior, rewards, seed = case
-    log = draw_log(seed, prior, rewards, kind == "planted")
+    drawn = {"variants": draw_variants, "copiers inside": draw_copiers_inside}
+    log = drawn[kind](seed, rewards) if kind in drawn else draw_log(seed, prior, rewards, kind == "planted")
     found = find_copies(log.records, LEVEL, ["title"]).found
     agents = {group.agents for group in found if log.is_right(group)}
-    marks = "".join(str(int(log.plants[plant] in agents)) for plant in PLANTS) if log.plants else "-"
+    marks = "".join(str(int(log.plants[plant] in agents)) for plant in PLANTS) if len(log.plants) > 1 else "-"
     wrong = sum(not log.is_right(group) for group in found)
     arms, arms_wrong = sum(len(g.arms) for g in found), sum(log.named_wrongly(g) for g in found)
     return Row(kind, prior, rewards, seed, len(found), wrong, arms, arms_wrong, marks)
@@ -68,13 +68,22 @@ def all_cases(each: int, others: int) -> list[Case]:
     cases = [
         (kind, "beta", rewards, seed) for seed in range(each) for kind in ("honest", "planted") for rewards in REWARDS
     ]
-    return cases + [
-        ("honest", prior, rewards, seed)
-        for seed in range(others)
-        for prior in PRIORS
-        if prior != "beta"
-        for rewards in (2_000, 32_000)
-    ]
+    return (
+        cases
+        + [
+            ("honest", prior, rewards, seed)
+            for seed in range(others)
+            for prior in PRIORS
+            if prior != "beta"
+            for rewards in (2_000, 32_000)
+        ]
+        + [
+            (kind, "beta", rewards, seed)
+            for seed in range(others)
+            for kind in ("variants", "copiers inside")
+            for rewards in (2_000, 32_000)
+        ]
+    )
 
 
 def plug_in_means(prior: str, rewards: int, logs: int) -> dict[str, tuple[float, float]]:
@@ -87,7 +96,7 @@ def plug_in_means(prior: str, rewards: int, logs: int) -> dict[str, tuple[float,
         records = draw_log(seed, prior, rewards, False).records
         seen, folds = arm_evidence(records), deal_folds([record.agent for record in records])
         fitted = fit_without(seen.log_likelihood, seen.places, folds, seen.step)
-        blended = fit_without(seen.log_likelihood, seen.places, folds, seen.step, pairs=True)
+        blended = fit_without(seen.log_likelihood, seen.places, folds, seen.step, pairs=())
         for agent in dict.fromkeys(record.agent for record in records):
             arms = [number for number, record in enumerate(records) if record.agent == agent]
             fold = int(folds[arms[0]])
@@ -102,13 +111,6 @@ def false_rate(rows: Sequence[Row]) -> tuple[float, float]:
     """The mean false discovery proportion and its 99 % lower limit (normal)."""
     shares = np.array([row.share_wrong for row in rows])
     return float(shares.mean()), float(shares.mean() - norm.isf(0.01) * shares.std() / np.sqrt(len(shares)))
-
-
-def interval(found: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's confidence interval of a share."""
-    tail = (1 - confidence) / 2
-    low = 0.0 if found == 0 else float(beta.ppf(tail, found, of - found + 1))
-    return low, 1.0 if found == of else float(beta.isf(tail, found + 1, of - found))
 
 
 def show(rows: Sequence[Row]) -> None:
@@ -138,13 +140,7 @@ def main() -> None:
     if folder == "quick":
         show([search_log(case) for case in all_cases(4, 2)])
         return
-    end = time.monotonic() + float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
-
-    def until_the_end(cases: Sequence[Case]) -> Iterable[Case]:
-        for case in cases:
-            if time.monotonic() > end:
-                raise SystemExit("time is over; run it again to go on")
-            yield case
+    seconds = float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
 
     path = Path(folder) / "copy_power.csv"
     rows = resume_rows(
@@ -153,7 +149,7 @@ def main() -> None:
         all_cases(200, 50),
         lambda row: (row.kind, row.prior, row.rewards, row.seed),
         search_log,
-        until_the_end,
+        until(seconds),
     )
     show(rows)
     for prior in PRIORS:

@@ -18,11 +18,10 @@ from matplotlib.figure import Figure
 
 import cloneproof as cp
 from cloneproof._files import write_whole
-from cloneproof.engines.closed_form.laws.arithmetic import FLOATS
-from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli
-from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
-from cloneproof.engines.closed_form.phases.trial_score import Phases, agent_score
-from cloneproof.report.figures.style import INK, MUTED, STYLE, look
+from cloneproof.engines.closed_form.commitment import CopiedOriginal
+from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
+from cloneproof.engines.closed_form.trial_score import Phases, agent_score
+from cloneproof.report.style import INK, MUTED, STYLE, look
 
 HORIZON = 4000
 LOW, HIGH, BO = 0.1, 0.9, 0.6

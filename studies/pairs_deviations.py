@@ -14,19 +14,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import combinations_with_replacement, islice, pairwise
 from pathlib import Path
 
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.dominance.deviations import parts
-from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
-from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep
-from cloneproof.analysis.audit.dominance.two_phase_game import TwoPhaseGame, two_phase_game
-from cloneproof.cli.display.output import progress_bar
-from cloneproof.engines.closed_form.laws.arithmetic import BALLS, FLOATS
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.two_phase_game import (
+    ScoreProfiler,
+    TwoPhaseGame,
+    threshold_grid,
+    threshold_sweep,
+    two_phase_game,
+)
+from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from resumable_rows import resume_rows
 
 PAIRS, EACH = 1000, 12  # deviations of a block, and at most so many of one market
@@ -73,19 +75,21 @@ def draw_market(dice: np.random.Generator, cut: int) -> tuple[TwoPhaseGame, list
         prior = cp.Discrete(values, dice.dirichlet(np.full(kinds, 2.0)).tolist())
         market = cp.Market([cp.Agent(f"a{i}", originals, prior) for i in range(agents)], horizon)
         game = two_phase_game(audit_case(market, made, "a0"))
-        vectors = [
-            vector
-            for total in range(originals + 1, arms + 2)
-            for vector in parts(total, originals, total, falling=True)
-        ]
+        vectors = [vector for total in range(originals + 1, arms + 2) for vector in falling(total, originals)]
         dice.shuffle(vectors)
         return game, [tuple(vector) for vector in vectors]
+
+
+def falling(total: int, count: int) -> list[tuple[int, ...]]:
+    """The falling vectors of so many whole numbers from 1 on with that total, the steepest first."""
+    rising = combinations_with_replacement(range(1, total + 1), count)
+    return sorted((own[::-1] for own in rising if sum(own) == total), reverse=True)
 
 
 def signs(game: TwoPhaseGame, vectors: Iterable[tuple[int, ...]]) -> list[tuple[int, float]]:
     """Of each deviation: -1 if it loses against everybody, 1 if it pays at some threshold, 0 if open; relative gain."""
     floats, balls = ScoreProfiler(game, FLOATS), ScoreProfiler(game, BALLS)
-    honest, found = floats.profile(game.honest), []
+    honest, found = floats.profile(game.case.kinds.honest), []
     for copies in vectors:
         copied = floats.profile(copies)
         sweep = threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS)
@@ -93,7 +97,7 @@ def signs(game: TwoPhaseGame, vectors: Iterable[tuple[int, ...]]) -> list[tuple[
         if relative < -ROUNDING:
             found.append((-1, relative))
             continue
-        pair = balls.profile(game.honest), balls.profile(copies)
+        pair = balls.profile(game.case.kinds.honest), balls.profile(copies)
         gains = threshold_sweep(game, *pair, threshold_grid(list(pair)), BALLS).gains
         sign = -1 if all(gain <= 0 for gain in gains) else 1 if any(gain > 0 for gain in gains) else 0
         found.append((sign, relative))
@@ -130,15 +134,14 @@ def summary(blocks: Iterable[PairsBlock]) -> list[str]:
 def main(folder: Path, theorem: int = 100, sixth: int = 4) -> None:
     """So many blocks at the theorem's m and at a sixth of it, and a table of the signs."""
     cases = [(6, number) for number in range(sixth)] + [(1, number) for number in range(theorem)]
-    with progress_bar() as bar:
-        blocks = resume_rows(
-            PairsBlock,
-            folder / "pairs_deviations.csv",
-            cases,
-            case_of=lambda block: (block.cut, block.number),
-            make=lambda case: search(*case),
-            track=lambda left: bar.track(left, description="blocks of 1,000 deviations"),
-        )
+    blocks = resume_rows(
+        PairsBlock,
+        folder / "pairs_deviations.csv",
+        cases,
+        case_of=lambda block: (block.cut, block.number),
+        make=lambda case: search(*case),
+        title="blocks of 1,000 deviations",
+    )
     print("\n".join(summary(blocks)))
     sys.exit(1 if any(block.undecided or (block.cut == 1 and block.positive) for block in blocks) else 0)
 

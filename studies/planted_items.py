@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cloneproof.analysis.copying import ArmRecord, CopyGroup
+from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 from planted_logs import near_copy
 
 COPIES = (2, 3, 5, 10)

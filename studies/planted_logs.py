@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cloneproof.analysis.copying import ArmRecord, CopyGroup
+from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 
 AGENTS, ITEMS = 20, 3
 PLANTS = (
@@ -86,6 +86,48 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
             records.append(ArmRecord(agent, f"ad {number}", rewards, clicks, clicks, {"title": title}))
             items[agent, f"ad {number}"] = item
     return PlantedLog(records, items, plants)
+
+
+def draw_variants(seed: int, rewards: int) -> PlantedLog:
+    """Honest shops of variants: each product in three sizes under one title, with rates within 1.6 times of each other.
+
+    Half of the shops have one product, the others two; no arm is a copy.
+    """
+    dice = np.random.default_rng([seed, rewards, 7])
+    owned: list[tuple[str, str, float]] = []
+    for number in range(AGENTS):
+        for _ in range(1 + number % 2):
+            level, title = dice.beta(2, 38), " ".join(dice.choice(WORDS, 4, replace=False))
+            for size in "SML":
+                owned.append((f"agent {number}", f"{title} size {size}", level * 1.6 ** dice.uniform(-0.5, 0.5)))
+    return _logged(dice, owned, rewards, {number: number for number in range(len(owned))}, {})
+
+
+def draw_copiers_inside(seed: int, rewards: int) -> PlantedLog:
+    """Agents 0 and 1 register an item of their own three times each, under the same titles; they share nothing."""
+    dice = np.random.default_rng([seed, rewards, 8])
+    owned = [(f"agent {a}", new_title(dice), float(dice.beta(2, 38))) for a in range(AGENTS) for _ in range(ITEMS)]
+    titles = [title for _, title, _ in owned[:ITEMS]]
+    for agent in (0, 1):
+        mine = slice(agent * ITEMS, (agent + 1) * ITEMS)
+        owned[mine] = [(f"agent {agent}", title, owned[agent * ITEMS][2]) for title in titles]
+    items = {number: number // ITEMS if number < 2 * ITEMS else number for number in range(len(owned))}
+    return _logged(dice, owned, rewards, items, {"inside": ("agent 0", "agent 1")})
+
+
+def _logged(
+    dice: np.random.Generator,
+    owned: list[tuple[str, str, float]],
+    rewards: int,
+    items: dict[int, int],
+    plants: dict[str, tuple[str, ...]],
+) -> PlantedLog:
+    records, item = [], {}
+    for number, (agent, title, mean) in enumerate(owned):
+        clicks = float(dice.binomial(rewards, mean))
+        records.append(ArmRecord(agent, f"ad {number}", rewards, clicks, clicks, {"title": title}))
+        item[agent, f"ad {number}"] = items[number]
+    return PlantedLog(records, item, plants)
 
 
 def new_title(dice: np.random.Generator) -> str:

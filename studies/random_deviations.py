@@ -24,13 +24,16 @@ import numpy as np
 from flint import arb
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
-from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
-from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
-from cloneproof.analysis.audit.proof.theorems import elementary
-from cloneproof.cli.display.output import progress_bar
-from cloneproof.engines.closed_form.laws.arithmetic import BALLS
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.theorems import elementary
+from cloneproof.analysis.audit.two_phase_game import (
+    ScoreProfiler,
+    threshold_grid,
+    threshold_sweep,
+    two_phase_game,
+    upper_sweep,
+)
+from cloneproof.engines.closed_form.laws import BALLS
 from resumable_rows import resume_rows
 
 DEVIATIONS = 4  # of each market
@@ -204,15 +207,14 @@ def summary(blocks: Iterable[Block]) -> list[str]:
 def main(folder: Path, theorem: int = 100, small: int = 4) -> None:
     """So many blocks of 1,000 pairs at the theorem's m and at m from 1 to 5, and a table of the signs."""
     cases = [(True, number) for number in range(small)] + [(False, number) for number in range(theorem)]
-    with progress_bar() as bar:
-        blocks = resume_rows(
-            Block,
-            folder / "random_deviations.csv",
-            cases,
-            case_of=lambda block: (block.small, block.number),
-            make=lambda case: search(*case),
-            track=lambda left: bar.track(left, description="blocks of 1,000 pairs"),
-        )
+    blocks = resume_rows(
+        Block,
+        folder / "random_deviations.csv",
+        cases,
+        case_of=lambda block: (block.small, block.number),
+        make=lambda case: search(*case),
+        title="blocks of 1,000 pairs",
+    )
     print("\n".join(summary(blocks)))
     wrong = sum(
         block.signs(phase)[3] + (not block.small) * block.signs(phase)[2] for block in blocks for phase in PHASES

@@ -9,8 +9,7 @@ Needs the logs that `make log-data` brings. A run that was interrupted goes on.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,11 +20,10 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 
-from cloneproof.analysis.copying import find_copies
-from copy_power import interval
+from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import COLOURS
 from planted_items import COPIES, RealLog, dealt, movielens, open_bandit, split_log
-from resumable_rows import resume_rows
+from resumable_rows import interval, resume_rows, until
 
 DATA = Path(__file__).parents[1] / "build" / "log-data"
 LEVEL = 0.05
@@ -166,17 +164,11 @@ def main() -> None:
     if folder == "quick":
         print(tables([search_case(case) for case in all_cases(0.01)]))
         return
-    end = time.monotonic() + float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
-
-    def until_the_end(cases: Sequence[RealCase]) -> Iterable[RealCase]:
-        for case in cases:
-            if time.monotonic() > end:
-                raise SystemExit(f"time is over with {len(cases)} cases before this run; run it again to go on")
-            yield case
+    seconds = float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
 
     path = Path(folder) / "real_copy_power.csv"
     key: Callable[[RealRow], RealCase] = lambda row: (row.kind, row.rewards, row.seed)  # noqa: E731
-    rows = resume_rows(RealRow, path, all_cases(), key, search_case, until_the_end)
+    rows = resume_rows(RealRow, path, all_cases(), key, search_case, until(seconds))
     print(tables(rows))
     figure(rows, Path(folder) / "real_copy_power.png")
 

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figures.labels import Label, place_labels
-from cloneproof.report.figures.style import MUTED, STYLE, look
+from cloneproof.report.style import KEY, STYLE, look
 
 Points = Sequence[tuple[int, Estimate]]
 WIDTH, HEIGHT = 5.2, 4.2  # inches of a panel
-ROOM = 25  # so much of the horizon's axis, as a factor, is left free for the labels of curves that end early
 
 
 @dataclass(frozen=True)
@@ -36,26 +35,25 @@ def regret_figure(rows: Sequence[Sequence[Panel]]) -> Figure:
         size = (WIDTH * max(map(len, rows)), HEIGHT * len(rows))
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
-        labels = [
-            (axes, _draw_panel(axes, panel, row == len(rows) - 1))
-            for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True))
-            for panel, axes in zip(panels, axes_of_row, strict=True)
-        ]
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # settled once; labels do not take part in it
-        for axes, texts in labels:
-            place_labels(figure, axes, texts)
+        for row, (panels, axes_of_row) in enumerate(zip(rows, grid, strict=True)):
+            for panel, axes in zip(panels, axes_of_row, strict=True):
+                _draw_panel(axes, panel, row == len(rows) - 1)
+        known: dict[str, Artist] = {}
+        for axes in figure.axes:
+            known |= {name: line for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=5, **KEY)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, last: bool) -> list[Label]:
-    """One panel without its labels, which are placed when all is drawn."""
+def _draw_panel(axes: Axes, panel: Panel, last: bool) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for name, bound in panel.bounds.items():
         style = look(name)
         x, y = [at for at, _ in bound], [value for _, value in bound]
-        axes.plot(x, y, color=style.colour, linewidth=0.8, marker="v", markersize=4, alpha=0.8)
+        axes.plot(
+            x, y, color=style.colour, linewidth=0.8, marker="v", markersize=4, alpha=0.8, label=f"bound of {name}"
+        )
     for name, points in panel.curves.items():
         style = look(name)
         x, values = [at for at, _ in points], [max(estimate.value, panel.lowest) for _, estimate in points]
@@ -66,13 +64,8 @@ def _draw_panel(axes: Axes, panel: Panel, last: bool) -> list[Label]:
         axes.fill_between(x, low, high, color=style.colour, alpha=0.13, linewidth=0)
         if len(x) == 1:  # no band: a bar
             axes.vlines(x, low, high, color=style.colour, alpha=0.4, linewidth=1.5)
-        axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3)
+        axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker="o", markersize=3, label=name)
     _frame(axes, panel, last)
-    lowest_first = sorted(
-        (curve for curve in panel.curves.items() if curve[1]), key=lambda curve: curve[1][-1][1].value
-    )
-    ends = [Label(name, _places(points, panel), look(name).ink) for name, points in lowest_first]
-    return [*ends, *_bound_labels(panel)]
 
 
 def _frame(axes: Axes, panel: Panel, last: bool) -> None:
@@ -87,17 +80,3 @@ def _frame(axes: Axes, panel: Panel, last: bool) -> None:
     tops += [value for bound in panel.bounds.values() for _, value in bound]
     bottom = min(max(estimate.value, panel.lowest) for points in panel.curves.values() for _, estimate in points)
     axes.set_ylim(bottom / 4, 2 * max(tops))
-    first = min(at for points in panel.curves.values() for at, _ in points)
-    axes.set_xlim(left=first / ROOM)
-
-
-def _places(points: Points, panel: Panel) -> list[tuple[float, float]]:
-    """A label stands at its curve's end, or at one of the points before it."""
-    return [(float(at), max(estimate.value, panel.lowest)) for at, estimate in reversed(points)]
-
-
-def _bound_labels(panel: Panel) -> list[Label]:
-    return [
-        Label(f"bound of {name}", [(float(at), value) for at, value in reversed(bound)], MUTED)
-        for name, bound in panel.bounds.items()
-    ]

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.search.splitting import BOTH, Split, split_payoffs
-from cloneproof.cli.display.output import new_table, print_table
+from cloneproof.analysis.audit.beside import BOTH, Split, split_payoffs
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.cli.output import new_table, print_table
 
 RUNS, SEED = 24, 0
 BLOCK = 32  # rounds for which a bound of an index is kept
@@ -152,11 +152,11 @@ def deviations() -> None:
     for words, agents, values, horizon in MARKETS:
         here = market(agents, values, horizon)
         mechanism = cp.mechanism("reservoir", market=here)
-        found = cp.audit(here, mechanism, agent="agent 0", informed=True, split=True)
+        found = cp.audit(here, mechanism, agent="agent 0", also=("informed", "splitting"))
         assert found.informed is not None
         case, honest = audit_case(here, mechanism, "agent 0"), found.informed.honest.value
         both = split_payoffs((case,), Split((BOTH,) * 3), "closed-form")[horizon].value
-        gains = (found.informed.relative_gain, both / honest - 1, found.apart["splitting"].relative_gain)
+        gains = (found.informed.relative_gain, both / honest - 1, found.also["splitting"].relative_gain)
         table.add_row(words, *(f"{gain:+.0%}" for gain in gains))
     print_table(table)
 

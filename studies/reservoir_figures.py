@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cloneproof._files import write_whole
-from cloneproof.report.figures.style import INK, MUTED, STYLE, look
+from cloneproof.report.style import INK, MUTED, STYLE, look
 
 LOW, HIGH = 0.3, 0.7
 PULLS, DRAWS, THRESHOLD = 5, 3, 4

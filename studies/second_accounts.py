@@ -11,8 +11,7 @@ and no other question asked. No test of that level finds more.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +21,12 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from scipy.special import betaln
-from scipy.stats import beta
 
-from cloneproof.analysis.copying import ArmRecord, find_copies
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import power_axes
 from planted_logs import AGENTS, ITEMS, near_copy, new_title
-from resumable_rows import resume_rows
+from resumable_rows import interval, resume_rows, until
 
 LEVEL = 0.05
 REWARDS = (500, 2_000, 8_000, 32_000, 128_000)
@@ -84,12 +83,6 @@ def oracle_power(copied: int, rewards: int, level: float = LEVEL, draws: int = 2
     return float((same >= np.quantile(null, 1 - level)).mean())
 
 
-def interval(found: int, of: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % confidence interval."""
-    low = 0.0 if found == 0 else float(beta.ppf(0.025, found, of - found + 1))
-    return low, 1.0 if found == of else float(beta.isf(0.025, found + 1, of - found))
-
-
 def show(rows: Sequence[AccountRow]) -> None:
     """Print what came out."""
     for copied in COPIED:
@@ -128,20 +121,14 @@ def account_figure(rows: Sequence[AccountRow], path: Path) -> None:
 
 def main() -> None:
     """Run it."""
-    folder, end = Path(sys.argv[1]), time.monotonic() + float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
+    folder, seconds = Path(sys.argv[1]), float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
     cases = [(copied, rewards, seed) for seed in range(200) for rewards in REWARDS for copied in COPIED]
-
-    def until_the_end(left: Sequence[Case]) -> Iterable[Case]:
-        for case in left:
-            if time.monotonic() > end:
-                raise SystemExit("time is over; run it again to go on")
-            yield case
 
     def key(row: AccountRow) -> Case:
         return row.copied, row.rewards, row.seed
 
     path = folder / "second_accounts.csv"
-    rows = resume_rows(AccountRow, path, cases, key, search_accounts, until_the_end)
+    rows = resume_rows(AccountRow, path, cases, key, search_accounts, until(seconds))
     show(rows)
     account_figure(rows, folder / "second_accounts.png")
 

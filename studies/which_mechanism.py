@@ -23,12 +23,13 @@ import numpy as np
 
 import cloneproof as cp
 from best_responses import best_responses, up_to
-from cloneproof.cli.display.output import new_table, print_table, progress_bar
+from cloneproof.cli.output import new_table, print_table
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
-STUDIED = [name for name in CATALOGUE if name not in ("reservoir-contest", "holdout-kl-ucb", "rand-ucb")]
+LEFT_OUT = ("reservoir-contest", "reservoir-index", "holdout-kl-ucb", "rand-ucb")
+STUDIED = [name for name in CATALOGUE if name not in LEFT_OUT]
 
 HORIZONS = tuple(10**power for power in range(3, 10))
 FIVE = "5 agents, 3 originals each of .3, .5 or .7"
@@ -110,7 +111,7 @@ def evaluate_case(name: str, mechanism: str, horizon: int, pulls: int | None = N
     def regret(copies: dict[str, tuple[int, ...]]) -> cp.results.Estimate:
         if mechanism in EXACT:
             return cp.evaluate(sized, platform, copies, engine="closed-form").regret
-        return cp.evaluate(sized, platform, copies, engine="monte-carlo", runs=runs).regret
+        return cp.evaluate(sized, platform, copies, engine="monte-carlo", search=cp.Search(runs=runs)).regret
 
     cap, pairs = (EXACT_CAP, None) if mechanism in EXACT else (SAMPLED_CAP, max(PAIRS, runs // 5))
     responses = best_responses(sized, platform, cap, pairs)
@@ -214,15 +215,14 @@ def main(folder: str) -> None:
         some = [point for point in points([TWO], HORIZONS[:3]) if point[1] in (*EXACT, "ucb1")]
         rows = [evaluate_case(*point, pulls=20_000) for point in some]
     else:
-        with progress_bar() as bar:
-            rows = resume_rows(
-                Row,
-                Path(folder) / "which_mechanism.csv",
-                list(points()),
-                case_of=lambda row: (row.market, row.mechanism, row.horizon),
-                make=lambda point: evaluate_case(*point),
-                track=lambda left: bar.track(left, description="which mechanism"),
-            )
+        rows = resume_rows(
+            Row,
+            Path(folder) / "which_mechanism.csv",
+            list(points()),
+            case_of=lambda row: (row.market, row.mechanism, row.horizon),
+            make=lambda point: evaluate_case(*point),
+            title="which mechanism",
+        )
         regret_figure(panels(rows)).savefig(Path(folder) / "which_mechanism.png", dpi=110)
     table = new_table("Regret", "mechanism", "T", "honest", "best responses", "copies", right=1)
     for row in rows:

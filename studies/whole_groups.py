@@ -12,10 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from cloneproof.analysis.history.evidence import ArmRewards
-from cloneproof.analysis.history.fit import fit_priors
-from cloneproof.analysis.history.pairs import judge_agents
-from cloneproof.market.family import BOUNDED
+from cloneproof.analysis.copying.season import ArmRewards, fit_season, judge_agents
+from cloneproof.market.rewards import BOUNDED
 
 COPIES = (2, 3, 4, 6, 10)
 HONEST, REWARDS, ODDS = 45, 2_000, 0.1
@@ -38,7 +36,7 @@ def season(seed: int, copies: int, further: int) -> list[ArmRewards]:
 def judged(seed: int, copies: int, further: int) -> tuple[float, float, float]:
     """The probability of the whole group (0 where another is likelier), of its likeliest pair, of an honest pair."""
     arms = season(seed, copies, further)
-    pairs, items = judge_agents(arms, fit_priors(arms, BOUNDED), ODDS)
+    pairs, items = judge_agents(fit_season(arms, BOUNDED), ODDS)
     true = {f"{number}" for number in range(HONEST, HONEST + copies)}
     whole = [item.probability for item in items if item.agent == "copier" and set(item.arms) == true]
     if not whole and copies == 2:

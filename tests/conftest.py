@@ -1,7 +1,12 @@
-"""Fixed seeds for every property test, so that a failure can be had again; a browser for tests of pages."""
+"""Fixed seeds, so that a failure can be had again; interrupts that arrive; a browser for tests of pages."""
+
+import signal
 
 import pytest
 from hypothesis import settings
+
+# A run in the background (`nohup make test &`) ignores Ctrl-C, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("fixed")

@@ -14,7 +14,7 @@ import yaml
 from typer.main import get_command
 
 from cloneproof.cli.app import app
-from cloneproof.cli.config_file import config_values, settings
+from cloneproof.cli.serve import config_values, settings
 from support.service import Desk, open_market
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

@@ -25,20 +25,18 @@ def test_every_market_file_loads_and_every_mechanism_has_parameters_for_it(path)
         cp.mechanism(name, market=market)
 
 
-def test_creators_prints_every_mechanism():
-    command = [sys.executable, str(EXAMPLES / "creators.py"), "20" if LONG else "0.4"]
-    table = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    assert all(name in table for name in CATALOGUE)
-    assert max(map(len, table.splitlines())) <= 100
-
-
-def test_the_experiments_of_2022_at_a_small_size(capsys):
-    """UCB1 is flooded by copies and H-UCB is not, which a tenth of the rounds shows as well."""
-    runpy.run_path(str(STUDIES / "shin_2022.py"))["main"](1000, 4)
-    rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:2] in ("a:", "c:")]
-    thousands = [[float(cell.split()[-1]) for cell in line.split("±")[:4]] for line in rows]
-    assert thousands[2][0] > 10 * thousands[2][1]
-    assert thousands[-1][0] > 2 * thousands[-1][1]
+def test_the_demo_tells_a_story_in_the_terminal_and_on_a_page(tmp_path):
+    page = tmp_path / "build" / "demo.html"
+    command = [sys.executable, str(EXAMPLES / "creators.py"), str(page)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert max(map(len, told.splitlines())) <= 100 + len(str(page))
+    assert re.search(r"Under UCB1 his copies earn him [3-9]\.\d times as much", told)
+    assert "reservoir they earn him nothing more" in told.replace("\n", " ")
+    for number, error in re.findall(r"(\d+) ± (\d+)", told):
+        assert int(error) < int(number)
+    text = page.read_text(encoding="utf-8")
+    assert "nothing more" in text
+    assert not re.search(r"<script|<link|https?://", text)
 
 
 def test_the_figures_of_the_textbook_show_what_their_captions_say(capsys, tmp_path):

@@ -19,11 +19,11 @@ MECHANISM = cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12)
 def results(tmp_path_factory):
     grid = {"market": MARKET, "mechanism": MECHANISM, "copies": [{}, {"ana": (2, 1)}]}
     return {
-        "audit": cp.audit(MARKET, MECHANISM, agent="ana", max_copies=2),
-        "dominance": cp.audit(MARKET, MECHANISM, agent="ana", max_copies=2, opponents="any"),
+        "audit": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2)),
+        "dominance": cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2), opponents="any"),
         "evaluation": cp.evaluate(MARKET, MECHANISM),
-        "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", runs=1),
-        "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), runs=100),
+        "one run": cp.evaluate(MARKET, MECHANISM, engine="monte-carlo", search=cp.Search(runs=1)),
+        "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=100)),
         "sweep": cp.sweep(grid, tmp_path_factory.mktemp("store"), workers=1),
     }
 
@@ -36,7 +36,7 @@ def test_every_result_is_json(results):
     data = results["audit"].to_dict()
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
-        "by_horizon", "thresholds", "apart", "limits", "informed", "notes", "seconds",
+        "by_horizon", "thresholds", "also", "limits", "informed", "notes", "seconds", "interrupted",
     ]  # fmt: skip
     assert list(data["worst"]) == [
         "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +26,13 @@ class Definition(NamedTuple):
     meaning: str
 
 
-def definitions(sources: Path = SOURCES) -> Iterator[Definition]:
+@cache
+def definitions(sources: Path = SOURCES) -> tuple[Definition, ...]:
     """Every class and type alias at module level, private ones too."""
+    return tuple(_definitions(sources))
+
+
+def _definitions(sources: Path) -> Iterator[Definition]:
     for file in sorted(sources.rglob("*.py")):
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             match node:

@@ -1,11 +1,14 @@
-"""What a number is: any real or whole number, numpy's too, as a plain Python one; or nothing. What a name may be."""
+"""Checks of arguments: each returns the value, or raises one sentence (expected, got, what to do)."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import Final
+from typing import Any, Final
+
+from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 EXACT: Final = 2**53  # up to here every whole number is a float of its own
 
@@ -49,3 +52,79 @@ def is_one_line(text: str) -> bool:
     (True, False, False)
     """
     return text.isprintable() or not any(unicodedata.category(letter) in _BREAKING for letter in text)
+
+
+def one_of(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
+    """The value, if it is one of the names; otherwise the error says which there are.
+
+    >>> one_of("gpu", ("auto", "cpu", "gpu"), "device")
+    'gpu'
+    """
+    known = list(names)
+    if isinstance(value, str) and value in known:
+        return value
+    hint = did_you_mean(value, known) if isinstance(value, str) else ""
+    raise error(f"expected {what} to be one of {', '.join(known)}, got {brief(value)}; {hint}choose one of them")
+
+
+def known(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
+    """The value, if it is one of the names of what there is; otherwise the error names the nearest.
+
+    >>> known("ana", {"ana": 1, "bo": 2}, "agent")
+    'ana'
+    """
+    there = list(names)
+    if isinstance(value, str) and value in there:
+        return value
+    hint = did_you_mean(value, there) if isinstance(value, str) else ""
+    raise error(f"unknown {what} {brief(value)}; {hint}known are {', '.join(there) or 'none'}")
+
+
+def listed(value: object, what: str, error: type[CloneproofError] = CloneproofError) -> list[Any]:
+    """The items of a list, a tuple or the like, of which there is at least one; text and mappings are none.
+
+    >>> listed((0.2, 0.8), "values")
+    [0.2, 0.8]
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) and (items := list(value)):
+        return items
+    raise error(f"expected {what} to be a list of at least one number, got {brief(value)}; give e.g. [1, 2]")
+
+
+def count(
+    value: object, what: str, least: int = 1, most: int | None = None, error: type[CloneproofError] = CloneproofError
+) -> int:
+    """The value as an int, if it is a whole number from `least` to `most`.
+
+    >>> count(1e6, "runs"), count(0, "burn-in", least=0)
+    (1000000, 0)
+    """
+    number = whole(value)
+    if number is not None and number >= least and (most is None or number <= most):
+        return number
+    limits = f"from {least} on" if most is None else f"from {least} to {most}"
+    raise error(f"expected {what} to be a whole number {limits}, got {brief(value)}; use e.g. {least or most or 1}")
+
+
+def number_in(
+    value: object,
+    what: str,
+    low: float,
+    high: float = math.inf,
+    error: type[CloneproofError] = CloneproofError,
+    *,
+    low_open: bool = False,
+) -> float:
+    """The value as a float, if it is a number from `low` (above it, if open) to `high`.
+
+    >>> number_in(0.4, "share", 0, 1, low_open=True)
+    0.4
+    """
+    number = real(value)
+    if number is not None and (low < number if low_open else low <= number) and number <= high:
+        return number
+    if high < math.inf:
+        limits = f"above {low:g} and at most {high:g}" if low_open else f"from {low:g} to {high:g}"
+    else:
+        limits = "that is finite" if low == -math.inf else f"above {low:g}" if low_open else f"of at least {low:g}"
+    raise error(f"expected {what} to be a number {limits}, got {brief(value)}; give one in that range")

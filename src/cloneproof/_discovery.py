@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from cloneproof._checks import known
 from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 
@@ -31,19 +32,18 @@ def factories(package: str) -> Mapping[str, Callable[..., Any]]:
 def call(
     what: str,
     name: str,
-    known: Mapping[str, Callable[..., Any]],
+    there: Mapping[str, Callable[..., Any]],
     options: Mapping[str, Any],
     error: type[CloneproofError],
 ) -> Any:  # noqa: ANN401 (what a factory makes is its own affair)
     """Call the factory of that name; an unknown name or option gets one sentence."""
-    if not isinstance(name, str) or name not in known:
-        raise error(f"unknown {what} {name!r}; {did_you_mean(str(name), known)}known are {', '.join(known)}")
-    parameters = inspect.signature(known[name]).parameters
+    factory = there[known(name, there, what, error)]
+    parameters = inspect.signature(factory).parameters
     check_options(f"{what} {name!r}", options, parameters, error)
     needed = [key for key, p in parameters.items() if p.default is p.empty and key not in options]
     if needed:
         raise error(f"{what} {name!r} needs {' and '.join(needed)}; give a value for each")
-    return known[name](**options)
+    return factory(**options)
 
 
 def check_options(

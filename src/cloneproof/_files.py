@@ -27,14 +27,14 @@ def check_place(path: str | Path) -> None:
         raise FileError(f"expected a place that may be written, got {path}, which may not; choose another")
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write to a temporary file in the same folder, then rename: a reader sees the old text or the new one."""
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write to a temporary file in the same folder, then rename: a reader sees the old content or the new one."""
     target = checked_path(path).resolve()  # through a link, to the file that it stands for
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, mode)

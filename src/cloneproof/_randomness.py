@@ -2,36 +2,52 @@
 
 A *stream* is a 64-bit integer. A number of a stream is found by its index, in any order and on any machine, so one
 seed gives the same bits whole or resumed, on one thread or many, and two strategies can share their reward tapes.
-The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014, constants by Stafford), a bijection of 64 bits.
+The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014, constants by Stafford), a bijection of 64 bits: who
+sees words of a stream can compute the stream. Where somebody would gain by that, as in a live market, a stream is a key
+of 32 bytes, and the hash BLAKE2b keyed by it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from hashlib import blake2b
+from typing import Final, overload
 
 MASK: Final = (1 << 64) - 1
 GOLDEN: Final = 0x9E3779B97F4A7C15
 
 
-def word(stream: int, index: int) -> int:
-    """The 64-bit word number `index` of a stream, which may serve as a stream itself."""
+Stream = int | bytes
+
+
+def word(stream: Stream, index: int) -> int:
+    """The 64-bit word number `index` of a stream."""
+    if isinstance(stream, bytes):
+        digest = blake2b(index.to_bytes(8, "big"), key=stream, digest_size=8, person=b"cloneproof word").digest()
+        return int.from_bytes(digest, "big")
     x = (stream + GOLDEN * (index + 1)) & MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
     return x ^ (x >> 31)
 
 
-def substream(stream: int, *indices: int) -> int:
+@overload
+def substream(stream: int, *indices: int) -> int: ...
+@overload
+def substream(stream: Stream, *indices: int) -> Stream: ...
+def substream(stream: Stream, *indices: int) -> Stream:
     """The stream reached from `stream` by a path of indices.
 
-    >>> substream(1, 2, 3) == word(word(1, 2), 3)
-    True
+    >>> substream(1, 2, 3) == word(word(1, 2), 3), len(substream(bytes(32), 2, 3))
+    (True, 32)
     """
     for index in indices:
-        stream = word(stream, index)
+        if isinstance(stream, bytes):
+            stream = blake2b(index.to_bytes(8, "big"), key=stream, digest_size=32, person=b"cloneproof key").digest()
+        else:
+            stream = word(stream, index)
     return stream
 
 
-def uniform(stream: int, index: int) -> float:
+def uniform(stream: Stream, index: int) -> float:
     """A number strictly between 0 and 1, uniform on the odd multiples of 2**-53."""
     return ((word(stream, index) >> 12) + 0.5) * 2.0**-52

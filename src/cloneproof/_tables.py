@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 from cloneproof._checks import whole
@@ -15,6 +16,26 @@ LATEX = {
 }  # fmt: skip
 
 
+def to_data(value: Any) -> Any:  # noqa: ANN401
+    """A value as JSON has it: a result as its `to_dict()`, a tuple as a list, an infinity as None.
+
+    >>> to_data({"copies": (2, 1), "gain": float("inf")})
+    {'copies': [2, 1], 'gain': None}
+    """
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {key: to_data(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_data(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fields_of(result: object, *names: str) -> dict[str, Any]:
+    """These attributes of a result as JSON has them."""
+    return {name: to_data(getattr(result, name)) for name in names}
+
+
 class Tabular:
     """A result with columns of equal length, each with a name."""
 
@@ -23,18 +44,7 @@ class Tabular:
         raise NotImplementedError
 
     def to_frame(self) -> Any:  # noqa: ANN401 (pandas is no dependency, so its types are unknown here)
-        """The table as a pandas DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row for each row of `to_columns`.
-
-        Raises
-        ------
-        CloneproofError
-            Where pandas is not installed; it is no dependency of cloneproof.
-        """
+        """The table as a pandas DataFrame."""
         try:
             import pandas as pd
         except ImportError:
@@ -44,20 +54,7 @@ class Tabular:
         return pd.DataFrame(self.to_columns())
 
     def to_markdown(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
-        """The table as Markdown.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Which columns, in this order; all of them if left out.
-        digits : int, default 6
-            Significant digits of a number.
-
-        Returns
-        -------
-        str
-            Lines with `|` between cells; columns of numbers are aligned to the right.
-        """
+        """The table as Markdown."""
         chosen = self._chosen(columns, digits)
         bars = ["---:" if _numeric(values) else "---" for values in chosen.values()]
         cells = [[_markdown(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
@@ -65,20 +62,7 @@ class Tabular:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
     def to_latex(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
-        r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Which columns, in this order; all of them if left out.
-        digits : int, default 6
-            Significant digits of a number.
-
-        Returns
-        -------
-        str
-            From `\begin{tabular}` to `\end{tabular}`; what LaTeX reads as commands is escaped.
-        """
+        r"""The table as a LaTeX `tabular` with the rules of the package booktabs."""
         chosen = self._chosen(columns, digits)
         sides = "".join("r" if _numeric(values) else "l" for values in chosen.values())
         cells = [[_latex(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
@@ -128,3 +112,16 @@ def _markdown(text: str) -> str:
 
 def _latex(text: str) -> str:
     return " ".join("".join(LATEX.get(letter, letter) for letter in text).split())
+
+
+@singledispatch
+def html(value: object) -> str | None:
+    """The value as a piece of HTML; None, which leaves a notebook with its text, where nothing is registered."""
+    return None
+
+
+class Displayed:
+    """A result that a notebook shows as HTML (`cloneproof.report.notebook` says how)."""
+
+    def _repr_html_(self) -> str | None:
+        return html(self)

@@ -30,12 +30,17 @@ class SessionError(CloneproofError):
 
 
 class EngineError(CloneproofError):
-    """An engine that cannot do what was asked, or not within its limits; the message names one that can."""
+    """An engine that cannot do what was asked, or not within its limits.
 
-    @property
-    def reason(self) -> str:
-        """What was expected and what came, without the advice to choose an engine: for callers who offer no choice."""
-        return str(self).partition("; use engine")[0]
+    `reason` says what was expected and what came; `advice` what to do about it, such as which engine can.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(*(part for part in (reason, advice) if part))
+        self.reason, self.advice = reason, advice
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
 
 
 class OutOfTimeError(EngineError):
@@ -60,6 +65,10 @@ class FileError(CloneproofError):
 
 class LogError(CloneproofError):
     """A log that cannot be read, or that has rows with which nothing can be done."""
+
+
+class BoardError(CloneproofError):
+    """A leaderboard that cannot be read, or a question that it cannot answer."""
 
 
 class ServeError(CloneproofError):

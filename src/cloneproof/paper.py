@@ -10,11 +10,9 @@ that its theorems rest on, one evaluation for each of many horizons, and whole r
 """
 
 from cloneproof.analysis.evaluate import evaluate_horizons
-from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
-from cloneproof.analysis.properties.rp_regret import rp_regret
-from cloneproof.analysis.properties.trp import check_trp
+from cloneproof.analysis.properties.conformance import check_permutation_invariance
+from cloneproof.analysis.properties.permutations import Instance, check_trp, rp_regret
 from cloneproof.engines.reference import simulate_runs, summarise
-from cloneproof.market.instance import Instance
 
 __all__ = [
     "Instance", "check_permutation_invariance", "check_trp", "evaluate_horizons", "rp_regret", "simulate_runs",

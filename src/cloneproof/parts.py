@@ -14,10 +14,15 @@ from cloneproof.mechanisms import (
     Doubling,
     HoldOut,
     HoldOutEpochs,
+    PriorityInputs,
     Restart,
     Rule,
     Sample,
     Score,
+    Slots,
 )
 
-__all__ = ["Admission", "Capped", "Claim", "Doubling", "HoldOut", "HoldOutEpochs", "Restart", "Rule", "Sample", "Score"]
+__all__ = [
+    "Admission", "Capped", "Claim", "Doubling", "HoldOut", "HoldOutEpochs", "PriorityInputs", "Restart", "Rule",
+    "Sample", "Score", "Slots",
+]  # fmt: skip

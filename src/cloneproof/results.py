@@ -1,7 +1,7 @@
 """The types of what the functions of `cloneproof` return, and the record of a sampled audit.
 
-They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.equilibrium`, `cp.recommend`, `cp.simulate`, `cp.sweep`,
-`cp.check_mechanism` and `cp.verify`.
+They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.equilibrium`, `cp.recommend`, `cp.compare`, `cp.simulate`,
+`cp.sweep`, `cp.check_mechanism` and `cp.verify`.
 Each has `to_dict()`, the form of the command line's `--json`, or is a plain named tuple; those that are tables have
 `to_frame()`, `to_markdown()` and `to_latex()`.
 
@@ -10,21 +10,20 @@ Each has `to_dict()`, the form of the command line's `--json`, or is a plain nam
 1.5
 """
 
+from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.copy_limit import CopyLimit
-from cloneproof.analysis.audit.informed_gain import InformedGain
-from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
 from cloneproof.analysis.certificate.verification import Verification
-from cloneproof.analysis.equilibrium.result import Equilibrium
+from cloneproof.analysis.equilibrium import Equilibrium
 from cloneproof.analysis.gain import Gain
 from cloneproof.analysis.properties.conformance import Conformance
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import Record
-from cloneproof.mechanisms.online.decisions import Decision
+from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Conformance", "CopyLimit", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain", "InformedGain",
-    "Recommendation", "Record", "SweepTable", "Verification", "Witness", "write_replay",
+    "Audit", "Comparison", "Conformance", "CopyLimit", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain",
+    "InformedGain", "Recommendation", "Record", "SweepTable", "Verification", "Witness", "write_replay",
 ]  # fmt: skip

@@ -86,7 +86,7 @@ def audit_priors(
     score = 100 if short else max(100, against_floods(chances, m, arms))
     made = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=score, max_arms=arms)
     most = math.ceil(never_pays_from(*chances)) + 1  # so many arms that the audit's bound covers the rest
-    audit = cp.audit(pair, made, agent="ana", opponents="any", max_copies=max(arms, most))
+    audit = cp.audit(pair, made, agent="ana", opponents="any", search=cp.Search(copies=max(arms, most)))
     return m, max(witness.gain.high for witness in audit.tried if sum(witness.copies) <= arms), audit.verdict
 
 

@@ -18,9 +18,8 @@ from exact_contests import Contest, elimination_rounds, rounds_of_first
 
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
-from cloneproof.engines.closed_form.laws.arithmetic import FLOATS
-from cloneproof.engines.closed_form.laws.integer_law import binomial_with_cdf
-from cloneproof.engines.closed_form.phases.commitment import EqualArms, commitment
+from cloneproof.engines.closed_form.commitment import EqualArms, commitment
+from cloneproof.engines.closed_form.laws import FLOATS, binomial_with_cdf
 
 Copies = tuple[int, ...]
 

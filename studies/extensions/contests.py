@@ -18,7 +18,7 @@ from exact_contests import CLOCKED, LAST, LEADER, STEADY, elimination_rounds, me
 import cloneproof as cp
 from cloneproof.bounds import holdout_arm_rounds, holdout_score_rounds
 from cloneproof.bounds.rounds import smallest
-from cloneproof.report.figures.style import look
+from cloneproof.report.style import look
 
 CONTESTS = {"steady UCB": STEADY, "UCB1": CLOCKED, "follow the leader": LEADER, "the worst wins": LAST}
 NOISE = 1e-9

@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cloneproof.report.figures.style import STYLE
+from cloneproof.report.style import STYLE
 
 Panel = Axes
 LOOK = {**STYLE, "svg.fonttype": "path", "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlecolor": "#1d2433"}

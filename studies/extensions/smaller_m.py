@@ -15,7 +15,7 @@ from matplotlib.colors import ListedColormap
 
 import cloneproof as cp
 from cloneproof.bounds import holdout_arm_rounds, holdout_score_rounds
-from cloneproof.report.figures.style import look
+from cloneproof.report.style import look
 
 VERDICTS = ("clone-proof", "undecided", "exploitable")
 

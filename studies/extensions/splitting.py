@@ -13,9 +13,9 @@ import numpy as np
 from drawing import Panel, figure, logarithmic, save
 
 import cloneproof as cp
+from cloneproof.analysis.audit.beside import SECOND_NAME, Split, split_market, splits
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.search.splitting import SECOND_NAME, Split, split_market, splits
-from cloneproof.engines.closed_form import closed_form
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.market import full_copies
 
 GRIDS = {

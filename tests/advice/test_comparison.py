@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.comparison import compare
-from cloneproof.cli.display.compare_output import show_comparison
+from cloneproof.cli.advice import show_comparison
 
 CREATORS = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
 
 
 def test_rows_are_those_of_the_audit(capsys):
     names = ["h-etc-r", "reservoir", "etc"]
-    rows = compare(CREATORS, names, processes=1)
+    rows = cp.compare(CREATORS, names)
     assert [row.name for row in rows] == names
     assert [row.verdict for row in rows] == ["exploitable", "clone-proof", "exploitable"]
     for row in rows:
@@ -26,6 +25,8 @@ def test_rows_are_those_of_the_audit(capsys):
         assert row.attacked.value == pytest.approx(attacked.regret.value)
         gained = attacked.payoff[row.agent].value - honest.payoff[row.agent].value
         assert row.gain.value == pytest.approx(gained, abs=1e-6)
+    assert rows.to_latex(["mechanism", "verdict"]).count("exploitable") == 2
+    assert [each["mechanism"] for each in rows.to_dict()["mechanisms"]] == names
     show_comparison(rows, "creators.toml", 0.005, 7)
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)
@@ -36,7 +37,7 @@ def test_rows_are_those_of_the_audit(capsys):
     ("none pays at 99 %", "holds at 99 %", "proven"), ("proof", "is proven", "99 %"),
 ])  # fmt: skip
 def test_what_holds_at_99_percent_is_not_called_proven(state, said, not_said, capsys):
-    (row,) = compare(CREATORS, ["reservoir"], processes=1)
+    (row,) = cp.compare(CREATORS, ["reservoir"])
     show_comparison([replace(row, exact=False, state=state)], "creators.toml", 0.005, 7)
     shown = capsys.readouterr().out
     assert said in shown
@@ -45,11 +46,21 @@ def test_what_holds_at_99_percent_is_not_called_proven(state, said, not_said, ca
 
 def test_what_cannot_be_made_says_why():
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=1000)
-    (row,) = compare(market, ["h-etc-r"], processes=1)
+    (row,) = cp.compare(market, ["h-etc-r"])
     assert row.verdict is None
     assert "gap" in row.remark
 
 
 def test_an_unknown_name_is_one_sentence():
     with pytest.raises(cp.errors.MechanismError, match="did you mean 'reservoir'"):
-        compare(CREATORS, ["reservior"])
+        cp.compare(CREATORS, ["reservior"])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupt_keeps_the_rows_that_are_done(processes):
+    def stop(rows):
+        raise KeyboardInterrupt
+
+    found = cp.compare(CREATORS, ["reservoir", "etc"], processes=processes, done=stop)
+    assert found.interrupted
+    assert len(found) == 1

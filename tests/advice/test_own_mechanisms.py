@@ -5,15 +5,15 @@ import math
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.comparison import compare
+from cloneproof.analysis.search import Search
 from support.black_box_policies import InTurn
 
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=30)
 
 
-def fewest(clock, log_clock, pulls, mean, coin, draw, candidates):
+def fewest(inputs):
     """Every arm in turn, whatever it earns: each copy is another turn."""
-    return -float(pulls)
+    return -float(inputs.pulls)
 
 
 OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
@@ -21,18 +21,41 @@ OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.Blac
 
 def test_a_comparison_with_an_own_rule_and_a_policy():
     told = []
-    rows = compare(MARKET, ["etc"], budget_seconds=60.0, own=OWN, done=told.extend)
+    rows = cp.compare(MARKET, ["etc"], search=Search(seconds=60.0), own=OWN, done=told.extend)
     assert [row.name for row in rows] == [row.name for row in told] == ["etc", "mine", "box"]
     assert [row.verdict for row in rows[1:]] == ["exploitable", "exploitable"]
     assert all(row.relative_gain > 0.3 and math.isfinite(row.regret.value) for row in rows[1:])
     with pytest.raises(cp.errors.MechanismError, match="name of its own"):
-        compare(MARKET, ["etc"], own={"ucb1": OWN["mine"]})
+        cp.compare(MARKET, ["etc"], own={"ucb1": OWN["mine"]})
     with pytest.raises(cp.errors.MechanismError, match="a mechanism or a black box"):
-        compare(MARKET, ["etc"], own={"mine": "etc"})
+        cp.compare(MARKET, ["etc"], own={"mine": "etc"})
 
 
 def test_a_recommendation_says_why_it_is_not_ones_own():
-    advised = cp.recommend(MARKET, seconds=1.0, own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)})
+    advised = cp.recommend(
+        MARKET, search=cp.Search(seconds=1.0), own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
+    )
     assert advised.others["mine"].startswith("exploitable")
     assert advised.others["box"].startswith(("exploitable", "undecided"))  # a second may be too short
     assert "kept" in [each.name for each in advised.ranked]  # uniform among agents: copies do not pay
+
+
+class Broken:
+    """A policy with a fault of its own."""
+
+    def __init__(self, view):
+        self.rounds = 0
+
+    def select(self):
+        self.rounds += 1
+        return [0] * 3 if self.rounds > 5 else 0  # an arm that is none
+
+    def update(self, arm, reward):
+        pass
+
+
+@pytest.mark.parametrize("ask", [cp.compare, cp.recommend])
+def test_a_policy_at_fault_is_not_a_line_of_the_answer(ask):
+    names = {"names": ["uniform-etc"]} if ask is cp.compare else {}
+    with pytest.raises(cp.errors.EngineError, match="Broken"):
+        ask(MARKET, own={"mine": cp.BlackBox(Broken)}, search=cp.Search(seconds=2), **names)

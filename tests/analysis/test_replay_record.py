@@ -17,7 +17,7 @@ MARKET = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))],
 
 @pytest.fixture(scope="module")
 def audit():
-    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=2048, max_copies=2)
+    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", search=cp.Search(copies=2, runs=2048))
     assert (found.verdict, found.worst.gain.kind) == ("exploitable", "confidence")
     return found
 
@@ -89,7 +89,7 @@ def test_every_claim_of_a_record_is_checked(data):
 
 
 def test_an_undecided_record_claims_nothing(tmp_path):
-    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", runs=32, max_copies=2)
+    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", search=cp.Search(copies=2, runs=32))
     assert found.verdict == "undecided"
     cp.results.write_replay(found, tmp_path / "record.json")
     again = cp.verify(tmp_path / "record.json")
@@ -99,7 +99,7 @@ def test_an_undecided_record_claims_nothing(tmp_path):
 
 def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_path):
     two_phases = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=1)
-    exact = cp.audit(replace(MARKET, horizon=200), two_phases, max_copies=2, opponents="any")
+    exact = cp.audit(replace(MARKET, horizon=200), two_phases, search=cp.Search(copies=2), opponents="any")
     with pytest.raises(cp.errors.CertificateError, match="write_certificate"):
         cp.results.write_replay(exact, tmp_path / "r.json")
     cp.write_certificate(exact, tmp_path / "c.json")  # the advice works
@@ -114,9 +114,9 @@ def test_exact_audits_have_no_record_and_sampled_ones_no_certificate(audit, tmp_
 def test_neither_message_sends_to_the_other_where_there_is_nothing(tmp_path):
     """An attack by the state tree is computed in floats: no samples to replay, and no enclosure to certify."""
     market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=7)
-    floats = cp.audit(market, cp.mechanism("ucb1"), max_copies=2)
+    floats = cp.audit(market, cp.mechanism("ucb1"), search=cp.Search(copies=2))
     assert (floats.verdict, floats.worst.gain.kind) == ("exploitable", "estimated")
-    competing = cp.audit(MARKET, cp.mechanism("etc", arm_rounds=24), max_copies=2)
+    competing = cp.audit(MARKET, cp.mechanism("etc", arm_rounds=24), search=cp.Search(copies=2))
     assert competing.samples == ()
     for audit in (floats, competing):
         for write, other in ((cp.write_certificate, "write_replay"), (cp.results.write_replay, "write_certificate")):
@@ -127,8 +127,8 @@ def test_neither_message_sends_to_the_other_where_there_is_nothing(tmp_path):
 
 
 def test_a_rule_that_no_file_can_hold_is_said(audit, tmp_path):
-    def priority(clock, log_clock, pulls, mean, coin, draw, candidates):
-        return mean
+    def priority(inputs):
+        return inputs.mean
 
     own = cp.Mechanism(arm=cp.parts.Rule("my own", priority, ()))
     odd = replace(audit, samples=tuple(replace(one, mechanism=own) for one in audit.samples))

@@ -47,10 +47,9 @@ def test_a_mistake_of_an_honest_etc_is_at_most_eps():
 
 def score_tail(means, copies, m, trial, y):
     """P(score >= y) under H-ETC-R, from the exact engine's law of the sum of all trial rewards."""
-    from cloneproof.engines.closed_form.laws.arithmetic import FLOATS
-    from cloneproof.engines.closed_form.laws.reward_laws import Bernoulli
-    from cloneproof.engines.closed_form.phases.realisations import CopiedOriginal
-    from cloneproof.engines.closed_form.phases.trial_score import Phases, agent_score
+    from cloneproof.engines.closed_form.commitment import CopiedOriginal
+    from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
+    from cloneproof.engines.closed_form.trial_score import Phases, agent_score
 
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
     made = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=m)

@@ -1,5 +1,7 @@
 """The command line as a user meets it: exit codes, data on stdout and nothing else; real processes where it matters."""
 
+import csv
+import io
 import json
 import os
 import pty
@@ -7,13 +9,18 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
 import cloneproof as cp
-from cloneproof.cli.display.award_table import award_rows
+from cloneproof.cli import main
+from cloneproof.cli.app import app
+from cloneproof.cli.mechanisms import award_rows
+from cloneproof.cli.output import new_table, print_table
 from cloneproof.mechanisms import CATALOGUE
+from cloneproof.sweeps.table import SweepTable
 from support.command import run
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
@@ -129,26 +136,16 @@ def test_mechanisms_for_a_market_without_a_gap_says_what_is_missing(tmp_path):
         (["simulate", CREATORS, "-m", "etc", "--set", "arm_rounds"], "NAME=VALUE"),
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana"], "AGENT=N,N"),
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=2"], "expected 2 numbers"),
-        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=-1,1"], "whole numbers from 0"),
-        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=0,0"], "register something"),
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "anna=1,1"], "did you mean 'ana'"),
         (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=1,1", "--copies", "ana=2,1"], "twice"),
         (["simulate", CREATORS, "-m", "ucb1", "--runs", 0], "runs"),
         (["simulate", CREATORS, "-m", "ucb1", "--seed", -1], "seed"),
-        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=abc"], "the factor of m"),
-        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "factor=nan"], "the factor of m"),
-        (["simulate", CREATORS, "-m", "h-etc-r", "--set", "arm_rounds=abc"], "whole number"),
         (["simulate", CREATORS, "-m", "etc", "--set", "market=x"], "parameter of the mechanism"),
-        (["simulate", CREATORS, "-m", "prior-independent-etc", "--set", "power=1000"], "at most 64"),
-        (["simulate", CREATORS, "-m", "ucb1", "--copies", "ana=99999999999999,1"], "at most 10000000 arms"),
         (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tre"], "did you mean 'tree'"),
         (["evaluate", CREATORS, "-m", "ucb1", "--engine", "closed-form"], "use engine='tree'"),
         (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "ball"], "no engine can do this"),
-        (["evaluate", CREATORS, "-m", "ucb1", "--arithmetic", "exact"], "'float' or 'ball'"),
-        (["evaluate", CREATORS, "-m", "ucb1", "--engine", "tree"], "monte-carlo"),
         (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "5:8", "--arithmetic", "ball"], "one horizon at a time"),
         (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9"], "FIRST:LAST"),
-        (["evaluate", CREATORS, "-m", "ucb1", "--horizons", "9:1"], "FIRST:LAST"),
         (["evaluate", CREATORS, "-m", "thompson", "--horizons", "1:99"], "no exact engine"),
         (["mechanisms", "none.toml"], "readable market file"),
     ],
@@ -262,3 +259,98 @@ def test_an_interrupted_simulation_keeps_what_it_has():
     assert data["partial"] is True
     assert 0 < data["runs"] < 100_000
     assert any("partial result" in text for text in data["notes"])
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
+from cloneproof.cli import app, main
+timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+timer.daemon = True
+timer.start()
+main()
+"""
+GRID = 'market = "creators.toml"\nmechanism = "thompson"\nruns = 100_000_000\n'
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reproduce", "--out", "out"),
+        ("sweep", "grid.toml", "--store", "store"),
+        ("recommend", "creators.toml", "--seconds", "600"),
+        ("compare", "creators.toml", "--budget", "600"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_ctrl_c_ends_a_long_command_at_once_with_130(arguments, tmp_path):
+    (tmp_path / "creators.toml").write_bytes(CREATORS.read_bytes())
+    (tmp_path / "grid.toml").write_text(GRID)
+    command = [sys.executable, "-c", INTERRUPTED, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_one_sentence():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, "mechanisms"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr
+
+
+def test_a_killed_worker_is_one_sentence(monkeypatch):
+    def killed(*_, **__):
+        raise BrokenProcessPool("a child process terminated abruptly")
+
+    monkeypatch.setattr("cloneproof.reproduce.run_rows.reproduce", killed)
+    done = run("reproduce", "--out", "nowhere")
+    assert done.returncode == 2
+    assert "fault of cloneproof" not in done.stderr
+    assert "worker process" in done.stderr
+
+
+def test_a_piped_table_has_every_cell_in_one_piece(tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    names = [f"a-provider-with-a-rather-long-name-of-its-own-number-{k}" for k in range(6)]
+    table = '[[agents]]\nname = "{}"\noriginals = 1\nprior = {{ point = 0.5 }}\n'
+    agents = "".join(map(table.format, names))
+    (tmp_path / "market.toml").write_text(f"horizon = 5\n{agents}")
+    done = run("evaluate", tmp_path / "market.toml", "-m", "etc", "--set", "arm_rounds=1", "--horizons", "1:3")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in names)
+
+
+COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_no_line_is_cut(monkeypatch, capsys, columns, command):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "argv", ["cloneproof", *([command] if command else []), "--help"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if re.search(r"\.\.\.?$", line) and not line.startswith("Usage:")] == []
+    assert max(map(len, lines)) <= columns
+
+
+def test_escapes_in_cells_are_shown_and_not_obeyed(capsys):
+    table = new_table("title\x1b[31m", "name")
+    table.add_row("a\x1b[2J\x9bb\x07")
+    print_table(table)
+    out = capsys.readouterr().out
+    assert "a\\x1b[2J\\x9bb\\x07" in out
+    assert not {"\x1b", "\x9b", "\x07"} & set(out)
+
+
+def test_text_in_a_csv_file_is_no_formula():
+    table = SweepTable({"market": ['=HYPERLINK("x")', "+1", "plain"], "value": [-0.5, 1.5, None]})
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert [row["market"] for row in rows] == ['\'=HYPERLINK("x")', "'+1", "plain"]
+    assert [row["value"] for row in rows] == ["-0.5", "1.5", ""]

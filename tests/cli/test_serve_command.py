@@ -1,12 +1,17 @@
 """`cloneproof serve` on the command line: keys, and refusals in one sentence."""
 
+import re
 import socket
 import sqlite3
 import sys
 
 import pytest
+from typer.main import get_command
 
 from cloneproof.cli import main
+from cloneproof.cli import serve as module
+from cloneproof.cli.app import app
+from cloneproof.cli.serve import settings
 from support.service import sqlite
 
 
@@ -62,7 +67,7 @@ def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch,
         (["new.db", "--agent-rate", "-1"], "calls a second"),
         (["new.db", "--agent-rate", "nan"], "calls a second"),
         (["new.db", "--agent-rate", "inf"], "calls a second"),
-        (["new.db", "--create-key", "king"], "expected a role"),
+        (["new.db", "--create-key", "king"], "role of a key"),
         (["new.db", "--create-key", "agent"], "names its agent"),
         (["new.db", "--create-key", "agent", "--agent", "a\nb"], "expected an agent's name"),
     ],
@@ -91,3 +96,93 @@ def test_a_port_in_use_is_refused_before_a_file_is_made(tmp_path, monkeypatch, c
         code, _, error = run(monkeypatch, capsys, tmp_path / "new.db", "--port", port)
     assert (code, list(tmp_path.iterdir())) == (2, []), error
     assert "choose another host or port" in error
+
+
+SERVE = get_command(app).commands["serve"]
+ACTIONS = {"create_key", "agent", "as_json", "help", "config"}  # what one call does, not how a service is set up
+
+
+class Ran(Exception):  # noqa: N818
+    pass
+
+
+@pytest.fixture
+def served(monkeypatch, capsys, tmp_path):
+    """What `cloneproof serve` would run with, or the sentence that refuses it."""
+    monkeypatch.chdir(tmp_path)
+
+    class Run:
+        @staticmethod
+        def run(*arguments):
+            raise Ran(arguments)
+
+    def call(*arguments, config=None, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(f"CLONEPROOF_SERVE_{name}", value)
+        if config is not None:
+            (tmp_path / "c.toml").write_text(config)
+            arguments = ("--config", "c.toml", *arguments)
+        monkeypatch.setattr(module, "service_package", lambda: Run)
+        monkeypatch.setattr("cloneproof.serve.http.monitoring.configure_log", lambda *form: logs.append(form))
+        monkeypatch.setattr(sys, "argv", ["cloneproof", "serve", *arguments])
+        logs = []
+        try:
+            main()
+        except SystemExit as left:
+            error = capsys.readouterr().err
+            if "Ran" in error:
+                found = re.search(r"Ran: (\(.*\))", error)[1]
+                place, host, port, rate, *_ = re.sub(r"<function.*?>", "", found)[1:].split(", ")
+                return place.strip("'"), host.strip("'"), int(port), float(rate), *logs
+            return left.code, error
+        raise AssertionError
+
+    return call
+
+
+def test_the_order(served):
+    config = '[serve]\ndatabase = "file.db"\nhost = "::1"\nport = 1\nagent_rate = 2\nlog = "json"\n'
+    assert served(config=config) == ("file.db", "::1", 1, 2.0, ("json", "warning"))
+    assert served(config=config, PORT="7", LOG_LEVEL="info") == ("file.db", "::1", 7, 2.0, ("json", "info"))
+    assert served("flag.db", "--port", "9", config=config) == ("flag.db", "::1", 9, 2.0, ("json", "info"))
+    assert served("flag.db", CONFIG="c.toml")[1:4] == ("::1", 7, 2.0)
+    assert served("flag.db", CONFIG="", PORT="")[1:4] == ("127.0.0.1", 8642, 20.0)
+
+
+def test_every_setting_has_a_variable_and_a_name_in_the_file():
+    """One table: the signature of the command."""
+    flags = {parameter.name for parameter in SERVE.params} - ACTIONS
+    found = settings(SERVE)
+    assert {parameter.name for parameter in found.values()} == flags
+    assert {name: name for name in found} == {
+        name: "database" if parameter.name == "place" else parameter.name for name, parameter in found.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("[serve]\nprot = 1\n", "did you mean 'port'"),
+        ("[serve]\nport = '1'\n", "expected a whole number as port"),
+        ("[serve]\nport = true\n", "expected a whole number as port"),
+        ("[serve]\nagent_rate = 'x'\n", "expected a number as agent_rate"),
+        ("[serve]\nhost = 1\n", "expected text in quotes as host"),
+        ("[serve]\ncreate_key = 'platform'\n", "unknown setting 'create_key'"),
+        ("[serve]\nconfig = 'c.toml'\n", "unknown setting 'config'"),
+        ("port = 1\n", "expected one table, [serve]"),
+        ("[serve]\n[other]\n", "expected one table, [serve]"),
+        ("serve = 1\n", "expected one table, [serve]"),
+        ("[serve\n", "expected TOML"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(served, config, words):
+    code, error = served("a.db", config=config)
+    assert code == 2
+    assert words in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_missing_file_is_one_sentence(served):
+    code, error = served("a.db", "--config", "none.toml")
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "expected a configuration file" in error

@@ -5,14 +5,18 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import cloneproof as cp
 from cloneproof.cli import main
+from cloneproof.errors import SweepError
+from cloneproof.sweeps.store import store_status
 from support import command
 from support.dask_processes import eventually
 
@@ -24,6 +28,13 @@ mechanism = "thompson"
 engine = "monte-carlo"
 runs = 1_000_000
 """
+
+
+def stored_runs(store):
+    try:
+        return store_status(store).runs
+    except SweepError:  # it is being made
+        return 0
 
 
 def sweep(*arguments):
@@ -47,14 +58,13 @@ def here(monkeypatch, capsys):
 def test_the_example_runs_resumes_and_reports(tmp_path, here):
     store, output = tmp_path / "store", tmp_path / "table.csv"
     small = tmp_path / "small.toml"
-    text = EXAMPLE.read_text(encoding="utf-8").replace("runs = 400", "runs = 16")
+    text = EXAMPLE.read_text(encoding="utf-8").replace("runs = 400", "runs = 8").replace("[1000, 4000]", "[100, 4000]")
+    text = text.replace('"ucb1", "h-ucb", ', "")  # minutes of compiling, which the tests of sweeps have
     small.write_text(text.replace("../creators.toml", str(EXAMPLE.parents[1] / "creators.toml")), encoding="utf-8")
     done = sweep(small, "--store", store, "--output", output, "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert max(len(line) for line in done.stdout.splitlines() if str(tmp_path) not in line) <= 100
-    assert "further rows are not shown" in done.stdout
     rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
-    assert len({row["point"] for row in rows}) == 28
+    assert len({row["point"] for row in rows}) == 16
     verdicts = {(row["mechanism"], row["horizon"]): row["verdict"] for row in rows if row["question"] == "audit"}
     assert verdicts["h-etc-r", "4000"] == "exploitable"
     assert verdicts["holdout-h-etc", "4000"] == "clone-proof"
@@ -64,13 +74,13 @@ def test_the_example_runs_resumes_and_reports(tmp_path, here):
     code, said, _ = here("--status", store)
     assert code == 0
     assert "Everything is there." in said
-    victim = next(store.glob("chunks/*/*"))
-    victim.write_bytes(b"")
+    with closing(sqlite3.connect(store / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE chunks SET contents = x'00' WHERE rowid = (SELECT min(rowid) FROM chunks)")
     data = json.loads(here("--status", store, "--json")[1])
-    assert (data["complete"], data["damaged"]) == (False, [str(victim)])
+    assert (data["complete"], len(data["damaged"])) == (False, 1)
     told = data["sweeps"][0]
-    assert told["points"] == 28
-    assert told["done"] < 28
+    assert told["points"] == 16
+    assert told["done"] < 16
     assert told["missing_results"] + told["missing_runs"] > 0
 
 
@@ -87,7 +97,7 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
         text=True,
     )
     os.close(terminal)
-    eventually(lambda: any(store.glob("chunks/*/*-*-*")))
+    eventually(lambda: stored_runs(store) > 0)
     process.send_signal(signal.SIGINT)
     out = process.communicate(timeout=60)[0]
     said = b""
@@ -126,10 +136,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words, tmp_path, m
 def test_the_status_of_another_versions_store_is_told(tmp_path, here):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=10)
     cp.sweep({"market": market, "mechanism": "ucb1", "runs": 5, "engine": "monte-carlo"}, tmp_path, workers=1)
-    header = tmp_path / "store.json"
-    header.write_text(
-        header.read_text(encoding="utf-8").replace("cloneproof 0.1.0", "cloneproof 0.0.1"), encoding="utf-8"
-    )
+    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE writer SET version = 'cloneproof 0.0.1'")
     code, _, said = here("--status", tmp_path)
     assert code == 0
     assert "written by another version (cloneproof 0.0.1" in said

@@ -7,7 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, word
-from cloneproof.mechanisms.online.turns import NeutralRounds
+from cloneproof.mechanisms.online.levels import NeutralRounds
 from support.late_by_hand import payoffs
 
 HALF, QUARTER, ONE = Fraction(1, 2), Fraction(1, 4), Fraction(1)

@@ -6,12 +6,12 @@ from itertools import combinations, combinations_with_replacement, pairwise, per
 
 import pytest
 
-from cloneproof.reproduce.evidence.necessity import necessity
-from cloneproof.reproduce.statements.counting_rules import (
+from cloneproof.reproduce.trp import (
     HALF,
     VIOLATING,
     advantage,
     ex_ante_payoff,
+    necessity,
     permuted_regret,
     registered_means,
     rule_a,

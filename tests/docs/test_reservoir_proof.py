@@ -205,14 +205,14 @@ def as_cases(means, copies, who, rule):
         ]
         for own, laws in zip(copies, counts, strict=True)
     ]
-    threshold = rule.explore + 1 if rule.threshold is None else rule.threshold
+    threshold = rule.explore + 1 if rule.slots.threshold is None else rule.slots.threshold
     for order in permutations(range(len(means))):
         others = [slot_laws[other] for other in order if other != who]
         worth = [int(v * size) for v in means[who]]
         yield (
             size,
             reservoir_cases.Case(
-                counts[who], unit, worth, threshold, rule.draws, rule.fallback, order.index(who), others
+                counts[who], unit, worth, threshold, rule.draws, rule.slots.fallback, order.index(who), others
             ),
         )
 

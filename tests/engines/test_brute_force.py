@@ -263,29 +263,15 @@ def test_the_comparison_would_notice_another_mechanism(number, changed):
 # ---- whatever is asked of it
 
 
-def conserved(case):
+@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(cases(max_horizon=6) | cases(max_horizon=5, composed=True))
+def test_rewards_are_conserved(case):
     """What agents earn and what the platform regrets add up to the best original's rewards."""
-    horizon = case.market.horizon
-    payoff, regret = brute_force(case.market, case.mechanism, case.copies, horizon)
+    payoff, regret = brute_force(case.market, case.mechanism, case.copies, case.market.horizon)
     best = sum(
         F(weight) * F(max(m for own in means.values() for m in own)) for weight, means in case.market.realisations()
     )
-    return sum(payoff.values()) / F(case.market.share) + regret == horizon * best
-
-
-quick = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-
-
-@quick
-@given(cases(max_horizon=6))
-def test_rewards_are_conserved(case):
-    assert conserved(case)
-
-
-@quick
-@given(cases(max_horizon=5, composed=True))
-def test_rewards_are_conserved_by_composed_mechanisms(case):
-    assert conserved(case)
+    assert sum(payoff.values()) / F(case.market.share) + regret == case.market.horizon * best
 
 
 def test_an_arm_level_inside_starts_its_clock_afresh_at_the_award():

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import cloneproof as cp
-from cloneproof.engines.closed_form import closed_form
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.reference import SampleMean, simulate_runs
-from cloneproof.engines.tree import tree
+from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market import full_copies
 from support.brute_force import brute_force
 from support.market_strategies import COMMITTING, EXACT_NAMES, cases
@@ -33,32 +33,21 @@ def assert_covers(evaluation, payoffs, regret):
     assert abs(Fraction(evaluation.regret.value) - regret) <= Fraction(evaluation.regret.error)
 
 
-@pytest.mark.parametrize("name", EXACT_NAMES)
+CASES = {name: cases(names=[name]) for name in EXACT_NAMES} | {
+    "thompson": cases(names=["thompson"], families=["bernoulli"]), "composed": cases(composed=True)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_the_tree_is_the_brute_force(name):
     @tried
-    @given(cases(names=[name]))
+    @given(CASES[name])
     def check(case):
         copies = full_copies(case.market.agents, case.copies)
         exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
         assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
 
     check()
-
-
-@tried
-@given(cases(names=["thompson"], families=["bernoulli"]))
-def test_the_tree_is_the_brute_force_for_thompson_sampling(case):
-    copies = full_copies(case.market.agents, case.copies)
-    exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
-    assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
-
-
-@tried
-@given(cases(composed=True))
-def test_the_tree_is_the_brute_force_for_composed_mechanisms(case):
-    copies = full_copies(case.market.agents, case.copies)
-    exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
-    assert_covers(tree(case.market, case.mechanism, copies)[case.market.horizon], *exact)
 
 
 @pytest.mark.parametrize("arithmetic", ["float", "ball"])

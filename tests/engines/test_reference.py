@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform
-from cloneproof.engines import SampleMean, simulate_run
-from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, drawn_means
+from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM, SampleMean, drawn_means, simulate_run
 from cloneproof.mechanisms import CATALOGUE
 from support.strategies import BINARISING, copies_of, markets, small
 

@@ -95,7 +95,7 @@ def test_one_sentence_and_exit_code_2(kind, tmp_path, monkeypatch, capsys):
         content(tmp_path / name)
     elif content is not None:
         (tmp_path / name).write_bytes(content)
-    assert run(monkeypatch, tmp_path / name, "--statistics", "--no-cache") == 2
+    assert run(monkeypatch, tmp_path / name, "--statistics") == 2
     said = capsys.readouterr()
     errors = [line for line in said.err.splitlines() if not line.startswith("note: ")]
     assert len(errors) == 1, errors
@@ -112,6 +112,6 @@ def test_there_are_forty_kinds():
 
 def test_a_byte_order_mark_and_windows_lines_are_no_fault(tmp_path, monkeypatch, capsys):
     (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbfagent,arm,click\r\nana,a,1\r\nbo,b,0\r\n")
-    assert run(monkeypatch, tmp_path / "x.csv", "--statistics", "--no-cache", "--json") == 0
+    assert run(monkeypatch, tmp_path / "x.csv", "--statistics", "--json") == 0
     read = json.loads(capsys.readouterr().out)
     assert [(arm["agent"], arm["rounds"], arm["total"]) for arm in read["arms"]] == [("ana", 1, "1"), ("bo", 1, "0")]

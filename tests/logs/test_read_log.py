@@ -1,9 +1,14 @@
 """The statistics of a log are exact, whatever it is stored in; faults are counted; columns are guessed aloud."""
 
+import csv
+import io
 import json
 import random
+import tempfile
 from collections import defaultdict
+from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -11,6 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
@@ -67,7 +74,7 @@ def test_every_way_to_store_a_log_gives_the_same_statistics_as_by_hand(tmp_path)
     sources += [folder, halves, str(halves / "*.csv"), [halves / "a.csv", halves / "b.csv"]]
     sources += [frame, pl.from_pandas(frame), pa.table(frame), duckdb.from_df(frame), frame.to_dict("list")]
     for source in sources:
-        assert statistics(cp.read_log(source, cache=False)) == expected, source
+        assert statistics(cp.read_log(source)) == expected, source
 
 
 def test_decimal_rewards_are_summed_exactly_and_a_range_is_declared(tmp_path):
@@ -80,23 +87,53 @@ def test_decimal_rewards_are_summed_exactly_and_a_range_is_declared(tmp_path):
     assert abs(thirds.arms[0].total - Fraction(1, 3)) <= Fraction(1, 2_000_000)
 
 
+NAMES = ["a", "b", "", "abcdefgh", "a" * 40, "ünï", "名", " x", "#x", "it's", "NULL", "7", '"q"', '"a,b"']
+REWARDS = ["0", "1", "0.5", "0.000001", "1.000", "00.5", "1e-1", ".5", "", "x", "2", "-1", "nan", "inf", "yes", "1_0x"]
+TIMES = ["0", "17", "1700000000", "-3", "12.5", ""]
+
+
+@settings(deadline=None, max_examples=25, derandomize=True)
+@given(
+    st.lists(st.tuples(*map(st.sampled_from, (NAMES, NAMES, REWARDS, TIMES))), min_size=1, max_size=12),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(",;\t|"),
+)
+def test_rows_are_kept_and_left_out_as_by_hand(rows, ending, delimiter):
+    """Every row, with whatever stands in it, by Python's own CSV and numbers."""
+    rows = [("a", "b", "1", "5"), *rows]
+    text = "".join(delimiter.join(row) + ending for row in [("agent", "arm", "click", "ts"), *rows])
+    kept = defaultdict(lambda: [0, Fraction(0), Fraction(0), []])
+    for agent, arm, reward, time in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+        with suppress(ValueError):
+            if agent and arm and 0 <= float(reward) <= 1:
+                entry = kept[agent, arm]
+                moment, value = float(time), Fraction(reward)
+                kept[agent, arm] = [entry[0] + 1, entry[1] + value, entry[2] + value**2, [*entry[3], moment]]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "x.csv").write_bytes(text.encode())
+        log = cp.read_log(f"{folder}/x.csv", local_arms=True, leave_out=True)
+    found = {(arm.agent, arm.arm): [arm.rounds, arm.total, arm.squares, arm.first, arm.last] for arm in log.arms}
+    assert found == {key: [*sums, min(at), max(at)] for key, (*sums, at) in kept.items() if at}
+    assert log.rows == len(rows) == log.rounds + log.left_out
+
+
 def test_aggregated_rows_and_owners(tmp_path):
     (tmp_path / "x.csv").write_text("campaign,impressions,clicks\na,100,7\nb,50,2\na,10,1\n")
     (tmp_path / "owners.csv").write_text("campaign,advertiser\na,ana\nb,bo\n")
-    log = cp.read_log(tmp_path / "x.csv", owners=tmp_path / "owners.csv", cache=False)
+    log = cp.read_log(tmp_path / "x.csv", owners=tmp_path / "owners.csv")
     assert statistics(log) == {("ana", "a"): (110, 8, 8), ("bo", "b"): (50, 2, 2)}
     with pytest.raises(LogError, match=r"an arm without an owner \(1 arm, first 'b'\)"):
-        cp.read_log(tmp_path / "x.csv", owners={"a": "ana"}, cache=False)
+        cp.read_log(tmp_path / "x.csv", owners={"a": "ana"})
     (tmp_path / "x.csv").write_text("campaign,advertiser,impressions,clicks\na,ana,3,7\n")
     with pytest.raises(LogError, match="above 1"):
-        cp.read_log(tmp_path / "x.csv", cache=False)
+        cp.read_log(tmp_path / "x.csv")
 
 
 def test_faults_are_counted_and_the_rest_is_read(tmp_path):
     (tmp_path / "x.csv").write_text(
         "agent,arm,click\nana,a,1\n,a,1\nana,,1\nana,a,\nana,a,2\nana,a,x\nana,a\nana,a,1,1\nana,a,0\n,a,1\n"
     )
-    log = cp.read_log(tmp_path / "x.csv", leave_out=True, cache=False)
+    log = cp.read_log(tmp_path / "x.csv", leave_out=True)
     assert statistics(log) == {("ana", "a"): (2, 1, 1)}
     assert log.rows == 10
     assert log.left_out == 8
@@ -125,20 +162,11 @@ def test_guesses_are_said_and_known_formats_recognised():
         cp.read_log({"agent": ["a"], "arm": ["b"], "click": [1]}, reward="clik")
 
 
-def test_the_cache_is_found_by_content_and_no_other(tmp_path):
-    place = tmp_path / "x.csv"
-    place.write_text("agent,arm,click\nana,a,1\n")
-    first = cp.read_log(place)
-    again = cp.read_log(place)
-    assert again.cached
-    assert not first.cached
-    assert statistics(again) == statistics(first)
-    place.write_text("agent,arm,click\nana,a,0\n")
-    assert cp.read_log(place).arms[0].total == 0
-    for file in tmp_path.glob(".cloneproof-*"):
-        file.write_text("{broken")
-    assert not cp.read_log(place).cached
-    assert len(cp.read_log(place, limits=(0, 2)).arms) == 1
+def test_nothing_beside_a_log_speaks_for_it(tmp_path):
+    """Statistics used to be kept in a file beside the log, and whoever could write there could replace them."""
+    (tmp_path / "x.csv").write_text("agent,arm,click\nana,a,1\n")
+    cp.read_log(tmp_path / "x.csv")
+    assert [file.name for file in tmp_path.iterdir()] == ["x.csv"]
 
 
 def test_an_arm_with_two_agents_is_a_fault_unless_names_are_local():
@@ -156,3 +184,9 @@ def test_progress_comes_and_errors_come_through_it():
     assert all(0 <= part <= 1 for part in told)
     with pytest.raises(LogError):
         cp.read_log({"agent": ["ana"], "arm": ["1"], "click": [3]}, progress=told.append)
+
+
+def test_squares_of_small_numbers_fit():
+    """Products of 8-bit numbers are 8-bit numbers in DuckDB."""
+    ratings = pa.table({"agent": ["a"] * 2, "arm": ["b"] * 2, "rating": pa.array([50, 100], pa.int8())})
+    assert float(cp.read_log(ratings, limits=(0, 100)).arms[0].squares) == 1.25

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.copying import ArmRecord, find_copies
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.analysis.copying.search import find_copies
 from cloneproof.logs.originals import arm_records
 
 DATA = Path(__file__).parents[2] / "build" / "log-data"
@@ -20,7 +21,7 @@ def test_it_is_read_and_planted_copies_are_found(name):
     file, limits, rounds, arms = LOGS[name]
     if not (DATA / file).exists():
         pytest.skip("no real logs here; `make log-data` takes them from the package index")
-    log = cp.read_log(DATA / file, owners=DATA / f"{name}_owners.csv", limits=limits, cache=False)
+    log = cp.read_log(DATA / file, owners=DATA / f"{name}_owners.csv", limits=limits)
     assert (log.rounds, len(log.arms)) == (rounds, arms)
     assert not log.faults
     records = arm_records(log)

@@ -58,35 +58,6 @@ def test_bins_in_which_values_merge_warn():
     assert len(merged.atoms) == 2
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: cp.Discrete([0, 1], [0.5, 0.6]), "sum to 1"),
-        (lambda: cp.Discrete([0, 1], [1.5, -0.5]), "at least 0"),
-        (lambda: cp.Discrete([0, 1], [1.0]), "one weight for each value"),
-        (lambda: cp.Discrete([0, 0], [0.5, 0.5]), "distinct values"),
-        (lambda: cp.Discrete([], []), "at least one number"),
-        (lambda: cp.Discrete([0, math.nan], [0.5, 0.5]), "finite number"),
-        (lambda: cp.Discrete([0, 2], [0.5, 0.5]), r"\[0, 1\]"),
-        (lambda: cp.Point(1.5), r"\[0, 1\]"),
-        (lambda: cp.Point(math.nan), "finite number"),
-        (lambda: cp.Point("high"), "finite number"),
-        (lambda: cp.Uniform(0.5, 0.5), "below its high end"),
-        (lambda: cp.Beta(0, 1), "above 0"),
-        (lambda: cp.Empirical([]), "at least one number"),
-        (lambda: cp.Empirical([0.5], bins=0), "whole number"),
-        (lambda: prior_from_dict({"pint": 0.5}), "did you mean 'point'"),
-        (lambda: prior_from_dict({"values": [0.5]}), "values and weights"),
-        (lambda: prior_from_dict({"uniform": 0.5}), "two numbers"),
-        (lambda: prior_from_dict(0.5), "as a table"),
-    ],
-)
-def test_bad_priors_get_one_clear_sentence(make, words):
-    with pytest.raises(cp.errors.MarketError, match=words) as caught:
-        make()
-    assert "\n" not in str(caught.value)
-
-
 CONTINUOUS = [cp.Uniform(0.2, 0.9), cp.Beta(2, 3), cp.Beta(0.5, 0.5), cp.Beta(0.01, 5), cp.Beta(400, 1)]
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
-from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
 from cloneproof.errors import MechanismError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions
@@ -44,7 +43,9 @@ def test_greedy_choices_run_in_the_tree_and_in_sessions():
     mechanism, market = capped(2, choice="greedy"), MARKET.with_horizon(14)
     for copies in ({"ana": (2, 1)}, {"ana": (1, 1)}):
         tree = cp.evaluate(market, mechanism, copies, engine="tree").payoff
-        sampled = cp.evaluate(market, mechanism, copies, engine="monte-carlo", runs=4000, seed=5).payoff
+        sampled = cp.evaluate(
+            market, mechanism, copies, engine="monte-carlo", search=cp.Search(runs=4000, seed=5)
+        ).payoff
         for agent, estimate in tree.items():
             assert abs(estimate.value - sampled[agent].value) < sampled[agent].error
 

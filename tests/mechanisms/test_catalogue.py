@@ -40,7 +40,7 @@ def test_the_theorems_numbers():
 
 
 def test_a_mechanism_keeps_the_numbers_and_never_the_market():
-    from cloneproof.analysis.properties.reachable import private_things
+    from cloneproof.analysis.properties.conformance import private_things
 
     for name in CATALOGUE:
         assert list(private_things(cp.mechanism(name, market=fact_three(500)), name)) == []
@@ -114,45 +114,3 @@ def test_conditions_are_told():
     held = cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=2)
     assert any("no score" in text for text in outside_conditions(held, {"ana": 3, "bo": 1}, 100))
     assert any("uniformly" in text for text in outside_conditions(held, {"ana": 2, "bo": 1}, 13))
-
-
-ETC = {"rounds": 3}
-CONTINUOUS = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=50)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: cp.mechanism("h-etcr"), "did you mean 'h-etc-r'"),
-        (lambda: cp.mechanism("h-etc-r"), "needs agent_rounds and arm_rounds"),
-        (lambda: cp.mechanism("h-etc-r", agent_round=3, arm_rounds=3), "did you mean 'agent_rounds'"),
-        (lambda: cp.mechanism("h-etc-r", agent_rounds=3.5, arm_rounds=3), "whole number"),
-        (lambda: cp.mechanism("etc", market=CONTINUOUS), "declare gap"),
-        (lambda: cp.mechanism("etc", arm_rounds=3, factor=2), "unknown parameter 'factor'"),
-        (lambda: cp.mechanism("rh-ucb", sample_factor=0), "above 0"),
-        (lambda: cp.mechanism("prior-independent-etc", power=0), "above 0"),
-        (lambda: cp.Mechanism(arm="ucb"), "expected a rule"),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart="award"), "expects an agent rule"),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart="daily"), "expected restart"),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), restart=Doubling()), "flat mechanism with an etc"),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), score="best"), "expected score"),
-        (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("ucb"), score=cp.parts.HoldOut(2, 2)),
-            "a committing rule for arms",
-        ),
-        (
-            lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
-            "at least 7 agent rounds",
-        ),
-        (
-            lambda: cp.Mechanism(agent=cp.rule("etc", **ETC), arm=cp.rule("etc", **ETC), score=cp.parts.HoldOut(2, 2)),
-            "at least 8 agent rounds",
-        ),
-        (lambda: cp.Mechanism(arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0)), "two levels"),
-        (lambda: cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb"), sample=cp.parts.Sample(1.0, "all")), "flat"),
-    ],
-)
-def test_bad_mechanisms_get_one_clear_sentence(make, words):
-    with pytest.raises(cp.errors.MechanismError, match=words) as caught:
-        make()
-    assert "\n" not in str(caught.value)

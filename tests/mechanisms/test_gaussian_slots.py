@@ -6,11 +6,11 @@ import random
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.proof.scan import scan_theorem
-from cloneproof.analysis.certificate import checked_certificate
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.scan import scan_theorem
+from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.errors import CertificateError, EngineError, MechanismError
-from cloneproof.market.family import RewardFamily
+from cloneproof.market.rewards import RewardFamily
 
 PRIOR = cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.4, 0.3])
 MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in "ab"], horizon=80, rewards={"family": "gaussian", "sd": 0.3})
@@ -50,7 +50,7 @@ def test_sampled_payoffs_are_those_of_the_champions_law():
             wins += draws * (1 - first) * density(x, high) * below ** (draws - 1) * step
         tests = rounds * draws * (first * low + (1 - first) * high)
         exact = tests + (horizon - rounds * draws) * (wins * high + (1 - wins) * low)
-        sampled = cp.evaluate(market, BEST, {"a": copies}, runs=4000, confidence=1 - 1e-6).payoff["a"]
+        sampled = cp.evaluate(market, BEST, {"a": copies}, search=cp.Search(runs=4000), confidence=1 - 1e-6).payoff["a"]
         assert sampled.low <= exact <= sampled.high
         assert sampled.error < 3
 
@@ -71,7 +71,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     coins = cp.mechanism("reservoir", rounds=3, draws=4, threshold=2)
     for engine in ("auto", "closed-form", "tree", "monte-carlo"):
         with pytest.raises(MechanismError, match=r"expects rewards in \[0, 1\], got gaussian .* coins=False"):
-            cp.evaluate(MARKET, coins, engine=engine, runs=2)
+            cp.evaluate(MARKET, coins, engine=engine, search=cp.Search(runs=2))
     for engine in ("closed-form", "tree"):
         with pytest.raises(EngineError, match="monte-carlo"):
             cp.evaluate(MARKET, BEST, engine=engine)
@@ -83,7 +83,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=80, coins=False)
     with pytest.raises(MechanismError, match="True or False"):
         cp.mechanism("reservoir", rounds=3, draws=4, choose="best", coins=1)
-    with pytest.raises(MechanismError, match="sum of rewards"):
+    with pytest.raises(MechanismError, match="threshold"):
         cp.mechanism("reservoir", rounds=3, draws=4, threshold=math.inf, coins=False)
     with pytest.raises(MechanismError, match="give rounds and draws"):
         cp.mechanism("reservoir", market=MARKET)
@@ -95,7 +95,7 @@ def test_a_gaussian_market_makes_sums_and_scales_the_bonus():
     assert contest.parameters["contest"] == "ucb"
     assert contest.parameters["constant"] == pytest.approx(4 * 0.3**2)
     flat = cp.mechanism("reservoir", market=MARKET, rounds=3, draws=4, threshold=1.5)
-    assert flat.arm.threshold == 1.5
+    assert flat.arm.slots.threshold == 1.5
 
 
 @pytest.mark.parametrize("mechanism", [BEST, PASS, CONTEST])

@@ -1,37 +1,44 @@
 """Rules of one's own: from a module, from an installed package, with a look at siblings."""
 
+import math
 import sys
 from itertools import pairwise
 
 import pytest
 
 import cloneproof as cp
+from cloneproof._discovery import factories
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import MechanismError
+from cloneproof.market import rewards
+from cloneproof.market.toml import market_to_toml
+from cloneproof.mechanisms import Rule, rules
 from cloneproof.mechanisms.rule import rule_from_dict
-from cloneproof.sweeps.own_rules import mechanism_with_own_rules, with_own_rules
+from cloneproof.sweeps.tasks import configuration, mechanism_text, part
 
 MODULE = """
 import math
 import cloneproof as cp
 from own_helper import scale
 
-def greedy(clock, log_clock, pulls, mean, coin, draw, candidates, weight):
-    return math.inf if pulls == 0 else mean * scale(weight)
+def greedy(inputs, weight):
+    return math.inf if inputs.pulls == 0 else inputs.mean * scale(weight)
 
 def optimist(weight: float = 1.0):
     return cp.parts.Rule("optimist", greedy, (weight,))
 
 ready = optimist(2.0)
 
-def behind(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means, radius):
+def behind(inputs, all_pulls, all_means, radius):
     best = 0.0
     for others, other_mean in zip(all_pulls, all_means):
         if others > 0:
             best = max(best, other_mean - radius / others)
-    return math.inf if pulls == 0 else -math.inf if mean + radius / pulls < best else -float(pulls)
+    if inputs.pulls == 0:
+        return math.inf
+    return -math.inf if inputs.mean + radius / inputs.pulls < best else -float(inputs.pulls)
 
 def elimination(radius: float = 0.5):
     return cp.parts.Rule("elimination", behind, (radius,), explore=1, siblings=True)
@@ -115,7 +122,9 @@ def test_siblings_are_the_same_in_session_and_kernel_and_tree(module):
         assert found.payoff[run].tolist() == list(simulate_run(MARKET, made, job.copies, 5, run).payoff.values())
     small = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 7)
     exact = cp.evaluate(small, made, {"ana": (2, 1)}, engine="tree")
-    sampled = cp.evaluate(small, made, {"ana": (2, 1)}, engine="monte-carlo", runs=20_000, confidence=1 - 1e-6)
+    sampled = cp.evaluate(
+        small, made, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=20_000), confidence=1 - 1e-6
+    )
     for agent in ("ana", "bo"):
         assert sampled.payoff[agent].low < exact.payoff[agent].value < sampled.payoff[agent].high
     assert cp.check_mechanism(made).failed == []
@@ -124,9 +133,9 @@ def test_siblings_are_the_same_in_session_and_kernel_and_tree(module):
 def test_siblings_come_sorted_so_that_no_label_can_be_seen():
     seen = []
 
-    def look(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+    def look(inputs, all_pulls, all_means):
         seen.append(list(zip(all_pulls, all_means, strict=True)))
-        return -pulls
+        return -inputs.pulls
 
     live = cp.session(cp.Mechanism(arm=cp.parts.Rule("look", look, siblings=True)), {"ana": 3, "bo": 1}, 20, seed=2)
     for t in range(20):
@@ -139,19 +148,110 @@ def test_a_sweep_takes_a_rule_from_a_module_and_its_key_covers_the_sources(modul
         "market": MARKET, "mechanism": ["own_module:optimist", {"rule": "own_module:elimination", "radius": 0.2}],
         "runs": 50, "engine": "monte-carlo",
     }  # fmt: skip
-    table = cp.sweep(grid, tmp_path / "store", workers=1)
-    assert cp.sweep(grid, tmp_path / "store", workers=1).summary.computed == 0
-    direct = cp.evaluate(MARKET, cp.Mechanism(arm=cp.rule("own_module:optimist")), engine="monte-carlo", runs=50)
+    allowed = ["own_module:optimist", "own_module:elimination"]
+    table = cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed)
+    assert cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed).summary.computed == 0
+    direct = cp.evaluate(
+        MARKET, cp.Mechanism(arm=cp.rule("own_module:optimist")), engine="monte-carlo", search=cp.Search(runs=50)
+    )
     assert table.where(quantity="payoff", agent="ana")["value"][0] == direct.payoff["ana"].value
     (module / "own_helper.py").write_text("def scale(x):\n    return 3.0 * x\n")  # beside the module that is named
-    assert cp.sweep(grid, tmp_path / "store", workers=1).summary.computed == 2
+    assert cp.sweep(grid, tmp_path / "store", workers=1, rules=allowed).summary.computed == 2
     with pytest.raises(cp.errors.SweepError, match=r"cp.rule\('mymodule:my_rule'\)"):
         cp.sweep(grid | {"mechanism": [cp.Mechanism(arm=sys.modules["own_module"].optimist())]}, tmp_path / "store")
 
 
 def test_a_worker_with_another_version_of_the_module_refuses(module):
-    data = with_own_rules(cp.Mechanism(arm=cp.rule("own_module:optimist")))
-    assert mechanism_with_own_rules(data).arm.source == "own_module:optimist"
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=5)
+    texts = market_to_toml(market), mechanism_text(cp.Mechanism(arm=cp.rule("own_module:optimist")))
+    sent = part("runs", market, texts, {}).text
+    assert configuration(sent).mechanism.arm.source == "own_module:optimist"
+    configuration.cache_clear()
     (module / "own_module.py").write_text(MODULE + "\n# another\n")
     with pytest.raises(cp.errors.SweepError, match="same files on all"):
-        mechanism_with_own_rules(data)
+        configuration(sent)
+
+
+def _raises(*numbers):
+    return 1 / 0
+
+
+@pytest.mark.parametrize("engine", ["session", "tree", "monte-carlo"])
+@pytest.mark.parametrize(
+    ("priority", "outcome"),
+    [
+        (_raises, "but it raised ZeroDivisionError: division by zero"),
+        (lambda *numbers: "best", "got 'best'"),
+        (lambda *numbers: None, "got None"),
+        (lambda *numbers: [1.0], r"got \[1.0\]"),
+        (lambda *numbers: math.nan, "got NaN"),
+    ],
+)
+def test_a_rule_that_returns_no_number_gets_one_sentence(priority, outcome, engine):
+    mechanism = cp.Mechanism(arm=Rule("mine", priority, explore=1))
+    market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], horizon=4)
+    run = list if engine == "session" else cp.evaluate
+    what = (cp.simulate(market, mechanism),) if engine == "session" else (market, mechanism, None, engine)
+    with pytest.raises(MechanismError, match=rf"^expected rule 'mine' to return a number, {outcome} at clock 3 with 1"):
+        run(*what)
+
+
+def test_chances_that_cannot_be_had_get_one_sentence():
+    live = cp.session(cp.Mechanism(arm=Rule("mine", lambda *n: 1.0, randomised=True, chance=_raises)), {"ana": 2}, 4)
+    with pytest.raises(MechanismError, match="expected the chances of rule 'mine' at clock 1, but it raised"):
+        live.decide()
+
+
+SOFTMAX = '''
+"""Softmax over means, by the Gumbel trick."""
+import math
+from cloneproof.mechanisms.rule import Rule, positive
+
+def priority(inputs, temperature):
+    return inputs.mean / temperature - math.log(-math.log(inputs.draw))
+
+def softmax(temperature=0.1):
+    temperature = positive(temperature, "the temperature of softmax")
+    return Rule("softmax", priority, (temperature,), randomised=True, options={"temperature": temperature})
+'''
+
+TRIANGULAR = '''
+"""Two-point rewards at the mean plus or minus what room there is."""
+from cloneproof.market.rewards import RewardFamily
+
+def quantile(mean, u):
+    room = min(mean, 1 - mean)
+    return mean - room if u < 0.5 else mean + room
+
+def two_point():
+    return RewardFamily("two-point", quantile)
+'''
+
+
+@pytest.fixture
+def new_files(tmp_path, monkeypatch):
+    for package, name, text in ((rules, "softmax", SOFTMAX), (rewards, "two_point", TRIANGULAR)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / f"{name}.py").write_text(text)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    factories.cache_clear()
+    yield
+    factories.cache_clear()
+
+
+@pytest.mark.usefixtures("new_files")
+def test_a_rule_is_one_file():
+    mechanism = cp.Mechanism(agent=cp.rule("softmax", temperature=0.2), arm=cp.rule("softmax"))
+    cp.check_mechanism(mechanism)
+    live = cp.session(mechanism, {"ana": 2}, 10)
+    live.reward(live.decide().id, 1.0)
+    assert cp.Session.from_json(live.to_json()).decide() == live.decide()
+
+
+@pytest.mark.usefixtures("new_files")
+def test_a_reward_family_is_one_file(tmp_path):
+    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=30, rewards="two-point")
+    cp.save_market(market, tmp_path / "market.toml")
+    assert cp.load_market(tmp_path / "market.toml") == market
+    assert len(list(cp.simulate(market, cp.mechanism("ucb1")))) == 30

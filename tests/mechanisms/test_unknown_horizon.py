@@ -5,7 +5,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.reference import simulate, simulate_run
-from cloneproof.mechanisms.epochs import running_epochs
+from cloneproof.mechanisms.mechanism import running_epochs
 from cloneproof.mechanisms.scores.champions import Champions
 
 PRIOR = cp.Discrete([0.2, 0.8], [0.5, 0.5])

@@ -10,12 +10,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.report.figures.audit_figures import payoff_against_copies
-from cloneproof.report.figures.curves import thin
-from cloneproof.report.figures.style import LOOKS, OTHER, look
-from cloneproof.report.formatting import MINUS, error_words, number, percent, prior_words, verdict_sentence
-from cloneproof.report.pages import audit_page as page_module
-from cloneproof.report.pages.audit_page import audit_page, write_audit_page
+from cloneproof.report import audit_page as page_module
+from cloneproof.report.audit_figures import payoff_against_copies, thin
+from cloneproof.report.audit_page import audit_page, write_audit_page
+from cloneproof.report.style import LOOKS, OTHER, look
+from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
 
 
@@ -138,7 +137,7 @@ def test_any_name_makes_a_well_formed_page(name):
     mechanism = replace(cp.mechanism("etc", arm_rounds=2), name=name)
     one = witness(market, mechanism, agent, (2, 1))
     audit = replace(clone_proof_audit(), market=market, mechanism=mechanism, worst=one, tried=(one,))
-    page = audit_page(replace(audit, scope=name, notes=(name,), apart={name: one}))
+    page = audit_page(replace(audit, scope=name, notes=(name,), also={name: one}))
     parsed(page)
     ET.fromstring(page.removeprefix("<!DOCTYPE html>"))
     page.encode("utf-8")
@@ -248,7 +247,7 @@ def test_a_gain_of_a_thousandth_can_be_seen(audits):
             )
             for k, one in enumerate(audit.tried)
         )
-        svg = payoff_against_copies(replace(audit, tried=tried, worst=tried[-1])).svg["wide"]
+        svg = payoff_against_copies(replace(audit, tried=tried, worst=tried[-1])).wide
         ticks.append(re.findall(r">(5\d\d[.\d]*|6\d\d[.\d]*)</text>", svg))
         assert len(set(ticks[-1])) == len(ticks[-1]) >= 3
     spans = [float(own[-1]) - float(own[0]) for own in ticks]
@@ -265,7 +264,7 @@ def test_numbers_and_priors_in_words():
 
 def test_the_page_of_a_reservoir_names_its_theorem_and_what_is_not_covered():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
-    audit = cp.audit(market, cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), informed=True)
+    audit = cp.audit(market, cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), also=("informed",))
     text = audit_page(audit)
     for words in ("scan theorem", "not covered", "knows which of its originals is better", "second accounts"):
         assert words in text

@@ -7,19 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figures.figure_data import Bars, Lines, Map, Mark, Series, Strips
-from cloneproof.reproduce.findings import (
-    Check,
-    Findings,
-    FindingsTable,
-    above,
-    agrees,
-    at_most,
-    from_dict,
-    to_dict,
-    verdict,
-)
-from cloneproof.reproduce.row import Row, rows
+from cloneproof.report.plots import Bars, Lines, Mark, Series
+from cloneproof.reproduce.evidence import above, agrees, at_most
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable, Row, from_dict, rows, to_dict, verdict
 
 HALF = Estimate(0.5, 0.1, "confidence", "by hand")
 
@@ -82,8 +72,6 @@ def test_findings_survive_being_stored():
     figures = (
         Lines("t", "c", "x", "y", (series,), (Mark("m", x=1.0),), log_x=True),
         Bars("t", "c", ("a", "b"), "v", (series,)),
-        Map("t", "c", "x", "y", "v", (1.0, 2.0), (3.0,), ((0.1, -0.2),), (Mark("m", x=1.0, y=3.0),)),
-        Strips("t", "c", "x", ("u", "v"), (("r", (0, 1, 1)),)),
     )
     table = FindingsTable("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
     found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), figures, (table,), {"k": {"v": [1]}})

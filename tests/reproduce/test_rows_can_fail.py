@@ -3,9 +3,9 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.reproduce.row import Setting, rows
+from cloneproof.reproduce.findings import Setting, rows
 from cloneproof.reproduce.rows import theorem_2
-from cloneproof.reproduce.statements.counting_rules import rule_a, rule_c
+from cloneproof.reproduce.trp import rule_a, rule_c
 
 
 def always_commits(name, **options):

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from cloneproof.errors import CloneproofError
-from cloneproof.reproduce import row as row_module
-from cloneproof.reproduce.row import rows
+from cloneproof.reproduce import findings as row_module
+from cloneproof.reproduce.findings import rows
 from cloneproof.reproduce.run_rows import reproduce
 
 HERE = Path(__file__).parent
 SCRIPT = """
 import sys
-import cloneproof.reproduce.row as row
+import cloneproof.reproduce.findings as row
 row.ROWS_PACKAGE = "planted_rows"
 from cloneproof.reproduce.run_rows import reproduce
 reproduce(sys.argv[1])
@@ -74,7 +74,7 @@ def test_a_stored_row_counts_only_for_its_own_setting(tmp_path, planted):
 
 
 def test_bad_input_gets_a_sentence(tmp_path):
-    with pytest.raises(CloneproofError, match="unknown row 'theorem-1-ucb'; did you mean 'theorem-1-ucb1'"):
+    with pytest.raises(CloneproofError, match="got 'theorem-1-ucb'; did you mean 'theorem-1-ucb1'"):
         reproduce(tmp_path, ["theorem-1-ucb"])
     file = tmp_path / "file"
     file.write_text("")

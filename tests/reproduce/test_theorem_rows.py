@@ -9,14 +9,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.certificate.verification import check
-from cloneproof.reproduce.evidence.attacks import attacks
-from cloneproof.reproduce.evidence.harder_attacks import harder_attacks
-from cloneproof.reproduce.evidence.necessity import necessity
-from cloneproof.reproduce.findings import from_dict, to_dict
-from cloneproof.reproduce.row import Setting, rows
+from cloneproof.reproduce.attacks import attacks, harder_attacks
+from cloneproof.reproduce.findings import Setting, from_dict, rows, to_dict
 from cloneproof.reproduce.rows import proposition_1
 from cloneproof.reproduce.rows.open_problem import greedy_slack
-from cloneproof.reproduce.statements.counting_rules import best_or_uniform
+from cloneproof.reproduce.trp import best_or_uniform, necessity
 
 EXPECTED = {
     "proposition-1": "refuted as stated",
@@ -177,7 +174,7 @@ def test_a_hold_out_mechanism_that_scores_everything_can_be_gamed():
     market = attacks()["short-trial"].market
     ours = cp.mechanism("holdout-h-etc", market=market)
     verdicts = [
-        cp.audit(market, own, agent="ana", max_copies=2, opponents="any").verdict
+        cp.audit(market, own, agent="ana", search=cp.Search(copies=2), opponents="any").verdict
         for own in (ours, replace(ours, score="all"))
     ]
     assert verdicts == ["clone-proof", "exploitable"]

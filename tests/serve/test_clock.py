@@ -3,15 +3,16 @@
 import httpx
 import pytest
 
-from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.entries import decode
-from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.offline.reading import replay_all
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.entries import decode
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
+from cloneproof.serve.writer.shared import make_writer
 from support.postgres import emptied
-from support.service import Clock, Desk, open_market, spec, sqlite
+from support.service import SECRET, Clock, Desk, open_market, spec, sqlite
 
 FEED = "/v1/markets/feed"
 DAY = 86_400_000
@@ -115,7 +116,7 @@ def test_over_a_restart_the_recorded_time_counts(tmp_path, away, result):
 
 def test_a_ledger_whose_times_are_ahead_goes_on(tmp_path):
     """As the clock left it before: 30 days ahead, with a reward awaited. Its window ends as declared."""
-    market = MarketEngine.open(spec(wait_seconds=60.0), 30 * DAY)
+    market = LiveMarket.open(spec(wait_seconds=60.0), 30 * DAY, MarketDice(SECRET))
     market.register_agent("ana", 30 * DAY)
     market.register_arm("ana", "x", 30 * DAY)
     market.start(30 * DAY)
@@ -129,7 +130,7 @@ def test_a_ledger_whose_times_are_ahead_goes_on(tmp_path):
 
 def test_a_shared_clock_counts_the_same_for_a_process_that_was_away():
     """Two processes with the same ledger, one of which has just started: they tell the same time."""
-    running, started = (MarketEngine.open(spec(wait_seconds=60.0), 1000) for _ in range(2))
+    running, started = (LiveMarket.open(spec(wait_seconds=60.0), 1000, MarketDice(SECRET)) for _ in range(2))
     for market in (running, started):
         market.register_agent("ana", 1000)
         market.register_arm("ana", "x", 1000)
@@ -145,7 +146,7 @@ def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
     """Planted: one process has a time of day, and a steady clock, that are 30 days ahead."""
     address, later = emptied(server.new_database()), Clock()
     later.now = 30 * DAY
-    monkeypatch.setattr("cloneproof.serve.commit.group_writer.milliseconds", later)
+    monkeypatch.setattr("cloneproof.serve.writer.writer.milliseconds", later)
     with Shared(address) as first, Shared(address) as second:
         second.key = first.key
         open_market(first, {"ana": 1, "bo": 1}, wait_seconds=60.0)
@@ -168,7 +169,8 @@ class Shared(Desk):
         async def opened():
             self.app = App(lambda: Service.from_writer(make_writer(self.storage), None))
             self.app.open()
-            self.app._service.writer._ticking.cancel()
+            for task in self.app._service.writer._beside:
+                task.cancel()
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+import struct
+import time
 
 import httpx
 import msgspec
@@ -246,3 +248,30 @@ def test_over_sockets_as_the_service_runs():
         assert httpx.get(f"{address}/v1/markets", headers=headers).json() == {"markets": []}
         drip.close()
         long.close()
+
+
+def test_a_key_in_a_trailer_does_not_count():
+    """Whoever stands before the service looks at headers; what follows the body is none."""
+    with in_thread() as (address, key):
+        call = (
+            b"POST /v1/keys HTTP/1.1\r\nHost: x\r\n%sTransfer-Encoding: chunked\r\n\r\n"
+            b'13\r\n{"role": "auditor"}\r\n0\r\n%s\r\n'
+        )
+        bearer = b"Authorization: Bearer %s\r\n" % key.encode()
+        for header, trailer, wanted in ((bearer, b"", 201), (b"", bearer, 401), (bearer, b"Authorization: x\r\n", 201)):
+            with socket.create_connection(("127.0.0.1", int(address.rsplit(":", 1)[1])), timeout=30) as caller:
+                caller.sendall(call % (header, trailer))
+                assert status(caller.recv(1000)) == wanted
+
+
+def test_a_connection_that_is_reset_leaves_no_traceback(capfd):
+    with in_thread() as (address, key):
+        for _ in range(5):
+            caller = socket.create_connection(("127.0.0.1", int(address.rsplit(":", 1)[1])), timeout=30)
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            head = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n" % key.encode()
+            caller.sendall(head * 200)
+            time.sleep(0.02)
+            caller.close()  # with answers under way: a reset
+        assert httpx.get(f"{address}/health").status_code == 200
+    assert "Traceback" not in capfd.readouterr().err

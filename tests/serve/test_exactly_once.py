@@ -11,13 +11,13 @@ from itertools import cycle
 
 import httpx
 
-from cloneproof.serve.api import calls
-from cloneproof.serve.ledger.entries import Rewarded, decode
-from cloneproof.serve.offline.reading import ledgers, replay_all
+from cloneproof.serve import calls
+from cloneproof.serve.market.entries import Rewarded, decode
+from cloneproof.serve.offline import replay_all, stored_ledgers
 from support.service import Process, spec
 
-EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "3000"))
-EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "2000"))
+EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "1500"))
+EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "1000"))
 CLIENTS = 4
 RESTARTS = int(os.environ.get("CLONEPROOF_RESTARTS", "2"))
 
@@ -82,7 +82,7 @@ def delivered(tmp_path, place, services, count, meanwhile=None):
         service.start()
     agents = {}
     with services[0].client() as api:
-        api.send(calls.create_market(spec(horizon=10**9)))
+        api.send(calls.create_market(spec(horizon=10**9, wait_rounds=10**9)))
         for agent in ("ana", "bo", "cy"):
             api.send(calls.register_agent("feed", agent))
             api.send(calls.register_arm("feed", agent, "x"))
@@ -101,7 +101,10 @@ def delivered(tmp_path, place, services, count, meanwhile=None):
             while mine:
                 size = dice.choice([1, 1, 10, 500, 1000])
                 part, mine = mine[:size], mine[size:]
-                items = [{"event_id": events[n], "decision": n, "value": micro[n] / 1_000_000} for n in part]
+                items = [
+                    {"event_id": events[n], "decision": n, "request_id": f"r{n - 1}", "value": micro[n] / 1e6}
+                    for n in part
+                ]
                 file.write(json.dumps(items) + "\n")
         command = [sys.executable, "-c", SENDER, str(services[client % len(services)].port), service.key, str(path)]
         senders.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
@@ -121,8 +124,8 @@ def delivered(tmp_path, place, services, count, meanwhile=None):
         assert results["recorded"] == count
     (found,) = replay_all(place)
     assert found.fits, found.statement
-    with ledgers(place) as books:
-        entries = [decode(line) for line, _ in books["feed"]]
+    with stored_ledgers(place) as books:
+        entries = [decode(line) for line, _ in books["feed"].lines()]
     rewards = {one.id: (one.event, one.agent, one.value) for one in entries if isinstance(one, Rewarded)}
     assert rewards == {n: (events[n], agents[n], micro[n] / 1_000_000) for n in micro}
     model = Counter()

@@ -1,15 +1,20 @@
-"""The chain, the replay and what it catches, the command line."""
+"""The chain, the replay and what it catches, and what of the ledger is told to whom."""
 
 import json
+import re
 import sqlite3
 import sys
+from hashlib import sha256
 
+import msgspec
 import pytest
 
 from cloneproof.cli import main
-from cloneproof.serve.ledger.chain import GENESIS, chain_hashes
-from cloneproof.serve.offline.reading import replay_all
-from support.service import Desk, open_market, sqlite
+from cloneproof.serve.http.views import agent_key, open_position, seal_position
+from cloneproof.serve.market.entries import GENESIS, chain_hashes
+from cloneproof.serve.messages import LedgerPage
+from cloneproof.serve.offline import StoredLedger, back_up, replay_all, replay_market
+from support.service import SEED, TERMS, Desk, open_market, sqlite
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +157,283 @@ def test_the_command_line(played, tmp_path, monkeypatch, capsys):
         assert code == 2
         assert error.startswith("error: ")
         assert len(error.splitlines()) == 1
+
+
+FEED = "/v1/markets/feed"
+
+
+def lines_alone(lines):
+    """A ledger of which somebody has the lines, and nothing else."""
+    *_, last = chain_hashes(GENESIS, lines)
+    return StoredLedger(lambda: [(GENESIS, last, b"\n".join(lines).decode())])
+
+
+def pages(desk, key, limit=5):
+    """All that an agent gets of the ledger, page by page."""
+    after, texts = "0", []
+    while after is not None:
+        reply = desk.call("GET", f"{FEED}/ledger?after={after}&limit={limit}", key=key)
+        texts.append(reply.text)
+        after = reply.json()["next"]
+    return texts
+
+
+def seen_by_ana(rivals_reward, rivals_rewards_come=True):
+    """A trial of two agents in which only the rival's rewards differ; what ana's key shows."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 1, "bo": 1}, mechanism="etc", parameters={"arm_rounds": 100})
+        key = desk.make_key("agent", "ana")
+        for number in range(40):
+            made = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"}).json()
+            mine = made["agent"] == "ana"
+            if mine or rivals_rewards_come:
+                body = {"event_id": f"e{number}", "decision": made["decision"], "value": 1.0 if mine else rivals_reward}
+                desk.call("POST", f"{FEED}/rewards", body)
+        return pages(desk, key), pages(desk, key, limit=1)
+
+
+def test_an_agents_pages_do_not_depend_on_what_others_earn():
+    """Byte by byte: the hashes of the chain did, and whoever tried the few possible rewards found them."""
+    assert seen_by_ana(0.0) == seen_by_ana(1.0)
+    fewer, all_of_them = seen_by_ana(0.0, rivals_rewards_come=False), seen_by_ana(0.0)
+    for some, others in zip(fewer, all_of_them, strict=True):  # but for the sealed positions, which none can read
+        assert [json.loads(text)["lines"] for text in some] == [json.loads(text)["lines"] for text in others]
+
+
+def test_an_agent_gets_its_lines_without_hashes_and_numbers():
+    (first, *_), _ = seen_by_ana(0.0)
+    lines = [line for text in seen_by_ana(0.0)[0] for line in json.loads(text)["lines"]]
+    assert {line["hash"] for line in lines} == {None}
+    assert all("n" not in line["entry"] for line in lines)
+    decided = {line["entry"]["id"] for line in lines if line["entry"]["kind"] == "decision"}
+    assert decided == {line["entry"]["id"] for line in lines if line["entry"]["kind"] == "reward"}
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in decided)
+    assert [line["entry"]["kind"] for line in json.loads(first)["lines"]][:2] == ["agent", "arm"]
+
+
+def test_a_position_is_read_back_only_with_its_key():
+    key, other = agent_key(b"s" * 32, "ana"), agent_key(b"s" * 32, "bo")
+    for n in (1, 1000, 1 << 40):
+        assert open_position(key, seal_position(key, n)) == n
+    with Desk() as desk:
+        open_market(desk, {"ana": 1, "bo": 1})
+        mine = desk.make_key("agent", "ana")
+        for wrong in ("1", "abc", "0" * 32, seal_position(other, 3), "zz" * 16):
+            reply = desk.call("GET", f"{FEED}/ledger?after={wrong}", key=mine)
+            assert (reply.status_code, reply.json()["error"]) == (422, "invalid")
+
+
+@pytest.mark.parametrize("seed", [0, 2024, (1 << 48) - 1])
+def test_a_seed_that_can_be_guessed_is_refused(seed):
+    with Desk() as desk:
+        reply = desk.call("POST", "/v1/markets", TERMS | {"seed": seed})
+        assert (reply.status_code, "2^48" in reply.json()["message"]) == (422, True)
+
+
+def played_seasons(desk):
+    """Two settled seasons and a third that runs."""
+    open_market(desk, {"ana": 1, "bo": 2})
+    for season in (1, 2, 3):
+        if season > 1:
+            desk.call("POST", f"{FEED}/seasons", {"season": season})
+            desk.call("POST", f"{FEED}/start")
+        for number in range(30):
+            made = desk.call("POST", f"{FEED}/decisions", {"request_id": f"{season}-{number}"}).json()
+            body = {"event_id": f"{season}-{number}", "decision": made["decision"], "value": float(number % 3 == 0)}
+            desk.call("POST", f"{FEED}/rewards", body)
+        if season < 3:
+            desk.call("POST", f"{FEED}/settle")
+
+
+def lines_told(desk, key):
+    reply = desk.call("GET", f"{FEED}/ledger?limit=1000", key=key)
+    page = msgspec.json.decode(reply.content, type=LedgerPage)
+    return [(bytes(line.entry), bytes.fromhex(line.hash)) for line in page.lines]
+
+
+def test_the_keys_are_committed_to_before_the_first_season_and_published_after_each(tmp_path):
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        auditor = desk.make_key("auditor")
+        played_seasons(desk)
+        lines = [line for line, _ in lines_told(desk, auditor)]
+        told = [json.loads(line) for line in lines]
+        for key in (auditor, desk.make_key("agent", "ana")):  # everybody can check
+            dice = desk.call("GET", FEED, key=key).json()["dice"]
+            assert [one["commitment"] for one in dice] == [told[0]["commitment"], dice[0]["key"], dice[1]["key"]]
+            assert [sha256(bytes.fromhex(one["key"])).hexdigest() == one["commitment"] for one in dice[:2]] == [
+                True
+            ] * 2
+            assert dice[2]["key"] is None
+            assert [one["registered"] for one in dice] == [one["registered"] for one in told if "registered" in one]
+        for secret in (str(SEED), desk.storage.markets()[0].secret.hex()):
+            assert secret not in b"\n".join(lines).decode()
+    found = replay_market("feed", lines_alone(lines))  # by an auditor, who has the lines alone
+    assert (found.fits, found.entries) == (True, len(lines))
+    assert "season 3 runs with dice that are published when it is settled" in found.statement
+    (whole,) = replay_all(str(tmp_path / "a.db"))
+    assert (whole.fits, whole.entries, whole.balances) == (True, len(lines), found.balances)
+
+
+@pytest.fixture(scope="module")
+def three_seasons():
+    with Desk() as desk:
+        played_seasons(desk)
+        return [json.loads(line) for line, _ in lines_told(desk, desk.key)]
+
+
+def encoded(entries):
+    return [json.dumps(entry, separators=(",", ":")).encode() for entry in entries]
+
+
+def replay_of(entries):
+    return replay_market("feed", lines_alone(encoded(entries)))
+
+
+def given_to_a_friend(entry):
+    """The forger's season: every decision is the friend's, and pays 999 units a reward."""
+    if entry["kind"] in ("decision", "reward"):
+        entry = entry | {"agent": "bo", "arm": "bo-0"}
+    return entry | {"paid": 999_000_000} if entry["kind"] == "reward" else entry
+
+
+@pytest.mark.parametrize("settled", ["kept", "without its key", "left out"])
+def test_a_forged_season_is_found_also_without_the_dice(three_seasons, settled, tmp_path, monkeypatch):
+    """Planted: who has the lines alone cannot do the decisions of a season without its key, and checks the rest."""
+    end = next(at for at, one in enumerate(three_seasons) if one["kind"] == "settled")
+    forged, last = [given_to_a_friend(one) for one in three_seasons[:end]], three_seasons[end]
+    if settled == "without its key":
+        last = {name: value for name, value in last.items() if name != "key"}
+    found = replay_of(forged + [last] * (settled != "left out"))
+    assert not found.fits
+    paid = [one | {"paid": round(one["value"] * 400_000)} if one["kind"] == "reward" else one for one in forged]
+    found = replay_of(paid + [last] * (settled != "left out"))
+    assert found.fits == (
+        settled == "left out"
+    )  # a season that runs: the decisions are as told, and the result says so
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1, "bo": 2})
+    rewritten(tmp_path / "a.db", encoded(forged))
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("UPDATE markets SET secret = NULL")
+        connection.execute("DELETE FROM snapshots")
+    monkeypatch.setattr(sys, "argv", ["cloneproof", "replay", str(tmp_path / "a.db")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+
+
+AS_TOLD = {
+    "an arm of nobody": ("decision", {"arm": "bo-9"}),
+    "a number left out": ("decision", {"id": 1000}),
+    "another payment": ("reward", {"paid": 400_001}),
+    "another owner": ("reward", {"agent": "cy"}),
+    "a decision that was not made": ("reward", {"id": 1000}),
+    "a reward that is none": ("reward", {"value": 2.0, "paid": 800_000}),
+    "a request told twice": ("decision", {"request": "1-0"}),
+    "an event told twice": ("reward", {"event": "1-0"}),
+}
+
+
+@pytest.mark.parametrize("what", AS_TOLD)
+def test_in_a_season_that_runs_everything_but_the_dice_is_checked(three_seasons, what):
+    kind, change = AS_TOLD[what]
+    at = next(at for at, one in enumerate(three_seasons) if one["kind"] == kind and one["id"] > 65)
+    entries = [*three_seasons]
+    assert replay_of(entries).fits
+    entries[at] = entries[at] | change
+    found = replay_of(entries)
+    assert (found.fits, found.entries) == (False, at)
+
+
+@pytest.mark.parametrize("season", [1, 2])
+def test_other_dice_than_those_committed_to_are_noticed(three_seasons, season):
+    """Planted: the platform publishes, or plays with, another key; who has only the lines can tell."""
+    at = [number for number, one in enumerate(three_seasons) if one["kind"] == "settled"][season - 1]
+    entries = [*three_seasons]
+    entries[at] = entries[at] | {"key": "0" * 64}
+    found = replay_of(entries)
+    assert (found.fits, found.entries) == (False, at)
+    entries = [one | {"commitment": "0" * 64} if one["kind"] == "opened" else one for one in three_seasons]
+    assert not replay_of(entries).fits
+
+
+def test_what_is_mixed_in_at_the_start_is_checked(three_seasons):
+    for change in ({"registered": "0" * 64}, {"beacon": "of my choice"}):
+        entries = [one | change if one["kind"] == "started" else one for one in three_seasons]
+        assert not replay_of(entries).fits
+
+
+def test_the_dice_follow_from_who_registered_and_from_the_beacon():
+    """One secret: another agent, another order of arms or another value of the beacon, and other decisions are made."""
+
+    def decisions(arms, beacon=None):
+        with Desk() as desk:
+            desk.call("POST", "/v1/markets", TERMS | {"beacon": beacon and "drand, the first round after the start"})
+            for agent, names in arms.items():
+                desk.call("POST", f"{FEED}/agents", {"agent": agent})
+                for arm in names:
+                    desk.call("POST", f"{FEED}/agents/{agent}/arms", {"arm": arm})
+            wrong = desk.call("POST", f"{FEED}/start", {} if beacon else {"beacon": "of my choice"})
+            assert (wrong.status_code, wrong.json()["error"]) == (422, "beacon")
+            assert desk.call("POST", f"{FEED}/start", {"beacon": beacon}).status_code == 200
+            batch = {"items": [{"request_id": f"{number}"} for number in range(12)]}
+            made = desk.call("POST", f"{FEED}/decisions/batch", batch).json()["results"]
+            lines = [line for line, _ in lines_told(desk, desk.key)]
+        assert replay_market("feed", lines_alone(lines)).fits
+        return tuple((list(arms).index(one["agent"]), arms[one["agent"]].index(one["arm"])) for one in made)
+
+    arms = {"ana": ["a", "b", "c"], "bo": ["d", "e"], "cy": ["f"]}
+    drawn = [decisions(arms), decisions(arms | {"bo": ["e", "d"]}), decisions(arms | {"cy": ["g"]}),
+             decisions(arms, "17"), decisions(arms, "18")]  # fmt: skip
+    assert len(set(drawn)) == 5
+    assert decisions(arms) == drawn[0]
+
+
+def test_a_ledgers_first_line_has_the_time_of_day(tmp_path):
+    """Not that of the steady clock, which counts from the start of the machine: the commitment would be of 1970."""
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        writer = desk.app._service.writer
+        writer._clock, writer._wall = lambda: 5, lambda: 1_700_000_000_000
+        open_market(desk, {"ana": 1})
+        times = {json.loads(line)["at"] for line, _ in lines_told(desk, desk.key)}
+    assert times == {1_700_000_000_000}
+    assert replay_all(str(tmp_path / "a.db"))[0].fits
+
+
+def test_a_restored_service_takes_no_reward_of_a_decision_that_is_lost(tmp_path):
+    """After a backup 10 more decisions; the restored service gives their numbers to other requests."""
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1, "bo": 1}, wait_seconds=10.0)
+        desk.call("POST", f"{FEED}/decisions", {"request_id": "before"})
+        revoked = desk.make_key("auditor")
+        back_up(str(tmp_path / "a.db"), str(tmp_path / "copy.db"))
+        assert desk.call("DELETE", f"/v1/keys/{revoked.split('_')[1]}").status_code == 200
+        names = [{"request_id": f"lost-{n}"} for n in range(10)]
+        lost = desk.call("POST", f"{FEED}/decisions/batch", {"items": names}).json()["results"]
+        old = desk.key
+    with Desk(sqlite(tmp_path / "copy.db")) as desk:
+        assert [desk.call("GET", FEED, key=key).status_code for key in (revoked, old)] == [401, 401]
+        new = [{"request_id": f"new-{n}"} for n in range(20)]
+        made = desk.call("POST", f"{FEED}/decisions/batch", {"items": new}).json()["results"]
+        assert {one["decision"] for one in lost} <= {one["decision"] for one in made}
+
+        def rewards(of, label):
+            items = [{"event_id": f"{label}-{one['decision']}", "decision": one["decision"], "value": 1.0,
+                      "request_id": one["request_id"]} for one in of]  # fmt: skip
+            replies = desk.call("POST", f"{FEED}/rewards/batch", {"items": items}).json()["results"]
+            return {one.get("error") or one["result"] for one in replies}
+
+        assert rewards(lost, "lost") == {"other_request"}
+        assert rewards(made[:15], "new") == {"recorded"}
+        desk.clock.now += 20_000
+        assert rewards([one | {"request_id": "lost-0"} for one in made[15:]], "lost") == {"other_request"}
+        assert rewards(made[15:], "new") == {"late"}
+
+
+def test_a_market_is_declared_twice_with_and_without_its_seed():
+    with Desk() as desk:
+        statuses = [
+            desk.call("POST", "/v1/markets", TERMS | change).status_code
+            for change in ({}, {"seed": None}, {"seed": SEED + 1}, {})
+        ]
+        assert statuses == [201, 200, 409, 200]

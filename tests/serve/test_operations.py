@@ -1,4 +1,4 @@
-"""What an operator sees and sets: the log, metrics by market, /version, keys from files, backups."""
+"""What an operator sees and sets: the log, metrics by market, /version, keys from files, backups, the demo."""
 
 import asyncio
 import io
@@ -6,22 +6,25 @@ import json
 import logging
 import os
 import re
+import signal
 import stat
 import subprocess
+import sys
+import time
 from itertools import pairwise
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from cloneproof import __version__
 from cloneproof.errors import ServeError
-from cloneproof.serve.api import calls
-from cloneproof.serve.commit.queue_waits import QueueWaits
-from cloneproof.serve.http.call_log import LogLines, configure_log, json_line, text_line
-from cloneproof.serve.http.keys import KeyRing, install_keys, key_from_file, new_key
-from cloneproof.serve.offline.backup import back_up
-from cloneproof.serve.offline.reading import replay_all
+from cloneproof.serve import calls
+from cloneproof.serve.http.monitoring import LogLines, configure_log, json_line, text_line
+from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
+from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import MemoryStorage, open_storage
+from cloneproof.serve.writer.queue import QueueWaits
 from support.service import COMMAND, Clock, Desk, Process, open_market, spec, sqlite
 
 
@@ -128,22 +131,22 @@ def test_metrics_of_a_market(tmp_path):
         reward = {"event_id": "e", "decision": made[0]["decision"], "value": 1.0}
         desk.call("POST", "/v1/markets/feed/rewards", reward)
         found, _ = samples(desk)
-        assert found['cloneproof_rewards_awaited{market="feed"}'] == "4"
-        assert found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}'] == "1"
+        assert float(found['cloneproof_rewards_awaited{market="feed"}']) == 4
+        assert float(found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}']) == 1
         clock.now += 60_000
         late = {"event_id": "late", "decision": made[1]["decision"], "value": 1.0}
         assert desk.call("POST", "/v1/markets/feed/rewards", late).json()["result"] == "late"
         found, text = samples(desk)
         expected = {"rewards_awaited": 0, "rewards_defaulted_total": 4, "rewards_late_total": 1, "season": 1,
                     "season_rounds": 5, "season_horizon": 10_000, "paid_micro_units": 400_000}  # fmt: skip
-        assert {name: int(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
-        assert found['cloneproof_queue_depth{market="feed"}'] == "0"
-        assert int(found['cloneproof_queue_seconds_count{market="feed"}']) >= 7
+        assert {name: float(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
+        assert float(found['cloneproof_queue_depth{market="feed"}']) == 0
+        assert float(found['cloneproof_queue_seconds_count{market="feed"}']) >= 7
         assert text.count("# TYPE") == text.count("# HELP") == len(set(re.findall(r"# TYPE (\S+)", text)))
     with Desk(sqlite(tmp_path / "a.db"), clock=clock) as desk:
         found, _ = samples(desk)
-        assert {name: int(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
-        assert found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}'] == "1"
+        assert {name: float(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
+        assert float(found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}']) == 1
         progress = desk.call("GET", "/v1/markets/feed/progress").json()
         assert (progress["phase"], progress["late"], progress["defaulted"]) == (made[-1]["phase"], 1, 4)
 
@@ -179,24 +182,41 @@ def test_the_history_of_a_season(tmp_path):
 
 
 def test_the_queue_is_counted_by_market():
-    now = [0.0]
-    waits = QueueWaits(lambda: now[0])
+    waits = QueueWaits()
+
+    def value(name, market):
+        return waits.registry.get_sample_value(f"cloneproof_queue_{name}", {"market": market})
 
     async def two_calls():
         first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
         waits.follow("feed", first)
         waits.follow("news", second)
         waits.follow("feed", asyncio.get_running_loop().create_future())
-        now[0] = 0.03
         second.set_result(None)
         await asyncio.sleep(0)
-        assert dict(waits.depth) == {"feed": 2, "news": 0}
+        assert (value("depth", "feed"), value("depth", "news")) == (2, 0)
         first.cancel()
         await asyncio.sleep(0)
-        assert waits.depth["feed"] == 1
+        assert value("depth", "feed") == 1
 
     asyncio.run(two_calls())
-    assert [number for bound, number in waits.times["news"].cumulative() if bound in ("0.025", "0.05")] == [0, 1]
+    assert (value("seconds_count", "feed"), value("seconds_count", "news")) == (1, 1)
+    assert value("seconds_sum", "news") > 0
+
+
+def test_a_key_that_goes_to_a_file_is_for_its_owner_alone(tmp_path, caplog):
+    before, file = os.umask(0o022), tmp_path / "key"
+    try:
+        with file.open("w") as out:
+            subprocess.run([*COMMAND, "serve", ":memory:", "--create-key", "platform"], stdout=out, check=True)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    key_from_file(str(file), "platform", 0)
+    assert not caplog.records
+    file.chmod(0o644)
+    key_from_file(str(file), "platform", 0)
+    assert "may read the key" in caplog.text
 
 
 def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
@@ -226,6 +246,7 @@ def test_settings_from_flag_environment_file_and_default(tmp_path):
     """A service over a file that the configuration names, with the key of a secret file, and a log of its own form."""
     key = new_key("platform", None, 0)[0]
     (tmp_path / "key").write_text(key)
+    (tmp_path / "key").chmod(0o600)
     (tmp_path / "c.toml").write_text(
         f'[serve]\ndatabase = "{tmp_path}/file.db"\nport = 1\nlog = "json"\nlog_level = "warning"\n'
         f'platform_key_file = "{tmp_path}/key"\n'
@@ -294,3 +315,44 @@ def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path, m
         back_up(str(place), str(tmp_path / "b.db"))
     left = {path.name for path in tmp_path.iterdir()} - {"a.db-wal", "a.db-shm"}  # SQLite's, where a file is only read
     assert left == {"a.db", "there.db"}
+
+
+DEMO = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background ignores
+runpy.run_module("cloneproof.serve.demo", run_name="__main__")
+"""
+
+
+def test_the_demo_runs_and_ends(tmp_path):
+    demo = subprocess.Popen(
+        [sys.executable, "-c", DEMO],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    try:
+        address = re.search(r"http://\S+", demo.stdout.readline())[0]
+        key = re.search(r"cp_\S+", demo.stdout.readline())[0]
+        assert urlsplit(address).hostname == "127.0.0.1"
+        assert "What would a copy earn?" in httpx.get(address).text
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}) as viewer:
+            rounds: list[int] = []
+            while len(rounds) < 2 and demo.poll() is None:
+                reply = viewer.get("/v1/markets/feed/progress")
+                seen = reply.json().get("round", 0) if reply.status_code == 200 else 0
+                if seen > (rounds[-1] if rounds else 0):
+                    rounds.append(seen)
+                time.sleep(0.05)
+            assert len(rounds) == 2
+            arms = viewer.get("/v1/markets/feed/agents/mallory").json()["arms"]
+            assert len(arms) == 4
+            assert viewer.post("/v1/markets/feed/settle").status_code == 403  # the viewer's key only reads
+        demo.send_signal(signal.SIGINT)
+        out, err = demo.communicate(timeout=60)
+    finally:
+        demo.kill()
+    assert (demo.returncode, err) == (0, "")
+    assert "nothing is kept" in out
+    assert list(tmp_path.iterdir()) == []

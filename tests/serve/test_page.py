@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from cloneproof.serve.api import calls
-from cloneproof.serve.api.client import Client
-from cloneproof.serve.api.messages import Progress
+from cloneproof.serve import calls
+from cloneproof.serve.client import Client
+from cloneproof.serve.messages import Progress
 from support.browser import shown, sticking_out, visit
 from support.page_intervals import ever_wrong, formula, most_wrong, seen_wrong
 from support.service import in_thread, spec
@@ -39,7 +39,7 @@ def served():
                 api.send(calls.register_arm("feed", agent, f"{agent}-{arm}"))
         api.send(calls.start("feed"))
         made = api.send(calls.decide_batch("feed", [f"{number}" for number in range(30)])).results
-        api.send(calls.reward_batch("feed", [(f"{one.decision}", one.decision, one.decision % 2) for one in made[:-1]]))
+        api.send(calls.reward_batch("feed", [(f"{one.decision}", one, one.decision % 2) for one in made[:-1]]))
         keys = api.send(calls.create_key("auditor")).key, api.send(calls.create_key("agent", "ana")).key
         yield Served(f"{address}/", *keys, made[-1].phase, api.send(calls.progress("feed")))
 

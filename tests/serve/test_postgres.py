@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -17,19 +18,16 @@ from test_stateful import Market
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.session import session
-from cloneproof.serve.commit import shared_writer as shared
-from cloneproof.serve.commit.markets import ServedMarkets
-from cloneproof.serve.ledger.chain import GENESIS, Appended
-from cloneproof.serve.ledger.terms import build_mechanism
-from cloneproof.serve.market.ledger_replay import Misfit
-from cloneproof.serve.offline.reading import replay_all
-from cloneproof.serve.storage import display_place, open_storage, postgres, postgres_link
-from cloneproof.serve.storage.postgres import PostgresStorage
-from cloneproof.serve.storage.postgres_ids import SharedIds
-from cloneproof.serve.storage.postgres_link import StorageLost, without_password
-from support import postgres as postgres_module
+from cloneproof.serve.market.entries import GENESIS, Appended
+from cloneproof.serve.market.replay import Misfit
+from cloneproof.serve.market.terms import build_mechanism
+from cloneproof.serve.offline import replay_all
+from cloneproof.serve.storage import display_place, open_storage, postgres
+from cloneproof.serve.storage.postgres import PostgresStorage, StorageLost, without_password
+from cloneproof.serve.writer import shared
+from cloneproof.serve.writer.markets import ServedMarkets
 from support.postgres import emptied
-from support.service import SEASON_SEED, TERMS, Desk, open_market, spec
+from support.service import TERMS, Desk, open_market, session_seed, spec
 
 FEED = "/v1/markets/feed"
 
@@ -102,7 +100,13 @@ def test_two_services_decide_as_one_session(address, mechanism):
         parameters = TERMS["parameters"] if mechanism == "h-etc-r" else {}
         open_market(first, {"ana": 2, "bo": 1}, mechanism=mechanism, parameters=parameters)
         terms = spec(mechanism=mechanism, parameters=parameters)
-        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, terms.horizon, seed=SEASON_SEED, share=0.4)
+        plain = session(
+            build_mechanism(terms),
+            {"ana": 2, "bo": 1},
+            terms.horizon,
+            seed=session_seed({"ana": 2, "bo": 1}),
+            share=0.4,
+        )
         for turn in range(60):
             desk = (first, second)[turn * 7 % 5 % 2]
             got = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{turn}"}).json()
@@ -138,7 +142,9 @@ def test_two_services_decide_in_batches_as_one_session(address):
                 desk.call("POST", f"{FEED}/rewards/batch", {"items": part})
             seen |= {n: (new, one) for n, one in new.items()}
         terms = spec(horizon=5000)
-        plain = session(build_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=SEASON_SEED, share=0.4)
+        plain = session(
+            build_mechanism(terms), {"ana": 2, "bo": 1}, 5000, seed=session_seed({"ana": 2, "bo": 1}), share=0.4
+        )
         for n in range(1, len(seen) + 1):
             group, one = seen[n]
             wanted = plain.decide()
@@ -150,26 +156,12 @@ def test_two_services_decide_in_batches_as_one_session(address):
                     plain.reward(of_group, float(of_group % 3 == 1))
 
 
-def test_the_index_of_ids_is_derived_and_can_be_dropped(address):
-    """As after an upgrade from the version that kept it otherwise, or where a process died before it stored it."""
-    for drop in ("DELETE FROM cloneproof.seen; DELETE FROM cloneproof.generations", "DELETE FROM cloneproof.snapshots"):
-        with Desk(PostgresStorage(address, interval=150)) as desk:
-            if drop.startswith("DELETE FROM cloneproof.seen"):
-                open_market(desk, {"ana": 1}, horizon=10**6)
-            for batch in range(12):
-                items = [{"request_id": f"{batch}-{n}"} for n in range(70)]
-                replies = desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).json()["results"]
-                assert [one["decision"] for one in replies] == list(range(70 * batch + 1, 70 * batch + 71))
-        with psycopg.connect(address) as connection:
-            stored = connection.execute("SELECT count(*) FROM cloneproof.generations").fetchone()
-            assert stored[0] >= 4  # the last ones may be with the process alone
-            connection.execute(drop.encode())
-
-
 def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkeypatch):
-    real, opened = postgres._number, []
+    storage = PostgresStorage(address)
+    real, opened = storage._rows, []
 
-    def meanwhile(connection, statement):
+    def meanwhile(statement, *values):
+        rows = real(statement, *values)
         if not opened:
             opened.append(True)
             other = PostgresStorage(address)
@@ -178,25 +170,14 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
             markets.create(spec(), 0)
             other.commit(markets.take())
             other.close()
-        return real(connection, statement)
+        return rows
 
-    storage = PostgresStorage(address)
-    monkeypatch.setattr(postgres, "_number", meanwhile)
+    monkeypatch.setattr(storage, "_rows", meanwhile)
     markets = ServedMarkets.recover(storage)
     for block in storage.begin():
         shared.apply_block(markets, block)
     storage.close()
     assert list(markets.by_name) == ["feed"]
-
-
-def test_generations_that_were_cut_elsewhere_are_refused(address):
-    with Desk(PostgresStorage(address, interval=20)) as desk:
-        open_market(desk, {"ana": 1})
-        desk.call("POST", f"{FEED}/decisions/batch", {"items": [{"request_id": f"r{n}"} for n in range(60)]})
-    other = PostgresStorage(address, interval=30)
-    with pytest.raises(ServeError, match="expected ids in generations of 30 entries"):
-        other.markets()
-    other.close()
 
 
 def test_the_same_call_at_two_services_at_once_counts_once(address):
@@ -256,6 +237,36 @@ def test_a_database_that_is_away_is_503_on_every_path_and_comes_back(server, add
         assert again.json() == before | {"duplicate": True}
 
 
+def test_a_database_that_stands_still_is_503_and_does_not_keep_a_service_from_ending(server, address, monkeypatch):
+    """Planted: SIGSTOP for the whole server. The kernel goes on taking what is sent, so nothing breaks by itself."""
+    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr("cloneproof.serve.writer.writer._TICK", 0.1)
+    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_SECONDS", 0.2)
+    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_AGE", 0.0)
+    go_on = threading.Timer(40, server.freeze, [signal.SIGCONT])  # so that a service that waits for ever fails the test
+    with Desk(PostgresStorage(address)) as desk, Desk(PostgresStorage(address), clock=desk.clock) as other:
+        open_market(desk, {"ana": 1})
+        other.key = desk.key
+        assert patiently(other, "GET", FEED).status_code == 200
+        assert desk.call("GET", "/ready").status_code == 200
+        server.freeze()
+        go_on.start()
+        try:
+            for one in (desk, other):
+                assert one.call("POST", f"{FEED}/decisions", {"request_id": "r"}).status_code == 503
+                assert one.call("GET", f"{FEED}/ledger").status_code == 503
+                assert one.call("GET", "/ready").status_code == 503
+            desk.close()
+            assert go_on.is_alive()  # it ended while the server stood still
+        finally:
+            go_on.cancel()
+            server.freeze(signal.SIGCONT)
+        made = patiently(other, "POST", f"{FEED}/decisions", {"request_id": "r"})
+        assert (made.status_code, made.json()["decision"]) == (200, 1)
+        assert patiently(other, "GET", "/ready").status_code == 200
+
+
 def patiently(desk, method, path, body=None):
     """The answer, as a client gets it that asks again after a 503."""
     while (reply := desk.call(method, path, body)).status_code == 503:
@@ -299,19 +310,15 @@ def without_the_news(monkeypatch):
     monkeypatch.setattr(shared, "apply_block", lambda markets, block: None)
 
 
-def ids_that_are_not_taken_in(monkeypatch):
-    monkeypatch.setattr(SharedIds, "take", lambda *of_it: None)
-
-
-def generations_that_are_not_stored(monkeypatch):
-    monkeypatch.setattr(SharedIds, "store", lambda *of_it: None)
+def ids_that_are_not_stored(monkeypatch):
+    monkeypatch.setattr(postgres, "id_rows", lambda *of_it: [])
 
 
 def turns_without_a_lock(monkeypatch):
-    monkeypatch.setattr(postgres_link, "TURN_LOCK", "NULL")  # a lock on null is none
+    monkeypatch.setattr(postgres, "TURN_LOCK", "NULL")  # a lock on null is none
 
 
-@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_taken_in, generations_that_are_not_stored])
+@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_stored])
 def test_a_planted_fault_is_caught(address, plant, monkeypatch):
     plant(monkeypatch)
     quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])
@@ -355,23 +362,13 @@ def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
     with psycopg.connect(address) as connection:
         connection.execute("UPDATE cloneproof.schema SET version = 99")
     for refused in (open_storage, replay_all):
-        with pytest.raises(ServeError, match="version 99"):
+        with pytest.raises(ServeError, match="99"):
             refused(address)
     with psycopg.connect(address) as connection:
         connection.execute("DROP TABLE cloneproof.schema")
     for refused in (open_storage, replay_all):
         with pytest.raises(ServeError, match="foreign schema"):
             refused(address)
-
-
-def test_without_the_package_tests_are_skipped_but_not_in_ci(monkeypatch):
-    monkeypatch.setattr(postgres_module, "binaries", lambda: None)
-    monkeypatch.delenv("CLONEPROOF_CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="not installed"):
-        postgres_module.server_or_skip()
-    monkeypatch.setenv("CLONEPROOF_CI", "1")
-    with pytest.raises(pytest.fail.Exception, match="not installed"):
-        postgres_module.server_or_skip()
 
 
 HANGING = """
@@ -395,7 +392,7 @@ sys.stdin.read()
 @pytest.mark.parametrize("where", ["turn", "commit"])
 def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypatch):
     """Planted: SIGSTOP. The others wait for it once, for a limited time, and what it had begun never counts."""
-    monkeypatch.setattr(postgres_link, "TURN_SECONDS", 0.5)
+    monkeypatch.setattr(postgres, "TURN_SECONDS", 0.5)
     with Desk(PostgresStorage(address)) as desk:
         open_market(desk, {"ana": 1})
         command = [sys.executable, "-c", HANGING, address, where]
@@ -414,7 +411,7 @@ def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypa
 
 def test_a_process_that_works_in_its_turn_keeps_it(address, monkeypatch):
     """Only one that waits for its own process has the turn taken away; others are told to try again."""
-    monkeypatch.setattr(postgres_link, "TURN_SECONDS", 0.2)
+    monkeypatch.setattr(postgres, "TURN_SECONDS", 0.2)
     first, second = PostgresStorage(address), PostgresStorage(address)
     first.begin()
     with ThreadPoolExecutor(1) as thread:
@@ -437,7 +434,7 @@ def test_a_broken_chain_is_noticed_by_the_next_process(address):
         assert second.call("GET", FEED).status_code == 200
         first.call("POST", f"{FEED}/decisions", {"request_id": "r"})
         with psycopg.connect(address) as connection:
-            connection.execute("UPDATE cloneproof.ledger SET hash_after = hash_before WHERE first = 5")
+            connection.execute("UPDATE cloneproof.ledger SET hash_after = hash_before WHERE place % 1024 = 5")
         assert second.call("GET", FEED).status_code == 503
     (found,) = replay_all(address)
     assert not found.fits

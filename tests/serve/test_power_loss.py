@@ -6,9 +6,10 @@ import random
 import apsw
 import pytest
 
-from cloneproof.serve.commit.markets import ServedMarkets
-from cloneproof.serve.offline.reading import replay_all
+from cloneproof.serve.market.entries import Wanted
+from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
+from cloneproof.serve.writer.markets import ServedMarkets
 from support.service import spec
 
 LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "6"))
@@ -126,6 +127,7 @@ def played_until_the_loss(path, fails_at: int, dice: random.Random, careless: bo
         storage.commit(markets.take())
         acknowledged = market.chain.n
         for number in range(10_000):
+            market = markets.market("feed")
             for part in range(dice.randrange(1, 8)):
                 made = market.decide(f"r{number}.{part}", 1000)
                 market.reward(f"e{number}.{part}", made.id, 0.5, 1000, None)
@@ -157,12 +159,11 @@ def after_the_loss(tmp_path, number: int, careless: bool) -> tuple[int, int, boo
     storage = SqliteStorage(str(fresh / "a.db"), interval=60)
     markets = ServedMarkets.recover(storage)
     found = markets.by_name["feed"].chain.n if markets.by_name else 0
-    names = [f"q:r{n}.0" for n in range(5)]
-    known = storage.find({1: names})[1]
+    known = storage.find({1: Wanted(requests=[f"r{n}.0" for n in range(5)])})[1]
     storage.close()
     replays = replay_all(str(fresh / "a.db"))
     fits = all(one.fits and one.entries == found for one in replays)
-    return acknowledged, found, fits and (found < 15 or "q:r0.0" in known)
+    return acknowledged, found, fits and (found < 15 or "r0.0" in known.requests)
 
 
 def test_what_was_acknowledged_survives(tmp_path):

@@ -19,15 +19,12 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
-from cloneproof.serve.commit.shared_writer import make_writer
-from cloneproof.serve.http.app import App
+from cloneproof.serve.http.app import ROUTES, App, document
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.keys import new_key
-from cloneproof.serve.http.openapi import document
-from cloneproof.serve.http.routes import ROUTES
-from cloneproof.serve.http.service import Service
+from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.storage import MemoryStorage
 from cloneproof.serve.storage.postgres import PostgresStorage
+from cloneproof.serve.writer.shared import make_writer
 from support.service import TERMS
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "4"))

@@ -16,25 +16,24 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from cloneproof.mechanisms.online.level import ticks
+from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.mechanisms.online.session import session
-from cloneproof.serve.commit.decide import Decide
-from cloneproof.serve.commit.reward import Reward
-from cloneproof.serve.ledger.chain import payment
-from cloneproof.serve.ledger.dice import MarketDice
-from cloneproof.serve.ledger.terms import build_mechanism
-from cloneproof.serve.market.engine import MarketEngine
-from cloneproof.serve.market.ledger_replay import Misfit, replay
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.entries import payment
+from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import Registry
+from cloneproof.serve.market.replay import Misfit, replay
+from cloneproof.serve.market.terms import build_mechanism
 from cloneproof.serve.storage import MemoryStorage
-from support.service import SEASON_SEED, SECRET, Clock, Desk, spec, sqlite
+from cloneproof.serve.writer.commands import Decide, Reward
+from support.service import SECRET, Clock, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000
 names = st.sampled_from(["ana", "bo", "cy"])
 ids = st.integers(0, 5)
 decisions = st.integers(1, 8)
-values = st.sampled_from([0.0, 0.25, 1.0])
+values = st.sampled_from([0.25, 0.5, 1.0])
 
 
 class Market(RuleBasedStateMachine):
@@ -60,9 +59,12 @@ class Market(RuleBasedStateMachine):
     @initialize(started=st.sampled_from([True, True, False]))
     def create(self, started):
         terms = {"wait_seconds": WINDOW / 1000, "default_reward": 0.25, "horizon": 20, "max_arms": 3}
-        terms |= {"rewards": {"family": "gaussian", "sd": 0.1}}  # have no least one: a default can be told from nothing
+        terms |= {"rewards": {"family": "gaussian", "sd": 0.1}}  # have no least one: a default that pays
         self.spec = spec(**terms)
-        body = {key: getattr(self.spec, key) for key in ("market", "mechanism", "parameters", "share", "seed", *terms)}
+        body = {
+            key: getattr(self.spec, key)
+            for key in ("market", "mechanism", "parameters", "share", "seed", "wait_rounds", *terms)
+        }
         assert self.desk.call("POST", "/v1/markets", body).status_code == 201
         if started:
             for agent, arms in (("ana", "wx"), ("bo", "w")):
@@ -102,7 +104,7 @@ class Market(RuleBasedStateMachine):
     def start(self):
         reply = self.post("/start")
         if self.state == "open" and self.playing():
-            seed = SEASON_SEED if self.season == 1 else self.desk.app._service.writer.markets.market("feed").season_seed
+            seed = self.desk.app._service.writer.markets.market("feed").session.seed
             self.plain = session(build_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
             self.state = "running"
         assert reply.status_code == (200 if self.state == "running" else 409)
@@ -204,7 +206,7 @@ class Market(RuleBasedStateMachine):
         try:
             self.look_at_the_balances()
             lines = [(one.line, one.hash) for one in self.desk.storage.lines(1, 0, 10**6)]
-            done = replay(lines, MarketDice("feed", SECRET))
+            done = replay(lines, MarketDice(SECRET))
             assert {name: one.balance for name, one in done.market.registry.agents.items()} == self.balances
         finally:
             self.desk.close()
@@ -247,7 +249,7 @@ def test_the_api_is_the_model(machine):
 
 
 def no_old_entries(monkeypatch):
-    monkeypatch.setattr(Decide, "wanted_keys", lambda self, markets: None)
+    monkeypatch.setattr(Decide, "wanted", lambda self, markets: None)
 
 
 def events_only_inside_a_decision(monkeypatch):
@@ -261,22 +263,22 @@ def events_only_inside_a_decision(monkeypatch):
 
 
 def late_rewards_pay(monkeypatch):
-    real = MarketEngine._enter_late
+    real = LiveMarket._enter_late
 
     def broken(self, event, decision, value, at, defaulted):
         entry = real(self, event, decision, value, at, defaulted)
         self.registry.agents[entry.agent].balance += 1
         return entry
 
-    monkeypatch.setattr(MarketEngine, "_enter_late", broken)
+    monkeypatch.setattr(LiveMarket, "_enter_late", broken)
 
 
 def windows_that_never_end(monkeypatch):
-    monkeypatch.setattr(MarketEngine, "expire_one", lambda self, at: None)
+    monkeypatch.setattr(LiveMarket, "expire_one", lambda self, at: None)
 
 
 def late_arms_play_at_once(monkeypatch):
-    monkeypatch.setattr(MarketEngine, "next_registration", property(lambda self: self.season))
+    monkeypatch.setattr(LiveMarket, "next_registration", property(lambda self: self.season))
 
 
 def snapshots_without_balances(monkeypatch):

@@ -1,19 +1,25 @@
-"""Storages: ids of any age, restarts with and without snapshots, one writer at a time, migrations."""
+"""Storages: ids of any age, restarts, one service to a file, and what is derived checked against the ledger."""
 
+import json
+import logging
+import os
+import resource
 import sqlite3
+import stat
+from hashlib import sha256
 
-import numpy as np
+import psycopg
 import pytest
 
+from cloneproof.cli import main
 from cloneproof.errors import ServeError
-from cloneproof.serve.commit.markets import ServedMarkets
-from cloneproof.serve.ledger.chain import GENESIS, Chain, chain_hashes
-from cloneproof.serve.ledger.entries import Decided, keys
+from cloneproof.serve.market.entries import GENESIS, Chain, Decided, Known, Wanted, chain_hashes, seal, unseal
+from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import MemoryStorage, open_storage
-from cloneproof.serve.storage import id_generations as seen_module
-from cloneproof.serve.storage.id_generations import Generations, generation_sums, hashes, split_chunks
-from cloneproof.serve.storage.sqlite_schema import MIGRATIONS
-from support.service import spec, sqlite
+from cloneproof.serve.storage.postgres import PostgresStorage
+from cloneproof.serve.writer.markets import ServedMarkets
+from support.postgres import emptied
+from support.service import Desk, open_market, spec, sqlite
 
 
 def played(storage, rounds, markets=None, offset=0):
@@ -26,8 +32,8 @@ def played(storage, rounds, markets=None, offset=0):
             market.register_arm(agent, "x", 1000)
         market.start(1000)
         storage.commit(markets.take())
-    market = markets.market("feed")
     for number in range(offset, offset + rounds):
+        market = markets.market("feed")
         made = market.decide(f"r{number}", 1000 + number)
         if number % 5:
             market.reward(f"e{number}", made.id, 0.5, 1000 + number, None)
@@ -53,11 +59,13 @@ def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
     ServedMarkets.recover(storage)
-    wanted = [f"q:r{n}" for n in range(1100)] + [f"e:e{n}" for n in range(1100)] + [f"q:e{n}" for n in range(1000)]
-    found = storage.find({1: wanted, 2: ["q:r1"]})
-    assert found[2] == {}
-    assert set(found[1]) == {f"q:r{n}" for n in range(1000)} | {f"e:e{n}" for n in range(1000) if n % 5}
-    assert all(name in keys(entry) for name, entry in found[1].items())
+    requests = [f"r{n}" for n in range(1100)] + [f"e{n}" for n in range(1000)]
+    found = storage.find({1: Wanted(requests, [f"e{n}" for n in range(1100)]), 2: Wanted(requests=["r1"])})
+    assert found[2] == Known()
+    assert {name: entry.request for name, entry in found[1].requests.items()} == {f"r{n}": f"r{n}" for n in range(1000)}
+    assert {name: entry.event for name, entry in found[1].events.items()} == {
+        f"e{n}": f"e{n}" for n in range(1000) if n % 5
+    }
     storage.close()
 
 
@@ -79,56 +87,12 @@ def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
 
 def test_colliding_hashes_do_not_confuse_ids(tmp_path, monkeypatch):
     """With hashes of two bits nearly everything collides, and the entries have the last word."""
-    real = hashes
-    monkeypatch.setattr("cloneproof.serve.storage.ids.hashes", lambda market, names: real(market, names) & np.uint64(3))
+    monkeypatch.setattr("cloneproof.serve.storage.sql.hash_keys", lambda keys: [len(key) % 4 for key in keys])
     storage = sqlite(tmp_path / "a.db", 40)
     played(storage, 120)
-    found = storage.find({1: [f"q:r{n}" for n in range(200)]})[1]
-    assert {name: entry.request for name, entry in found.items()} == {f"q:r{n}": f"r{n}" for n in range(120)}
+    found = storage.find({1: Wanted(requests=[f"r{n}" for n in range(200)])})[1]
+    assert {name: entry.request for name, entry in found.requests.items()} == {f"r{n}": f"r{n}" for n in range(120)}
     storage.close()
-
-
-def test_the_filter_never_forgets_and_rarely_errs():
-    pieces: dict[tuple[int, int], tuple[bytes, bytes]] = {}
-    reads = []
-
-    def read(generation, piece):
-        reads.append(generation)
-        return pieces.get((generation, piece))
-
-    index = Generations(read)
-    for generation in range(70):  # more than fit side by side
-        values = hashes(1, [f"{generation}:{n}" for n in range(500)])
-        places = np.arange(500, dtype=np.int64) + 1000 * generation
-        chunks = {piece: (known, where) for piece, known, where in split_chunks(values, places)}
-        pieces |= {(generation, piece): chunk for piece, chunk in chunks.items()}
-        index.add(values, generation_sums(chunks))
-    for generation in (0, 63, 64, 69):
-        values = hashes(1, [f"{generation}:{n}" for n in range(500)])
-        assert sorted(index.find(values)) == [(n, 1000 * generation + n) for n in range(500)]
-    reads.clear()
-    assert list(index.find(hashes(1, [f"new {n}" for n in range(500)]))) == []
-    assert len(reads) < 5  # 35,000 questions to sparse filters
-
-
-def test_a_full_filter_errs_as_often_as_its_size_says():
-    reads = []
-    index = Generations(lambda generation, piece: reads.append(1))
-    rng = np.random.default_rng(0)
-    values = rng.integers(0, 2**64, seen_module.ENTRIES_PER_GENERATION, dtype=np.uint64)
-    index.add(values, generation_sums({}))
-    for _ in range(10):
-        list(index.find(rng.integers(0, 2**64, 100_000, dtype=np.uint64)))
-    rate = (1 - np.exp(-8 / 24)) ** 8  # 4.2e-5
-    assert abs(len(reads) / 1e6 - rate) < 5 * (rate / 1e6) ** 0.5 + 0.2 * rate
-
-
-def test_two_services_cannot_share_a_file(tmp_path):
-    storage = sqlite(tmp_path / "a.db")
-    with pytest.raises(ServeError, match="already served"):
-        open_storage(str(tmp_path / "a.db"))
-    storage.close()
-    open_storage(str(tmp_path / "a.db")).close()
 
 
 def test_foreign_and_future_files_are_refused(tmp_path):
@@ -138,7 +102,7 @@ def test_foreign_and_future_files_are_refused(tmp_path):
         open_storage(str(tmp_path / "foreign.db"))
     sqlite(tmp_path / "future.db").close()
     with sqlite3.connect(tmp_path / "future.db") as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        connection.execute("PRAGMA user_version = 99")
     with pytest.raises(ServeError, match="open it with the cloneproof that wrote it"):
         open_storage(str(tmp_path / "future.db"))
     with pytest.raises(ServeError, match="folder"):
@@ -156,29 +120,7 @@ def test_a_failed_commit_leaves_nothing_behind(tmp_path):
         storage.commit([(2, "other", new), (1, "feed", new)])
     assert storage.lines(1, 0, 100) == before
     assert storage.lines(2, 0, 100) == []
-    assert storage.find({2: ["q:q"]}) == {2: {}}
-    storage.close()
-
-
-def test_a_start_without_snapshots_makes_generations_of_the_usual_size(tmp_path):
-    """As after an upgrade that drops them: a filter that all ids went into would name its generation every time."""
-    storage = sqlite(tmp_path / "a.db", 100)
-    played(storage, 1000)
-    storage.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
-        connection.execute("DELETE FROM snapshots")
-    storage = sqlite(tmp_path / "a.db", 100)
-    storage.checkpoint(ServedMarkets.recover(storage).take_snapshots())
-    assert set(storage.find({1: [f"q:r{n}" for n in range(1100)]})[1]) == {f"q:r{n}" for n in range(1000)}
-    storage.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
-        (most,) = connection.execute(
-            "SELECT max(size) FROM (SELECT sum(length(hashes)) / 8 AS size FROM seen GROUP BY chunk / 256)"
-        ).fetchone()
-    assert most < 200
-    storage = sqlite(tmp_path / "a.db", 100)
-    ServedMarkets.recover(storage)
-    assert set(storage.find({1: [f"e:e{n}" for n in range(1100)]})[1]) == {f"e:e{n}" for n in range(1000) if n % 5}
+    assert storage.find({2: Wanted(requests=["q"])}) == {2: Known()}
     storage.close()
 
 
@@ -216,3 +158,266 @@ def test_a_file_that_is_refused_keeps_its_settings(tmp_path):
         open_storage(str(tmp_path / "foreign.db"))
     assert (tmp_path / "foreign.db").read_bytes() == before  # a journal mode is written into the file
     assert [path.name for path in tmp_path.iterdir()] == ["foreign.db"]
+
+
+FEED = "/v1/markets/feed"
+
+
+def by_symlink(path):
+    other = path.with_name("other.db")
+    other.symlink_to(path)
+    return other
+
+
+def by_hard_link(path):
+    other = path.with_name("other.db")
+    os.link(path, other)
+    return other
+
+
+@pytest.mark.parametrize("reach", [by_symlink, by_hard_link, lambda path: path])
+def test_a_second_service_is_refused_by_every_name_of_the_file(tmp_path, reach):
+    storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match=r"already served|has 2 names"):
+        open_storage(str(reach(tmp_path / "a.db")))
+    storage.close()
+
+
+def test_a_file_with_two_names_is_refused_also_when_nobody_serves_it(tmp_path):
+    """Each name has a write-ahead log of its own, so what was committed by one name would be missing by the other."""
+    sqlite(tmp_path / "a.db").close()
+    other = by_hard_link(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="has 2 names"):
+        open_storage(str(other))
+    other.unlink()
+    open_storage(str(tmp_path / "a.db")).close()
+
+
+def test_the_lock_ends_with_the_storage_and_leaves_no_file(tmp_path):
+    storage = sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="already served"):
+        sqlite(tmp_path / "a.db")
+    with pytest.raises(ServeError, match="already served"):
+        sqlite(tmp_path / "a.db")  # whoever was refused has not ended the lock
+    storage.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+    open_storage(str(tmp_path / "a.db")).close()
+
+
+def test_the_lock_keeps_another_process_out(tmp_path):
+    path, kept = tmp_path / "a.db", sqlite(tmp_path / "a.db")
+    pid = os.fork()
+    if pid == 0:
+        from cloneproof.serve.storage import sqlite as file_lock
+
+        file_lock._held.clear()  # what another process does not know
+        try:
+            file_lock.FileLock(str(path))
+        except ServeError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    kept.close()
+
+
+def deleted(path):
+    path.unlink()
+
+
+def moved(path):
+    path.rename(path.with_name("elsewhere.db"))
+
+
+def replaced(path):
+    other = path.with_name("restored.db")
+    connection = sqlite3.connect(path)
+    connection.execute("VACUUM INTO ?", (str(other),))
+    connection.close()
+    os.replace(other, path)
+
+
+def without_log(path):
+    path.with_name("a.db-wal").unlink()
+
+
+@pytest.mark.parametrize("lose", [deleted, moved, replaced, without_log])
+def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_path, lose):
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1})
+        assert desk.call("GET", "/ready").status_code == 200
+        lose(tmp_path / "a.db")
+        assert desk.call("GET", "/ready").status_code == 503
+        for _ in range(3):
+            assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).status_code == 503
+            assert desk.call("POST", "/v1/keys", {"role": "auditor"}).status_code == 503
+
+
+def test_a_full_disk_is_not_ready(tmp_path, monkeypatch):
+    """No file may grow, as on a full disk: calls that write are 503, those that read are answered, and then all."""
+    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_AGE", 0.0)
+    with Desk(sqlite(tmp_path / "a.db")) as desk:
+        open_market(desk, {"ana": 1})
+        assert desk.call("GET", "/ready").status_code == 200
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "a.db-wal").stat().st_size, hard))
+        try:
+            replies = [
+                desk.call("GET", "/ready"),
+                desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}),
+                desk.call("GET", "/ready"),
+                desk.call("GET", f"{FEED}/balances"),
+            ]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert [reply.status_code for reply in replies] == [503, 503, 503, 200]
+        assert desk.call("GET", "/ready").status_code == 200
+        assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"] == 1
+
+
+def test_files_are_for_their_owner_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with Desk(sqlite(tmp_path / "a.db")) as desk:
+            open_market(desk, {"ana": 1})
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert set(modes) >= {"a.db", "a.db-wal", "a.db-shm"}
+    assert set(modes.values()) == {0o600}
+
+
+class File:
+    """Storages in a file, and a hand that edits it."""
+
+    def __init__(self, folder):
+        self.place = str(folder / "a.db")
+
+    def storage(self, interval=40):
+        return sqlite(self.place, interval)
+
+    def edit(self, statement, *values):
+        connection = sqlite3.connect(self.place)
+        with connection:
+            rows = connection.execute(statement, values).fetchall()
+        connection.close()
+        return rows
+
+
+class Database:
+    """The same in PostgreSQL."""
+
+    def __init__(self, address):
+        self.place = emptied(address)
+
+    def storage(self, interval=40):
+        return PostgresStorage(self.place, interval)
+
+    def edit(self, statement, *values):
+        for table in ("markets", "ledger", "snapshots"):
+            statement = statement.replace(f" {table}", f" cloneproof.{table}")
+        with psycopg.connect(self.place) as connection:
+            cursor = connection.execute(statement.replace("?", "%s").encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+@pytest.fixture(scope="module")
+def database(server):
+    return server.new_database()
+
+
+@pytest.fixture(params=["file", "database"])
+def kept(request, tmp_path):
+    if request.param == "file":
+        return File(tmp_path)
+    return Database(request.getfixturevalue("database"))
+
+
+def play(desk, first, last):
+    for number in range(first, last):
+        made = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"}).json()
+        body = {"event_id": f"e{number}", "decision": made["decision"], "value": float(number % 3 == 0)}
+        assert desk.call("POST", f"{FEED}/rewards", body).status_code == 200
+
+
+@pytest.fixture
+def kept_and_played(kept):
+    with Desk(kept.storage()) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        play(desk, 0, 60)
+        kept.balances = desk.call("GET", f"{FEED}/balances").json()
+    assert replay_all(kept.place)[0].fits
+    return kept
+
+
+def edited(body, change):
+    """A snapshot with another text under its old digest, or under a digest that fits."""
+    found = unseal(bytes(body))
+    data = json.loads(found.text)
+    change(data)
+    return found.head, json.dumps(data, separators=(",", ":")).encode()
+
+
+def richer(data):
+    data["registry"]["agents"][0]["balance"] = 999_999_999
+
+
+def other_dice(data):
+    session = json.loads(data["session"])
+    body = json.loads(session["body"])
+    body["seed"] = "00" * 32
+    session["body"] = json.dumps(body, separators=(",", ":"))
+    session["digest"] = sha256(session["body"].encode()).hexdigest()
+    data["session"] = json.dumps(session)
+
+
+def test_an_edited_snapshot_is_not_served_and_replay_tells(kept_and_played, caplog):
+    body = bytes(kept_and_played.edit("SELECT body FROM snapshots")[0][0])
+    _, text = edited(body, richer)
+    for bad in (body[:65] + text, b"garbage", b"", b"\xff\x00", body.replace(b'"season":1', b'"season":2')):
+        kept_and_played.edit("UPDATE snapshots SET body = ?", bad)
+        (found,) = replay_all(kept_and_played.place)
+        assert not found.fits
+        assert "its snapshot does not" in found.statement
+        with Desk(kept_and_played.storage()) as desk, caplog.at_level(logging.WARNING):
+            assert desk.call("GET", f"{FEED}/balances").json() == kept_and_played.balances
+            assert "is damaged; the market is rebuilt from its ledger" in caplog.text
+        assert replay_all(kept_and_played.place)[0].fits  # the service has made another one
+        caplog.clear()
+
+
+@pytest.mark.parametrize("change", [richer, other_dice])
+def test_a_forged_snapshot_with_a_good_digest_is_named_by_replay(kept_and_played, change, monkeypatch, capsys):
+    body = bytes(kept_and_played.edit("SELECT body FROM snapshots")[0][0])
+    kept_and_played.edit("UPDATE snapshots SET body = ?", seal(*edited(body, change)))
+    monkeypatch.setattr("sys.argv", ["cloneproof", "replay", kept_and_played.place])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    assert "not those of the ledger" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["r70", "r118"])
+def test_a_start_refuses_a_line_whose_hash_does_not_fit(kept, name):
+    """The name of a request is not derived from anything, so only the hash can tell."""
+    with Desk(kept.storage(10**6)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        play(desk, 0, 60)
+        desk.runner.run(desk.app._service.writer.checkpoint())
+        play(desk, 60, 120)
+        desk.crash()  # lines after the last snapshot are read at the start
+    snapshots = kept.edit("SELECT entry FROM snapshots")
+    assert snapshots
+    kept.edit("UPDATE ledger SET lines = replace(lines, ?, ?)", f'"{name}"', '"x"')
+    storage = kept.storage(10**6)
+    with pytest.raises(ServeError, match="the hash chain is broken in entries"):
+        ServedMarkets.recover(storage)
+    storage.close()
+    assert not replay_all(kept.place)[0].fits
+
+
+def test_a_ledger_that_is_not_the_snapshots_is_refused(kept_and_played):
+    kept_and_played.edit("UPDATE ledger SET hash_after = hash_before")
+    storage = kept_and_played.storage()
+    with pytest.raises(ServeError, match="the ledger is not the one that its snapshot"):
+        ServedMarkets.recover(storage)
+    storage.close()

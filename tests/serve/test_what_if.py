@@ -1,17 +1,21 @@
 """What would a copy earn? The endpoint says what `cp.audit` says, to those who may ask, within its time."""
 
 import asyncio
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.history import ArmRewards, audit_past
+from cloneproof.analysis.copying.season import ArmRewards, audit_past
 from cloneproof.errors import Refused
-from cloneproof.serve.api.what_if_messages import Belief, Task, WhatIf
-from cloneproof.serve.what_if import process
-from cloneproof.serve.what_if.answer import _past_view, answer
+from cloneproof.serve.http import handlers as process
+from cloneproof.serve.messages import Belief, Task, WhatIf
+from cloneproof.serve.what_if import _past_view, answer
 from support.service import Desk, open_market, spec
 
 PATH = "/v1/markets/feed/what-if"
@@ -35,7 +39,9 @@ def test_under_a_belief_it_is_the_audit(desk):
     found = reply.json()
     agents = [cp.Agent(f"agent {k}", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for k in (1, 2)]
     market = cp.Market(agents, 40, 0.4)
-    want = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), agent="agent 1", max_copies=2)
+    want = cp.audit(
+        market, cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2), agent="agent 1", search=cp.Search(copies=2)
+    )
     assert (found["verdict"], found["scope"]) == (want.verdict, want.scope)
     assert tuple(found["worst"]["copies"]) == want.worst.copies
     assert found["worst"]["gain"] == want.worst.gain.value
@@ -56,14 +62,9 @@ def test_fitted_to_the_season_it_is_the_audit_of_the_past(desk):
     terms = spec(horizon=40, parameters={"agent_rounds": 4, "arm_rounds": 2})
     found = answer(Task(terms, asked, seen, 60.0))
     machine = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
-    want = audit_past(arms, machine, 40, 0.4, odds=0.5, atoms=2, agent="ana", max_copies=2)
+    want = audit_past(arms, machine, 40, 0.4, odds=0.5, atoms=2, agent="ana", search=cp.Search(copies=2))
     assert found.worst.gain == want.audit.worst.gain.value
     assert [(pair.arms, pair.probability) for pair in found.pairs] == [(p.arms, p.probability) for p in want.pairs]
-
-
-def test_an_agent_may_not_ask(desk):
-    reply = desk.call("POST", PATH, {"belief": BELIEF}, desk.make_key("agent", "ana"))
-    assert reply.status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_what_the_audit_refuses_is_told(desk):
 def test_what_there_was_no_time_for_is_named():
     arms = [ArmRewards(agent, f"{agent}-{arm}", 50, 0.3) for agent in ("ana", "bo", "cy") for arm in range(2)]
     machine = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
-    past = audit_past(arms, machine, 40, odds=0.1, atoms=2, max_copies=2)
+    past = audit_past(arms, machine, 40, odds=0.1, atoms=2, search=cp.Search(copies=2))
     some = replace(past, best={past.audit.worst.agent: past.audit.worst})
     left = sorted({"ana", "bo", "cy"} - set(some.best))
     assert f"Not looked at, for want of time: {', '.join(left)}." in _past_view(some, None).notes[0]
@@ -149,3 +150,21 @@ def test_too_long_is_stopped_and_only_one_runs(desk):
     assert (busy.status_code, busy.json()["error"]) == (429, "busy")
     assert (stopped.status_code, stopped.json()["error"]) == (422, "too_hard")
     assert not service.audit_lock.locked()
+
+
+def test_the_process_ends_when_whoever_asked_is_gone():
+    hard = WhatIf(Belief(low=0.2, high=0.8, chance=0.5, originals=3, agents=4), max_copies=6)
+    task = msgspec.json.encode(Task(spec(seed=None, horizon=10**6), hard, [], 600.0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cloneproof.serve.what_if"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    process.stdin.write(task + b"\n")
+    process.stdin.flush()
+    time.sleep(2.0)
+    assert process.poll() is None  # it computes
+    process.stdin.close()  # as the system does for a process that was killed
+    try:
+        assert process.wait(20) == 1
+    finally:
+        process.kill()
+        process.wait()

@@ -6,18 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cloneproof.analysis.copying import CopyGroup, find_copies
+from cloneproof.analysis.copying.records import CopyGroup
+from cloneproof.analysis.copying.search import find_copies
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
 import planted_items
 import real_copy_power
 from planted_items import RealItem, RealLog, split_log
+from planted_logs import WORDS
 
 
 def small_log():
     """Twelve owners of two items, no two of one mean."""
     items = [
-        RealItem(f"owner {k // 2}", f"item {k}", (100 - 4 * k, 4 * k + 60), f"a {k} title of its own")
+        RealItem(f"owner {k // 2}", f"item {k}", (100 - 4 * k, 4 * k + 60), f"{WORDS[k]} {WORDS[k + 24]} of its own")
         for k in range(24)
     ]  # fmt: skip
     return RealLog(tuple(items), (0.0, 1.0))
@@ -61,7 +63,7 @@ def test_a_finding_without_a_shared_item_is_wrong():
 
 
 def test_strong_copies_of_an_item_are_found():
-    planted = split_log(small_log(), np.random.default_rng(4), rewards=50_000, each=1, stretched=True, near=True)
+    planted = split_log(small_log(), np.random.default_rng(4), rewards=400_000, each=1, stretched=True, near=True)
     found = find_copies(planted.records, 0.05, ["title"]).found
     assert {owner for owner, copies in planted.copies.items() if copies >= 5} <= {group.agents[0] for group in found}
     assert not any(planted.is_wrong(group) for group in found)

@@ -7,8 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from cloneproof.mechanisms.kl_bound import kl_upper_bound
-from cloneproof.mechanisms.logarithm import ln
+from cloneproof.mechanisms.arithmetic import kl_upper_bound, ln
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.history import ArmRewards, audit_past
-from cloneproof.market.copies import full_copies
+from cloneproof.analysis.copying.season import ArmRewards, audit_past
+from cloneproof.market.market import full_copies
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -49,7 +49,7 @@ def creators_audit():
         tried=tuple(tried),
         by_horizon=by_horizon,
         thresholds=tuple(sweep),
-        apart={"withholding": witness(market, mechanism, "ana", (1, 0))},
+        also={"withholding": witness(market, mechanism, "ana", (1, 0))},
         notes=("The trial of 200 rounds cannot explore the 257 arms of 'ana' for 100 rounds each.",),
         seconds=3.2,
     )
@@ -92,4 +92,4 @@ def season_audit():
         ArmRewards("<b>cy</b>", "f", 0, 0.0),
     ]  # fmt: skip
     machine = cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)
-    return audit_past(arms, machine, horizon=100, odds=1.0, max_copies=2)
+    return audit_past(arms, machine, horizon=100, odds=1.0, search=cp.Search(copies=2))

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.black_box import BlackBox
+from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.market import reward_family
 
 

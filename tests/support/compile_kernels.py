@@ -2,8 +2,8 @@
 
 import cloneproof as cp
 
-ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps: ucb, blocks, slots, randomised, stepping
-    "ucb1", "prior-independent-etc", "reservoir", "epsilon-greedy", "kl-ucb",
+ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps
+    "ucb1", "prior-independent-etc", "reservoir", "epsilon-greedy", "thompson", "kl-ucb",
 )  # fmt: skip
 
 
@@ -11,7 +11,9 @@ def main():
     """Two runs by each of them."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=64)
     for name in ONE_OF_EACH:
-        cp.evaluate(market, cp.mechanism(name, market=market), engine="monte-carlo", runs=2, threads=1)
+        cp.evaluate(
+            market, cp.mechanism(name, market=market), engine="monte-carlo", search=cp.Search(runs=2), threads=1
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from fractions import Fraction
 from functools import cache
 
+from cloneproof.mechanisms.rule import PriorityInputs
+
 
 def contest_rewards(means, copies, mechanism, horizon):
     """Each agent's expected reward, given the means of its originals and how often each is registered.
@@ -15,8 +17,8 @@ def contest_rewards(means, copies, mechanism, horizon):
 
     @cache
     def priority(pulls, ones):
-        return agent.priority(1, 0.0, pulls, float(Fraction(ones, pulls)) if pulls else 0.0, 0.5, 0.5, count,
-                              *agent.parameters)  # fmt: skip
+        mean = float(Fraction(ones, pulls)) if pulls else 0.0
+        return agent.priority(PriorityInputs(1, 0.0, pulls, mean, 0.5, 0.5, count), *agent.parameters)
 
     totals = [Fraction(0)] * count
     states = {tuple((0, None, 0, 0, (), 0, 0) for _ in means): Fraction(1)}
@@ -72,7 +74,7 @@ def _round(own, means, copies, rule, after):
 def _after_pull(rounds, mean, pulls, ones, failed, rule):
     if pulls < rule.explore:
         return (rounds + 1, mean, pulls, ones, failed, 0, 0)
-    if rule.threshold is not None and ones >= rule.threshold:
+    if rule.slots.threshold is not None and ones >= rule.slots.threshold:
         return (rounds + 1, mean, None, 0, (), 0, 0)
     failed = (*failed, (ones, mean))
     if len(failed) < rule.draws:

@@ -11,19 +11,19 @@ from pathlib import Path
 
 LOGGED = """
 import json, os, time
-from cloneproof.sweeps.execution import tasks as work
+from cloneproof.sweeps import tasks
 
-plain = getattr(work, "_plain", work._piece)  # Dask may load this file twice
-work._plain = plain
+plain = getattr(tasks, "plain", tasks.work)  # Dask may load this file twice
+tasks.plain = plain
 
 def logged(*question):
     started = time.time()
     done = plain(*question)
     with open(os.environ["COMPUTED_LOG"], "a") as log:
-        log.write(json.dumps([started, os.getpid(), *done.piece]) + "\\n")
+        log.write(json.dumps([started, os.getpid(), *done.chunk]) + "\\n")
     return done
 
-work._piece = logged
+tasks.work = logged
 """
 
 

@@ -13,7 +13,7 @@ from tempfile import gettempdir
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.source_text import definitions, source_text
+from cloneproof.engines.monte_carlo.gpu.launch import definitions, source_text
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: install g++ to run the kernels")

@@ -10,7 +10,7 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import cloneproof as cp
-from cloneproof.mechanisms.online.level import Level
+from cloneproof.mechanisms.online.levels import Level
 
 
 class Script:
@@ -45,15 +45,10 @@ def payoffs(mechanism, means, horizon, delays, seed=0):
         return sorted(ties)[script.choose([Fraction(1, len(ties))] * len(ties))]
 
     def slots(rule, stream, arm_keys):
-        count = rule.draws + (rule.fallback == "draw")
+        count = rule.draws + (rule.slots.fallback == "draw")
         return [script.choose([Fraction(1, len(arm_keys))] * len(arm_keys)) for _ in range(count)]
 
-    state = "cloneproof.mechanisms.online"
-    with (
-        patch.object(Level, "_one_of", one_of),
-        patch(f"{state}.slot_state.agent_slots", slots),
-        patch(f"{state}.two_level_state.agent_slots", slots),
-    ):
+    with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.online.state.agent_slots", slots):
         while True:
             earned = _one_run(mechanism, means, horizon, delays, seed, script)
             for name, value in earned.items():

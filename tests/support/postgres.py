@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -71,6 +72,13 @@ class Server:
         """Stop it: `interrupt` throws everybody out and closes orderly, `kill` leaves a recovery to the next start."""
         self.process.send_signal({"interrupt": signal.SIGINT, "kill": signal.SIGQUIT}[how])
         self.process.wait(60)
+
+    def freeze(self, signal_number: int = signal.SIGSTOP) -> None:
+        """Stop the server and its sessions where they are, or let them go on (SIGCONT)."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for pid in (self.process.pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal_number)
 
     def address(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"

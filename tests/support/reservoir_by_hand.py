@@ -44,14 +44,14 @@ def _walk(table, means, copies, rule, horizon, order):
                 here = drawn * comb(n, count) * mean**count * (1 - mean) ** (n - count)
                 if here == 0:
                     continue
-                if rule.threshold is not None and count >= rule.threshold:
+                if rule.slots.threshold is not None and count >= rule.slots.threshold:
                     yield [(agent, here * mean * max(0, left - n))]
                 else:
                     stack.append((place + 1, rounds + n, here, (*past, (count, mean, agent))))
 
 
 def _after_all(past, means, copies, rule, left, chance, order):
-    if rule.fallback == "draw":
+    if rule.slots.fallback == "draw":
         share = chance / len(order)
         return [
             (agent, share * left * mean * Fraction(number, sum(copies[agent])))

@@ -14,28 +14,27 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import uvicorn
 
-from cloneproof.serve.api.client import Client
-from cloneproof.serve.commit.shared_writer import make_writer
+from cloneproof.serve.client import Client
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.keys import new_key
-from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.dice import make_secret, season_dice
-from cloneproof.serve.ledger.terms import MarketSpec
+from cloneproof.serve.http.service import Service, new_key
+from cloneproof.serve.market.dice import MarketDice, make_secret
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key
 from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
 from cloneproof.serve.storage.interface import SharedStorage
+from cloneproof.serve.writer.shared import make_writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
 SEED = 7_777_777_777_777_777_777
 SECRET = make_secret(SEED)
-SEASON_SEED = season_dice(SECRET, 1).seed  # what the session of the first season is seeded with
 
 TERMS = {
     "market": "feed",
@@ -44,11 +43,24 @@ TERMS = {
     "parameters": {"agent_rounds": 6, "arm_rounds": 2},
     "share": 0.4,
     "seed": SEED,
+    "wait_rounds": 10_000,
 }
 
 
 def spec(**changes: Any) -> MarketSpec:
     return MarketSpec(**(TERMS | changes))
+
+
+def session_seed(arms: dict[str, int]) -> bytes:
+    """What the session of the first season is seeded with, for the arms that `open_market` registers."""
+    market = LiveMarket.open(spec(), 0, MarketDice(SECRET))
+    for agent, count in arms.items():
+        market.register_agent(agent, 0)
+        for arm in range(count):
+            market.register_arm(agent, f"{agent}-{arm}", 0)
+    seed = market.open_session(arms).seed
+    assert isinstance(seed, bytes)
+    return seed
 
 
 class Clock:
@@ -62,7 +74,12 @@ class Clock:
 
 
 class Desk:
-    """A service in this process: every call goes through the whole application, without a socket."""
+    """A service in this process: every call goes through the whole application, without a socket.
+
+    A reward that names no request gets that of its decision, as the last reply about it said.
+    """
+
+    asked: ClassVar[dict[tuple[str, int], str]] = {}  # of all services, as some share a database
 
     def __init__(
         self, storage: Storage | None = None, agent_rate: float | None = None, clock: Clock | None = None
@@ -80,14 +97,23 @@ class Desk:
             self.app = App(lambda: Service.from_writer(make_writer(self.storage, self.clock), self.agent_rate))
             self.app.open()
             if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
-                self.app._service.writer._ticking.cancel()  # tick began: then nobody else could have one
+                for task in self.app._service.writer._beside:  # tick began: then nobody else could have one
+                    task.cancel()
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())
 
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {key or self.key}"}
-        return self.runner.run(self.http.request(method, path, json=body, headers=headers))
+        headers, market = {"Authorization": f"Bearer {key or self.key}"}, path.split("/")[3:4]
+        for item in (body or {}).get("items", [body]) if "/rewards" in path and isinstance(body, dict) else []:
+            if isinstance(item, dict) and isinstance(item.get("decision"), int):
+                item.setdefault("request_id", self.asked.get((*market, item["decision"]), "?"))
+        reply = self.runner.run(self.http.request(method, path, json=body, headers=headers))
+        if "/decisions" in path and reply.status_code == 200:
+            for made in reply.json().get("results", [reply.json()]):
+                if "decision" in made:
+                    self.asked[*market, made["decision"]] = made["request_id"]
+        return reply
 
     def make_key(self, role: str, agent: str | None = None) -> str:
         return self.call("POST", "/v1/keys", {"role": role, "agent": agent}).json()["key"]

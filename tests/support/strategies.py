@@ -76,11 +76,13 @@ BINARISING = (
     "holdout-kl-ucb",
     "reservoir",
     "reservoir-contest",
+    "reservoir-index",
 )  # these expect rewards in [0, 1]
 SMALL = {
     "holdout-kl-ucb": {"arm_rounds": 2, "max_arms": 3, "horizon": 50},
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
+    "reservoir-index": {"draws": 3, "constant": 1.0},
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 5, "arm_rounds": 2},

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.sweeps.code_version import LIBRARIES, code_version, source_digest, sources
+from cloneproof._sources import LIBRARIES, WORKER, code_version, sources, worker_digest
 from test_structure import import_graph
 
 ROOT = Path(cp.__file__).parent
-WORKER = "cloneproof.sweeps.execution.tasks"
 DISCOVERED = ("market.rewards", "mechanisms.rules", "mechanisms.scores", "mechanisms.restarts")  # found by name
 
 
@@ -26,7 +25,7 @@ def copy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unedited():
-    return source_digest(ROOT)
+    return worker_digest(ROOT)
 
 
 def edited(copy, path):
@@ -35,25 +34,14 @@ def edited(copy, path):
     before = file.read_bytes()
     file.write_bytes(before + b"# edited\n")
     try:
-        return source_digest(copy)
+        return worker_digest(copy)
     finally:
         file.write_bytes(before)
 
 
 def test_it_names_the_package_and_is_the_same_for_a_copy(copy):
     assert code_version().startswith(f"cloneproof {cp.__version__}, sources ")
-    assert source_digest(copy) == source_digest(ROOT)
-
-
-@pytest.mark.parametrize("package", ["bounds", "market", "mechanisms", "engines", "analysis"])
-def test_an_edit_of_a_package_changes_it(copy, unedited, package):
-    """In the first and the last file of it that a worker loads, and in each of its packages."""
-    files = sorted(name for name in sources(copy) if name.startswith(f"cloneproof.{package}."))
-    packages = [name for name in files if (copy.parent / name.replace(".", "/")).is_dir()]
-    for name in {files[0], files[-1], *packages}:
-        path = name.removeprefix("cloneproof.").replace(".", "/")
-        file = f"{path}/__init__.py" if name in packages else f"{path}.py"
-        assert edited(copy, file) != unedited, file
+    assert worker_digest(copy) == worker_digest(ROOT)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +53,9 @@ def test_an_edit_of_a_package_changes_it(copy, unedited, package):
         ("_randomness.py", True),
         ("_discovery.py", True),
         ("mechanisms/rules/thompson.py", True),
-        ("sweeps/configuration.py", True),
+        ("sweeps/tasks.py", True),
         ("sweeps/table.py", False),  # made anew from what is stored
-        ("report/formatting.py", False),
+        ("report/words.py", False),
         ("serve/run.py", False),
         ("cli/app.py", False),
     ],
@@ -82,7 +70,7 @@ def test_a_new_file_in_a_package_that_is_searched_by_name_counts(copy):
     for package in DISCOVERED:
         file = copy / package.replace(".", "/") / "brand_new.py"
         file.write_text("def brand_new(): ...\n", encoding="utf-8")
-        assert source_digest(copy) != source_digest(ROOT), package
+        assert worker_digest(copy) != worker_digest(ROOT), package
         file.unlink()
 
 
@@ -91,15 +79,16 @@ def test_the_sources_are_those_of_a_parsed_import_graph():
     graph = import_graph(ROOT.parent)
     for package in DISCOVERED:
         inside = {name for name in graph if name.startswith(f"cloneproof.{package}.")}
-        finder = "market.family" if package == "market.rewards" else package.rstrip("s")
-        graph[f"cloneproof.{finder}"] |= inside
+        for name, file in sources(WORKER).items():
+            if f'"cloneproof.{package}"' in file.read_text(encoding="utf-8"):
+                graph[name] |= inside
     found, ahead = set(), [WORKER]
     while ahead:
         name = ahead.pop()
         if name not in found:
             found.add(name)
             ahead += [] if name == "cloneproof" else [*graph[name], name.rpartition(".")[0]]
-    assert set(sources(ROOT)) == found
+    assert set(sources(WORKER)) == found
 
 
 def test_everything_that_a_worker_loads_is_among_the_sources():
@@ -110,38 +99,36 @@ package = types.ModuleType("cloneproof")
 package.__path__ = [{str(ROOT)!r}]
 sys.modules["cloneproof"] = package
 from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms import mechanism
-from cloneproof.sweeps.configuration import runs_part, texts_of, whole_part
-from cloneproof.sweeps.execution.tasks import TaskPiece, attempt
-from cloneproof.sweeps.code_version import code_version
+from cloneproof.sweeps.tasks import Chunk, mechanism_text, part, work
+from cloneproof._sources import code_version
 market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), Agent("bo", 1, Point(0.6))], horizon=6)
 for name in ("ucb1", "h-etc-r"):
-    texts = texts_of(market, mechanism(name, market=market))
+    texts = market_to_toml(market), mechanism_text(mechanism(name, market=market))
     copies = {{"ana": (1, 1), "bo": (1,)}}
-    parts = [whole_part("exact", market, texts, {{"engine": "auto", "copies": copies, "arithmetic": "float"}}),
-             whole_part("audit", market, texts, {{"agent": "ana", "max_copies": 1}})]
-    for part in parts:
-        done = attempt(code_version(), {{"k": part.text}}, [TaskPiece("k", 0, 0)], 1.0, 1.0)
-        assert isinstance(done, list), done
+    for kind, options in (("exact", {{"engine": "auto", "copies": copies, "arithmetic": "float"}}),
+                          ("audit", {{"agent": "ana", "max_copies": 1, "runs": None, "seed": 0, "withhold": False}})):
+        work(code_version(), part(kind, market, texts, options).text, Chunk("k", 0, 0), 1.0)
 print(json.dumps([name for name in sys.modules if name.startswith("cloneproof")]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     loaded = set(ast.literal_eval(done.stdout))
-    assert loaded - set(sources(ROOT)) == set()
+    assert loaded - set(sources(WORKER)) == set()
     assert len(loaded) > 100
 
 
 def test_every_library_that_can_change_a_number_is_named():
     """What the sources import from elsewhere is in the version, or only reads and shows."""
     foreign = set()
-    for text in sources(ROOT).values():
-        for node in ast.walk(ast.parse(text)):
+    for file in sources(WORKER).values():
+        for node in ast.walk(ast.parse(file.read_bytes())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             foreign |= {name.partition(".")[0] for name in names}
     numerical = {"python-flint": "flint"}
     named = {numerical.get(name, name) for name in LIBRARIES}
-    others = {"tomli_w", "rich", "pandas", "llvmlite", "cupy"}  # llvmlite goes with numba; cupy launches our source
+    others = {"tomli_w", "rich", "pandas", "llvmlite", "cupy", "IPython"}  # shown, or beside numba
     assert named <= foreign
     assert foreign - set(sys.stdlib_module_names) - {"cloneproof"} - named - others == set()

@@ -6,8 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.grid import load_grid, points_of
-from cloneproof.sweeps.grid_point import AXES
+from cloneproof.sweeps.grid import AXES, load_grid, points_of
 
 MARKET = {
     "horizon": 100,
@@ -83,21 +82,21 @@ def test_an_error_in_point_733_is_found_beforehand_and_names_the_point():
         ({"market": "nowhere.toml"}, "point 1 .*readable market file"),
         ({"market": 7}, "point 1 .*expected a market file"),
         ({"market": MARKET | {"horizon": 0}}, "point 1 .*horizon"),
-        ({"horizon": [10, -1]}, "point 2 .*horizon -1.*expected a horizon"),
+        ({"horizon": [10, -1]}, "point 2 .*horizon -1.*expected horizon"),
         ({"seed": [0, "x"]}, "point 2 .*seed"),
         ({"runs": 0}, "point 1 .*expected runs to be a whole number from 1"),
         ({"runs": None}, "point 1 .*expected runs"),
-        ({"engine": "treee"}, "point 1 .*unknown engine 'treee'; did you mean 'tree'"),
+        ({"engine": "treee"}, "point 1 .*expected engine to be one of .*did you mean 'tree'"),
         ({"engine": "tree", "arithmetic": "ball"}, "point 1 .*'ball' expects engine 'closed-form'"),
         ({"confidence": 1.5}, "point 1 .*confidence"),
-        ({"question": "guess"}, "point 1 .*unknown question 'guess'"),
+        ({"question": "guess"}, "point 1 .*expected question to be one of"),
         ({"question": "audit", "copies": [{"ana": [2, 1]}]}, "point 1 .*expected no 'copies' for the question 'audit'"),
-        ({"question": "audit", "agent": "bo"}, "point 1 .*unknown agent 'bo'"),
+        ({"question": "audit", "agent": "bo"}, "point 1 .*'bo'"),
         ({"question": "audit", "max_copies": 0}, "point 1 .*max_copies"),
-        ({"question": "audit", "opponents": "some"}, "point 1 .*unknown opponents"),
+        ({"question": "audit", "opponents": "some"}, "point 1 .*expected opponents to be one of"),
         ({"question": "audit", "opponents": "any", "withhold": True}, "point 1 .*withhold"),
-        ({"question": "gain"}, "point 1 .*expected the agent whose gain"),
-        ({"copies": [{"bo": [1]}]}, "point 1 .*unknown agent 'bo'"),
+        ({"question": "gain"}, "point 1 .*expected the agent whose gain is asked for"),
+        ({"copies": [{"bo": [1]}]}, "point 1 .*'bo'"),
         ({"seeds": [1]}, "unknown key 'seeds' in block 1 of the grid; did you mean 'seed'"),
         ({"seed": []}, "expected at least one seed"),
         ({"grid": 3}, r"expected \[\[grid\]\] tables"),
@@ -126,3 +125,21 @@ def test_files_that_are_no_grids(tmp_path):
 def test_a_rule_of_ones_own_cannot_be_sent():
     own = cp.Mechanism(arm=cp.parts.Rule("mine", lambda *numbers: 0.0))
     assert "expected a mechanism made of rules that a worker can make again" in told(GRID | {"mechanism": own})
+
+
+@pytest.mark.parametrize("asked", ["subprocess:getoutput", {"rule": "subprocess:getoutput", "cmd": "touch {}"}])
+def test_a_grid_cannot_have_anything_imported(asked, tmp_path):
+    planted = tmp_path / "planted"
+    mechanism = asked if isinstance(asked, str) else asked | {"cmd": f"touch {planted}"}
+    assert "expected a rule that you allow, got 'subprocess:getoutput'" in told(GRID | {"mechanism": mechanism})
+    assert not planted.exists()
+
+
+def test_a_rule_that_the_caller_allows_is_taken(tmp_path, monkeypatch):
+    (tmp_path / "my_own_rules.py").write_text(
+        "import cloneproof as cp\ndef mine(c=1.0):\n    return cp.rule('ucb', constant=c)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    grid = GRID | {"mechanism": {"rule": "my_own_rules:mine", "c": 0.5}}
+    (point, *_) = points_of(grid, rules=["my_own_rules:mine"])
+    assert point.mechanism.parameters == {"c": 0.5}

@@ -2,25 +2,24 @@
 
 import csv
 import io
-import itertools
 import json
 import os
 import signal
+import sqlite3
+import subprocess
 import sys
 import threading
-import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 import cloneproof as cp
+from cloneproof._sources import code_version
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.code_version import code_version
-from cloneproof.sweeps.execution import tasks as work
-from cloneproof.sweeps.execution.agenda import Sizes
-from cloneproof.sweeps.execution.sweep_run import Interrupted
-from cloneproof.sweeps.storage.chunk_store import open_store
-from cloneproof.sweeps.storage.store_status import store_status
+from cloneproof.sweeps import tasks
+from cloneproof.sweeps.driver import Interrupted, Sizes
+from cloneproof.sweeps.store import open_store, store_status
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200)
 TINY = Sizes(chunk_bytes=8 * 4 * 97)  # 97 runs of three agents
@@ -40,7 +39,12 @@ def test_every_row_has_the_bits_of_evaluate(tmp_path):
     for row in table.rows:
         copies = {name: tuple(map(int, own.split(","))) for name, own in map(str.split, row["copies"].split("; "))}
         direct = cp.evaluate(
-            MARKET, cp.mechanism(row["mechanism"]), copies, "monte-carlo", runs=700, seed=row["seed"], confidence=0.95
+            MARKET,
+            cp.mechanism(row["mechanism"]),
+            copies,
+            "monte-carlo",
+            search=cp.Search(runs=700, seed=row["seed"]),
+            confidence=0.95,
         )
         expected = direct.regret if row["quantity"] == "regret" else direct.payoff[row["agent"]]
         assert {name: row[name] for name in ("value", "error", "kind", "method")} == expected.to_dict()
@@ -60,7 +64,7 @@ def test_auto_is_exact_where_it_can_be_and_says_why_not(tmp_path):
     table = cp.sweep(grid, tmp_path, workers=1)
     for row in table.where(quantity="regret").rows:
         market = MARKET.with_horizon(row["horizon"])
-        direct = cp.evaluate(market, cp.mechanism(row["mechanism"], market=market), runs=50)
+        direct = cp.evaluate(market, cp.mechanism(row["mechanism"], market=market), search=cp.Search(runs=50))
         assert (row["value"], row["error"], row["engine"]) == (direct.regret.value, direct.regret.error, direct.engine)
         assert row["notes"] == "; ".join(direct.notes)
     assert set(table["engine"]) == {"closed-form", "tree", "monte-carlo"}
@@ -71,7 +75,7 @@ def test_gains_are_paired_and_share_the_honest_runs(tmp_path):
     grid = {"market": MARKET, "mechanism": "ucb1", "question": "gain", "agent": "ana", "copies": copies, "runs": 200}
     table = cp.sweep(grid, tmp_path, workers=1)
     for row, own in zip(table.where(quantity="gain").rows, copies, strict=True):
-        direct = cp.gain(MARKET, cp.mechanism("ucb1"), "ana", own, runs=200, stop_when_decided=False)
+        direct = cp.gain(MARKET, cp.mechanism("ucb1"), "ana", own, search=cp.Search(runs=200), stop_when_decided=False)
         assert (row["value"], row["error"]) == (direct.estimate.value, direct.estimate.error)
     assert table.summary.runs == 3 * 200  # honest once, and each of the two deviations
 
@@ -133,55 +137,67 @@ def test_points_that_ask_the_same_are_computed_once(tmp_path):
     assert len(table.where(quantity="regret").rows) == 2
 
 
-def test_damaged_chunks_are_named_and_computed_again(tmp_path):
+def damaged(folder, change):
+    """Change what is stored of every fifth chunk, as an accident would: past the store, without a new digest."""
+    with closing(sqlite3.connect(folder / "store.sqlite")) as file, file:
+        rows = file.execute("SELECT rowid, key, first, runs, contents FROM chunks ORDER BY rowid").fetchall()[::5]
+        for row, *_, contents in rows:
+            file.execute("UPDATE chunks SET contents = ? WHERE rowid = ?", (change(contents), row))
+    return {f"{key}-{first}-{runs}" for _, key, first, runs, _ in rows}
+
+
+@pytest.mark.parametrize("change", [lambda old: old[:-3], lambda old: b"", lambda old: old + b"x", lambda old: None,
+                                    lambda old: bytes([old[0] ^ 1]) + old[1:], lambda old: "text"])  # fmt: skip
+def test_damaged_chunks_are_named_and_computed_again(tmp_path, change):
     first = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
-    files = sorted(path for path in tmp_path.glob("chunks/*/*"))
-    for path in files[::5]:
-        path.write_bytes(path.read_bytes()[:-3])
+    names = damaged(tmp_path, change)
     status = store_status(tmp_path)
-    assert set(status.damaged) == {str(path) for path in files[::5]}
+    assert set(status.damaged) == names
     assert not status.complete
     again = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
-    assert set(again.summary.damaged) == set(status.damaged)
+    assert set(again.summary.damaged) == names
     assert 0 < again.summary.runs < first.summary.runs
     assert again.to_csv() == first.to_csv()
     assert store_status(tmp_path).complete
 
 
-def test_a_folder_in_place_of_a_chunk_is_one_sentence(tmp_path):
-    first = cp.sweep(SAMPLED, tmp_path, workers=1)
-    victim = sorted(tmp_path.glob("chunks/*/*"))[0]
-    victim.unlink()
-    victim.mkdir()
-    assert store_status(tmp_path).damaged == (str(victim),)
-    with pytest.raises(SweepError, match=rf"expected a chunk in {victim}, got .* remove it and run"):
-        cp.sweep(SAMPLED, tmp_path, workers=1)
-    victim.rmdir()
-    (tmp_path / "chunks" / "zz").touch()  # a stray file among the folders is nobody's chunk
-    assert cp.sweep(SAMPLED, tmp_path, workers=1).to_csv() == first.to_csv()
+@pytest.mark.parametrize("at", [0, 20, 4096 + 3, -4096])
+def test_a_damaged_file_is_one_sentence_or_computed_again(tmp_path, at):
+    """Bytes of the store overwritten: in its head, its tables, or in the chunks, which are computed again."""
+    first = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
+    file = tmp_path / "store.sqlite"
+    data = bytearray(file.read_bytes())
+    data[at : len(data) if at == -4096 else at + 1000] = b"\x5a" * min(1000, len(data) - at % len(data))
+    file.write_bytes(data)
+    if at < 5000:
+        for use in (lambda: cp.sweep(SAMPLED, tmp_path, workers=1), lambda: store_status(tmp_path)):
+            with pytest.raises(SweepError, match="expected an undamaged store"):
+                use()
+        file.unlink()
+    assert cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY).to_csv() == first.to_csv()
 
 
 WHOLE = {"market": MARKET.with_horizon(8), "mechanism": "h-etc-r"}
 
 
 @pytest.mark.parametrize("question", ["evaluate", "audit"])
-def test_a_forged_chunk_with_a_right_checksum_is_one_sentence(tmp_path, question):
-    """Each value of a stored result in turn is something else: refused with the file's name, or computed again."""
+def test_a_forged_chunk_with_a_right_digest_is_one_sentence(tmp_path, question):
+    """Each value of a stored result in turn is something else: refused with the chunk's name, or computed again."""
     grid = WHOLE | {"question": question} | ({"max_copies": 2, "agent": "ana"} if question == "audit" else {})
     first = cp.sweep(grid, tmp_path, workers=1)
-    store = open_store(tmp_path, code_version())
-    (chunk,) = store.chunks()
-    stored = json.loads(store.read(chunk))
-    refusals = []
-    for forged in [[], {}, {"refusals": 0}, *other_values(stored)]:
-        store.write(chunk, json.dumps(forged).encode())
-        try:
-            cp.sweep(grid, tmp_path, workers=1).to_csv()
-        except SweepError as problem:
-            refusals.append(str(problem))
-    assert len(refusals) > 5
-    assert all(chunk.name in words for words in refusals)
-    store.write(chunk, b"\xff")
+    with open_store(tmp_path, code_version()) as store:
+        (chunk,) = store.chunks()
+        stored = json.loads(store.read(chunk))
+        refusals = []
+        for forged in [[], {}, {"refusals": 0}, *other_values(stored)]:
+            store.write(chunk, json.dumps(forged).encode())
+            try:
+                cp.sweep(grid, tmp_path, workers=1).to_csv()
+            except SweepError as problem:
+                refusals.append(str(problem))
+        assert len(refusals) > 5
+        assert all(chunk.name in words for words in refusals)
+        store.write(chunk, b"\xff")
     assert cp.sweep(grid, tmp_path, workers=1).to_csv() == first.to_csv()
 
 
@@ -201,46 +217,35 @@ def other_values(data):
 
 def test_rows_of_another_length_are_computed_again(tmp_path):
     first = cp.sweep(SAMPLED, tmp_path, workers=1)
-    store = open_store(tmp_path, code_version())
-    chunk = next(store.chunks())
-    store.write(chunk, store.read(chunk) * 2)
+    with open_store(tmp_path, code_version()) as store:
+        chunk = store.chunks()[0]
+        store.write(chunk, store.read(chunk) * 2)
     again = cp.sweep(SAMPLED, tmp_path, workers=1)
-    assert again.summary.damaged == (store.path(chunk),)
+    assert again.summary.damaged == (chunk.name,)
     assert again.to_csv() == first.to_csv()
 
 
-def test_a_store_of_another_version_is_refused_and_stays_usable(tmp_path, monkeypatch):
-    from cloneproof.sweeps import code_version as version
-
-    first = cp.sweep(SAMPLED, tmp_path, workers=1)
-    api = sys.modules["cloneproof.sweeps.sweep"]
-    monkeypatch.setattr(api, "code_version", lambda: "cloneproof 9.9.9")
-    with pytest.raises(SweepError, match=r"cloneproof 9\.9\.9.*written by another \(cloneproof 0\.1\.0"):
-        cp.sweep(SAMPLED, tmp_path, workers=1)
-    monkeypatch.setattr(api, "code_version", version.code_version)
-    assert cp.sweep(SAMPLED, tmp_path, workers=1).to_csv() == first.to_csv()
-
-
-def test_a_worker_of_another_version_computes_nothing(monkeypatch):
+def test_a_worker_of_another_version_computes_nothing():
     with pytest.raises(SweepError, match=r"driver \(cloneproof 9\.9\.9\), got a worker with another \(cloneproof 0\.1"):
-        work.work("cloneproof 9.9.9", {}, [], 1.0, 1.0)
+        tasks.work("cloneproof 9.9.9", "", tasks.Chunk("", 0, 1), 1.0)
 
 
 def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path):
     grid = SAMPLED | {"runs": 200_000, "mechanism": ["thompson"], "copies": [{}], "seed": [3]}
-    sizes = Sizes(chunk_bytes=8 * 4 * 500)
+    handled = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
 
-    def interrupt():
-        while not any(tmp_path.glob("chunks/*/*")):
-            time.sleep(0.01)
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGINT)
+    sent = []
 
-    killer = threading.Thread(target=interrupt)
-    killer.start()
-    with pytest.raises(Interrupted, match="the same command goes on from there"):
-        cp.sweep(grid, tmp_path, workers=2, sizes=sizes)
-    killer.join()
+    def interrupt(state):
+        if state.chunks >= 3 and not sent:
+            sent.append(state.chunks)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    try:
+        with pytest.raises(Interrupted, match="the same command goes on from there"):
+            cp.sweep(grid, tmp_path, workers=2, sizes=Sizes(chunk_bytes=8 * 4 * 500), progress=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, handled)
     runs = store_status(tmp_path).runs
     assert 0 < runs < 200_000
     small = grid | {"runs": runs // 2}
@@ -248,25 +253,59 @@ def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path):
     assert "interrupted" in (tmp_path / "sweep.log").read_text(encoding="utf-8")
 
 
-def test_a_full_disk_ends_a_sweep_with_a_sentence_and_a_usable_store(tmp_path, monkeypatch):
-    writes, real = itertools.count(), os.write
+KILLED = """
+import os, signal, sys
+import cloneproof as cp
+from cloneproof.sweeps.driver import Sizes
+market = cp.load_market(sys.argv[1])
+def kill(state):
+    if state.chunks >= 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+cp.sweep({"market": market, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 700, "seed": [3, 4]}, sys.argv[2],
+         workers=1, sizes=Sizes(chunk_bytes=8 * 4 * 97), progress=kill)
+"""
 
-    def full(handle, data):
-        if next(writes) == 20:
-            real(handle, data[:5])
-            raise OSError(28, "No space left on device")
-        return real(handle, data)
 
-    monkeypatch.setattr(os, "write", full)
-    with pytest.raises(SweepError, match=r"expected room for a chunk.*No space left on device"):
-        cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
-    monkeypatch.undo()
-    before = store_status(tmp_path)
-    assert before.chunks == 20
+def test_a_killed_driver_leaves_a_store_that_goes_on_to_the_bit(tmp_path):
+    cp.save_market(MARKET, tmp_path / "market.toml")
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "market.toml"), str(tmp_path / "store")]
+    assert subprocess.run(command, timeout=120, check=False).returncode == -signal.SIGKILL
+    status = store_status(tmp_path / "store")
+    assert (status.chunks, status.damaged, status.complete) == (5, (), False)
+    grid = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 700, "seed": [3, 4]}
+    after = cp.sweep(grid, tmp_path / "store", workers=1)
+    assert after.summary.runs == 2 * 700 - status.runs
+    assert after.to_csv() == cp.sweep(grid, tmp_path / "alone", workers=1).to_csv()
+
+
+FULL = """
+import resource, sys
+import cloneproof as cp
+from cloneproof.errors import SweepError
+from cloneproof.sweeps.driver import Sizes
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+market = cp.load_market(sys.argv[1])
+try:
+    cp.sweep({"market": market, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 7000}, sys.argv[2],
+             workers=1, sizes=Sizes(chunk_bytes=8 * 4 * 97))
+except SweepError as problem:
+    print(problem)
+"""
+
+
+def test_a_full_disk_ends_a_sweep_with_a_sentence_and_a_usable_store(tmp_path):
+    """A limit on the size of files stands for the disk."""
+    cp.save_market(MARKET, tmp_path / "market.toml")
+    command = [sys.executable, "-c", FULL, str(tmp_path / "market.toml"), str(tmp_path / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("expected room and rights to use the store")
+    assert "run the same command again" in done.stdout
+    before = store_status(tmp_path / "store")
     assert before.damaged == ()
-    after = cp.sweep(SAMPLED, tmp_path, workers=1)
-    assert after.summary.runs == 8 * 700 - before.runs
-    assert after.to_csv() == cp.sweep(SAMPLED, tmp_path / "alone", workers=1).to_csv()
+    grid = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 7000}
+    after = cp.sweep(grid, tmp_path / "store", workers=1)
+    assert after.summary.runs == 7000 - before.runs
+    assert after.to_csv() == cp.sweep(grid, tmp_path / "alone", workers=1).to_csv()
 
 
 def test_a_refused_point_does_not_stop_the_others(tmp_path):
@@ -282,7 +321,7 @@ def test_a_failing_worker_is_one_sentence(tmp_path, monkeypatch):
     def broken(*task):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(work, "work", broken)
+    monkeypatch.setattr(tasks, "work", broken)
     with pytest.raises(SweepError, match="expected a worker to compute a chunk, got MemoryError: no room"):
         cp.sweep(SAMPLED, tmp_path, workers=1)
 
@@ -294,7 +333,7 @@ def test_processes_give_the_same_bits(tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 1.5, "two"])
 def test_bad_workers(tmp_path, workers):
-    with pytest.raises(SweepError, match="whole number of workers"):
+    with pytest.raises(SweepError, match="number of workers"):
         cp.sweep(SAMPLED, tmp_path, workers=workers)
 
 
@@ -324,7 +363,7 @@ def test_tables_are_columns_rows_and_files(tmp_path):
         table.write(tmp_path / "table.xls")
     with pytest.raises(SweepError, match="expected a folder"):
         table.write(tmp_path / "nowhere" / "table.csv")
-    with pytest.raises(SweepError, match="unknown column 'quantiy'; did you mean 'quantity'"):
+    with pytest.raises(SweepError, match="did you mean 'quantity'"):
         table.where(quantiy="regret")
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:

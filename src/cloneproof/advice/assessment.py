@@ -3,25 +3,149 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
-from cloneproof.advice.candidates import LONGEST_SAMPLED
-from cloneproof.advice.recommendation import AssessedMechanism
-from cloneproof.analysis.audit.api import audit
+import numpy as np
+
+from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
+from cloneproof.analysis.audit.audit import answer, audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.question import audit_case, checked_question
+from cloneproof.analysis.audit.scan import scan_theorem
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.analysis.search import Search
+from cloneproof.bounds import holdout_arm_rounds, index_gain_ceiling
+from cloneproof.bounds.reservoir import ReservoirNumbers
+from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError
-from cloneproof.market.copies import Copies
-from cloneproof.market.market import Market
+from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.market.market import Agent, Copies, Ends, Market
+from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
+from cloneproof.mechanisms.parameters.theorems import known_gap
+from cloneproof.mechanisms.rules.uniform import is_uniform
 
+RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # whose promise needs no declaration
+DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # clone-proof, if declarations are right
+INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")
+GAMEABLE = ("etc",)  # what a platform would run among honest agents
+SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # the same, where there is time to sample them
+LONG = 0.05  # of the rounds
+LONGEST_SAMPLED = 10**6  # rounds of a run that is worth sampling for an answer in seconds
+EVALUATIONS = 12  # of one tuning
+
+
+def tuned_mechanism(name: str, market: Market) -> Mechanism:
+    """The mechanism of that name, with the numbers that are recommended for the market."""
+    maker = _MAKERS.get(name)
+    return mechanism(name, market=market) if maker is None else maker(name, market)
+
+
+def exact_regret(market: Market, made: Mechanism) -> float:
+    """The honest regret by the closed form, infinite where there is none."""
+    try:
+        return evaluate(market, made, engine="closed-form").regret.value
+    except CloneproofError:
+        return math.inf
+
+
+def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
+    """The named mechanisms with their numbers for the market; and why others have none."""
+    found, refused = [], {}
+    for name in names:
+        if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
+            continue
+        try:
+            found.append(tuned_mechanism(name, market))
+        except CloneproofError as refusal:
+            refused[name] = str(refusal)
+    return found, refused
+
+
+def _hold_out(name: str, market: Market) -> Mechanism:
+    """The theorem gives m; the rewards that a score counts are tuned, as the promise does not rest on them."""
+    made = mechanism(name, market=market)
+    m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
+    most = market.horizon // len(market.agents) - arms * m - 1
+    if most < 1 or any(agent.support is None for agent in market.agents):
+        return made
+    given = min(most, int(made.parameters["score_rounds"]))
+
+    def with_rounds(rounds: int) -> Mechanism:
+        tuned = mechanism(name, arm_rounds=m, score_rounds=rounds, max_arms=arms)
+        return replace(tuned, claims=made.claims[:1])  # of copies; that of the regret is for the theorem's own W
+
+    long = len(market.agents) * arms * m > LONG * market.horizon  # then most of the regret comes from exploring arms
+    return _tuned(market, with_rounds, max(1, given // 256), min(most, given if long else 2 * given), 4 if long else 7)
+
+
+def _capped_h_etc_r(name: str, market: Market) -> Mechanism:
+    """H-ETC-R with a cap on arms: m by the capped theorem, the trial tuned from the shortest that explores K arms."""
+    arms = market.most_originals
+    m = holdout_arm_rounds(arms, known_gap(market) if arms > 1 else math.inf, market.horizon, market.family.spread)
+    most = market.horizon // len(market.agents) - 1
+    if arms * m > most:
+        raise CloneproofError(
+            f"the trials of {len(market.agents)} agents, {arms * m:,} rounds each, are longer than {market.horizon:,} "
+            "rounds"
+        )
+
+    def with_trial(rounds: int) -> Mechanism:
+        return mechanism(name, market=market, arm_rounds=m, agent_rounds=rounds, max_arms=arms)
+
+    return _tuned(market, with_trial, arms * m, min(most, 64 * arms * m))
+
+
+def _etc(name: str, market: Market) -> Mechanism:
+    """Flat explore-then-commit, as short as pays."""
+    most = max(1, market.horizon // market.originals)
+    return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
+
+
+def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
+    """The best of a few numbers in equal ratios, then between the neighbours of the best one."""
+    costs: dict[int, float] = {}
+    while len(costs) < (EVALUATIONS if first > 4 else first):
+        ends = max(low, 1), max(low, high)
+        if costs:
+            best = min(costs, key=lambda number: costs[number])
+            known = sorted(costs)
+            place = known.index(best)
+            ends = known[max(0, place - 1)], known[min(len(known) - 1, place + 1)]
+        count = first if not costs else 4
+        tried = {round(ends[0] * (ends[1] / ends[0]) ** (k / (count - 1))) for k in range(count)} - set(costs)
+        if not tried:
+            break
+        for number in sorted(tried):
+            costs[number] = exact_regret(market, make(number))
+    return make(min(costs, key=lambda number: costs[number]))
+
+
+_MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
+    "holdout-h-etc": _hold_out, "h-etc-r": _capped_h_etc_r, "etc": _etc,
+}  # fmt: skip
+
+
+SCAN_PROMISE = (
+    "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
+    "others do, as long as it does not know which of its items is better."
+)
+DRAWN = 8  # realisations of an agent's means
+TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
 TOLERANCE = 0.005  # gains up to half a percent count as none
 PULLS_A_SECOND = 2 * 10**7  # so that the number of runs, and the answer, do not depend on the machine's mood
+COMMITTED = 1000  # pulls that take as long as a run that commits
 FEWEST_RUNS = 20
-SLOWER = 3.0  # a mechanism that is sampled more slowly than that is cut off after so many times its share
+LOOSE = 0.95  # a sampled regret whose error is a larger part of it says nothing
+SLOWER = 2.0  # a mechanism that is sampled more slowly than that is cut off after so many times its share
 POINTS = 10  # of a curve of regret over time
 
 
@@ -32,41 +156,94 @@ class SamplingLimits:
     seconds: float = 0.5
     seed: int = 0
 
+    def search(self, least: float) -> Search:
+        """The same for an audit, which has that many seconds at least."""
+        return Search(seconds=max(least, self.seconds), seed=self.seed)
+
+
+def compile_kernels(ends: Ends) -> None:
+    """Play a short run of each kind that is sampled, so that what has to be compiled is compiled before the clock."""
+    market = Market([Agent(name, 2, Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 64, ends=ends)
+    for made in tuned_mechanisms((*RESERVOIRS, "holdout-kl-ucb"), market)[0]:
+        with suppress(CloneproofError):
+            evaluate(market, made, engine="monte-carlo", search=Search(runs=1))
+
 
 def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:
-    """The regret by the closed form, else sampled; None where a run is too long for that."""
+    """The regret by the closed form, else sampled; None where too few runs are played for it to say anything."""
     try:
-        return evaluate(market, made, copies, engine="closed-form").regret
+        if all(agent.support is not None for agent in market.agents):  # quadrature is slower and less exact than runs
+            return evaluate(market, made, copies, engine="closed-form").regret
+        fixed = copies is None and market.ends == "at-horizon"
+        if fixed and (numbers := _flat_numbers(market, made)) is not None:
+            priors = [agent.priors for agent in market.agents]
+            coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
+            how = f"moments of one original at a time, quadrature with {COARSE} and {FINE} nodes"
+            return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
+    except OutOfTimeError:
+        return None
     except CloneproofError:
-        if market.horizon > LONGEST_SAMPLED:
-            return None
-    evaluate(market, made, copies, engine="monte-carlo", runs=1, seed=limits.seed)  # compiles, on the first day
-    runs = max(FEWEST_RUNS, round(limits.seconds * PULLS_A_SECOND / market.horizon))
-    budget = SLOWER * limits.seconds
-    return evaluate(
-        market, made, copies, engine="monte-carlo", runs=runs, seed=limits.seed, budget_seconds=budget
-    ).regret
+        pass
+    if market.horizon > LONGEST_SAMPLED and not made.rules[0].commits:
+        return None
+    pulls = COMMITTED if made.rules[0].commits else market.horizon
+    runs = max(FEWEST_RUNS, round(limits.seconds * PULLS_A_SECOND / pulls))
+    search = Search(runs=runs, seed=limits.seed, seconds=SLOWER * limits.seconds, bounds="asymptotic")
+    regret = evaluate(market, made, copies, "monte-carlo", search=search).regret
+    return regret if regret.error <= LOOSE * max(1.0, regret.value) else None
 
 
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
     """What it costs and promises, or why nothing can be said."""
     regret = regret_of(market, made, limits)
     if regret is None:
-        return f"it has no closed form, and {market.horizon:,} rounds are too many to sample for an answer in seconds"
+        return TOO_SLOW
+    if market.ends == "at-random":
+        return assess_random_end(market, made, regret)
     try:
-        audited = quick_audit(market, made, max(1.0, limits.seconds), limits.seed)
+        audited = quick_audit(market, made, limits.search(0.5))
     except CloneproofError as refusal:
         return str(refusal)
+    said, needs = promise(market, made, audited)
     exploring, starts = exploration(market, made)
     return AssessedMechanism(
-        made, regret, audited.verdict, relative_gain(audited), exploring, starts, promise(market, made, audited)
+        made, regret, audited.verdict, relative_gain(audited), exploring, starts, said, needs, seen(market, made)
     )
+
+
+def assess_random_end(market: Market, made: Mechanism, regret: Estimate) -> AssessedMechanism | str:
+    """A market that ends at random is not audited: the scan theorem speaks for reservoirs, a ceiling for the index.
+
+    A payoff up to a random end is a mixture of payoffs up to fixed ones, which the scan theorem covers at every
+    horizon. The index of slots has a ceiling for given means (`bounds.index_gain_ceiling`), here on average over DRAWN
+    draws of them.
+    """
+    fixed = replace(market, ends="at-horizon")
+    if all(scan_theorem(audit_case(fixed, made, agent.name)) is not None for agent in market.agents):
+        said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
+    elif made.name == "reservoir-index":
+        dice, most = np.random.default_rng(28), 0.0
+        for priors in {agent.priors for agent in market.agents}:
+            drawn = [[float(prior.quantile(dice.random())) for prior in priors] for _ in range(DRAWN)]
+            index = made.parameters["draws"], made.parameters["constant"], market.horizon
+            most = max(most, float(np.mean([index_gain_ceiling(means, *index) for means in drawn])))
+        honest = sum(sum(value * weight for value, weight in _points(prior)) for prior in market.agents[0].priors)
+        gain = most / max(1e-9, market.horizon * honest / market.originals)
+        said = (
+            f"No provider gains more than {most:.2g} rewards over the whole run by registering copies or by leaving "
+            f"items out, whatever the others do: a proven ceiling, on average over {DRAWN} draws of its rates."
+        )
+    else:
+        return "it has no promise for a market that ends at random"
+    return AssessedMechanism(made, regret, "clone-proof", gain, None, None, said, "", seen(market, made))
 
 
 def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known of what was not tried."""
     try:
-        audited = audit(market, box, tolerance=TOLERANCE, budget_seconds=max(1.0, limits.seconds), seed=limits.seed)
+        audited = audit(market, box, tolerance=TOLERANCE, search=limits.search(1.0))
+    except BlackBoxError:
+        raise  # the policy is at fault, and whoever wrote it wants to know
     except CloneproofError as refusal:
         return str(refusal)
     if audited.verdict == "exploitable":
@@ -74,22 +251,10 @@ def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
     return "undecided: a black box is sampled, and what was not tried may pay"
 
 
-class _SearchDoneError(Exception):
-    """The search of an audit is done, and nobody waits for the enclosure of its best deviation in balls."""
-
-
-def quick_audit(market: Market, made: Mechanism, seconds: float, seed: int) -> Audit:
+def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
     """The audit in floats, whose errors are counted: ball arithmetic takes seconds where a market is large."""
-    drafts: list[Audit] = []
-
-    def keep(draft: Audit) -> None:
-        drafts.append(draft)
-        raise _SearchDoneError
-
-    try:
-        return audit(market, made, tolerance=TOLERANCE, budget_seconds=seconds, seed=seed, draft=keep)
-    except _SearchDoneError:
-        return drafts[0]
+    question = checked_question(market, made, tolerance=TOLERANCE)
+    return answer(question, search, Deadline(search.seconds), enclose=False)
 
 
 def relative_gain(audited: Audit) -> float:
@@ -101,18 +266,25 @@ def relative_gain(audited: Audit) -> float:
     return max(0.0, most / worst.honest.value)
 
 
+def _flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
+    """The numbers of a flat reservoir over the whole horizon, if it counts coins and falls back on the best count."""
+    arm = made.arm
+    flat = made.agent is None and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
+    if not flat or made.clearing.planned_epochs or market.ends != "at-horizon":
+        return None
+    threshold = None if arm.slots.threshold is None else int(arm.slots.threshold)
+    return ReservoirNumbers(arm.explore, arm.draws, threshold)
+
+
 def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[float, float] | None]:
     """The expected share of rounds before the award, and when that starts; None where nobody is ever awarded."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
-    if running.arm.draws and running.agent is None:
+    if running.arm.draws and running.agent is None and running.arm.explore:
         latest = running.arm.draws * running.arm.explore * agents
-        threshold = None if running.arm.threshold is None else int(running.arm.threshold)
+        threshold = None if running.arm.slots.threshold is None else int(running.arm.slots.threshold)
         numbers = ReservoirNumbers(running.arm.explore, running.arm.draws, threshold)
-        if any(agent.support is None for agent in market.agents):
-            return min(1.0, latest / horizon), (float(latest), float(latest))
-        priors = [[list(prior.atoms or ()) for prior in agent.priors] for agent in market.agents]
-        share = float(ReservoirMarket(priors, horizon).exploration(numbers))
+        share = reservoir_market([agent.priors for agent in market.agents], horizon).exploration(numbers)
         return share, (share * horizon, float(min(latest, horizon)))
     if running.agent is None and running.arm.commits:
         rounds = float(min(horizon, running.arm.explore * market.originals))
@@ -123,41 +295,80 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
     return None, None
 
 
-def promise(market: Market, made: Mechanism, audited: Audit) -> str:
-    """What is promised, under which declared numbers."""
+def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
+    """What is promised, and what has to be declared rightly for that (nothing: "")."""
+    rates = "the rates are as declared"
     if audited.verdict != "clone-proof":
-        return "Nothing is promised: the audit could not rule out that copies pay."
+        return "Nothing is promised: the audit could not rule out that copies pay.", rates
     if audited.sampled_proof:
         return (
             f"No provider gains more than {audited.tolerance:.2g} of its honest payoff by registering copies, for the "
-            "rates declared here, at 99 %: by samples."
+            "rates declared here, at 99 %: by samples.",
+            rates,
         )
     if made.arm.draws:
-        return (
-            "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever "
-            "the others do, as long as it does not know which of its items is better. No number has to be right for "
-            "that."
-        )
-    if made.name in ("holdout-h-etc", "holdout-kl-ucb", "h-etc-r"):
+        return f"{SCAN_PROMISE} No number has to be right for that.", ""
+    if made.scoring.max_arms is not None:
         gap = "" if market.gap is None or math.isinf(market.gap) else (
             f" and two items of a provider that differ, differ by at least {market.gap:.3g}"
         )  # fmt: skip
         return (
             f"No provider gains by registering copies over {market.horizon:,} rounds and fewer, if it has at most "
-            f"{market.most_originals} items{gap}. Who registers more than {made.parameters.get('max_arms')} arms takes "
-            "no part in the award."
+            f"{market.most_originals} items{gap}. Who registers more than {made.scoring.max_arms} arms takes "
+            "no part in the award.",
+            f"no provider has more than {market.most_originals} items{gap}, and there are at most {market.horizon:,} "
+            "rounds",
         )
-    return (
-        "No provider gains by registering copies, for the rates declared here: providers do not compete for rounds."
-        if made.agent is not None and made.name.startswith("uniform")
-        else "No provider gains by registering copies, for the rates declared here."
-    )
+    alone = made.agent is not None and is_uniform(made.agent)
+    why = ": providers do not compete for rounds" if alone else ""
+    return f"No provider gains by registering copies, for the rates declared here{why}.", rates
+
+
+def seen(market: Market, made: Mechanism) -> str:
+    """What visitors and sellers will see: how many items are shown, how traffic is shared, what must stay."""
+    agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
+    exploring, _ = exploration(market, made)
+    stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
+    arm, items = running.arm, f"{market.originals:,} items"
+    if arm.draws and running.agent is None and not arm.explore:
+        return (
+            f"Every provider has {arm.draws:,} draws of its items in play; those that do better have more of the "
+            f"traffic, in the end nearly all of it. {stays}"
+        )
+    if arm.draws and running.agent is None:
+        tests = min(arm.draws * agents, (exploring or 0.0) * market.horizon / max(1, arm.explore))
+        shown = min(market.originals, max(1, round(tests)))
+        return (
+            f"About {shown:,} of {items} are shown at all, {arm.explore:,} rounds each until one is chosen; that one "
+            f"then has all traffic. {stays}"
+        )
+    if arm.draws:
+        return (
+            f"Every provider shows up to {arm.draws:,} draws of its items, {arm.explore:,} rounds each; then one item "
+            f"of each of {agents:,} providers shares the traffic, a better one more of it. {stays}"
+        )
+    if running.agent is not None and running.agent.commits:
+        return (
+            f"Each of {items} is shown at least {arm.explore:,} times; then one provider has all traffic, for the item "
+            f"that did best. {stays}"
+        )
+    if running.agent is not None and is_uniform(running.agent):
+        return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best. {stays}"
+    return f"All {items} are shown; those that do better have more of the traffic. {stays}"
 
 
 def over_time(
-    market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None, points: int = POINTS
+    market: Market,
+    made: Mechanism,
+    limits: SamplingLimits,
+    copies: Copies | None = None,
+    points: int = POINTS,
+    at_end: Estimate | None = None,
 ) -> tuple[tuple[int, Estimate], ...]:
-    """The regret up to some rounds of the same run: the parameters stay those of the whole horizon."""
+    """The regret up to some rounds of the same run: the parameters stay those of the whole horizon.
+
+    `at_end` is the regret of the whole run, where it is known.
+    """
     running = made.at_horizon(len(market.agents), market.horizon)
     running = replace(running, fallback=None)  # a shorter look at a long run, and not a short run
     first = min(market.horizon, max(10, market.horizon // 10**4))
@@ -166,9 +377,160 @@ def over_time(
     quick = SamplingLimits(limits.seconds / points, limits.seed)
     for rounds in sorted(looks):
         try:
-            regret = regret_of(market.with_horizon(rounds), running, quick, copies)
+            known = at_end if rounds == market.horizon else None
+            regret = known or regret_of(market.with_horizon(rounds), running, quick, copies)
         except CloneproofError:
             continue
         if regret is not None:
             found.append((rounds, regret))
     return tuple(found)
+
+
+QUANTILES = 200
+LEVELS = 24  # of a continuous prior whose rates are changed
+MOST_DOUBLINGS = 10
+
+
+def expected_best(market: Market) -> float:
+    """The expected best mean of all originals, by quantiles of the maximum."""
+    priors = _priors(market)
+    points = {prior: _points(prior) for prior in priors}
+    values = sorted({value for own in points.values() for value, _ in own})
+    below = np.ones(len(values))
+    for prior, number in priors.items():
+        at, weights = np.array(points[prior]).T
+        order = np.argsort(at)
+        chances = np.concatenate([[0.0], np.cumsum(weights[order])])
+        below *= np.minimum(1.0, chances[np.searchsorted(at[order], values, side="right")]) ** number
+    return float(np.array(values) @ np.diff(below, prepend=0.0))
+
+
+def random_regret(market: Market) -> float:
+    """What playing an original at random in every round costs."""
+    priors = _priors(market)
+    total = sum(number * sum(value * weight for value, weight in _points(prior)) for prior, number in priors.items())
+    return market.horizon * max(0.0, expected_best(market) - total / market.originals)
+
+
+def _priors(market: Market) -> Counter[Prior]:
+    """How many originals have each prior."""
+    return Counter(prior for agent in market.agents for prior in agent.priors)
+
+
+def _points(prior: Prior) -> list[tuple[float, float]]:
+    """The values of a prior with their weights; quantiles of a continuous one."""
+    if prior.atoms is not None:
+        return [(float(value), float(weight)) for value, weight in prior.atoms]
+    return [(float(prior.quantile((k + 0.5) / QUANTILES)), 1 / QUANTILES) for k in range(QUANTILES)]
+
+
+def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
+    """The first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None where none is."""
+    for power in range(1, MOST_DOUBLINGS + 1):
+        if clock.spent:
+            return None
+        longer = market.with_horizon(market.horizon * 2**power)
+        try:
+            made = mechanism("reservoir", market=longer)
+        except CloneproofError:
+            return None
+        if exact_regret(longer, made) <= part * random_regret(longer):
+            return longer.horizon
+    return None
+
+
+def wrong_declarations(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
+    """Each way in which a declaration may be wrong, with the regret and the largest gain."""
+    return tuple(_mistake(what, truth, made, limits) for what, truth in true_markets(market))
+
+
+def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
+    """The markets that may be the true ones."""
+
+    def changed(change: Callable[[Prior], Prior]) -> Market:
+        agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
+        return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+
+    highest = max(float(prior.quantile(1.0)) for agent in market.agents for prior in agent.priors)
+    for words, factor in (
+        ("rates are 20 % lower", 0.8),
+        ("rates are 20 % higher", 1.2),
+        ("rates are twice as high", 2),
+    ):
+        if 0 < factor * highest <= 1:
+            yield words, changed(partial(_scaled, factor=factor))
+    if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
+        yield "items differ half as much", changed(_half_as_far)
+    more = [Agent(agent.name, prior=agent.priors * 2) for agent in market.agents]
+    yield "twice as many items", Market(more, market.horizon, market.share, market.rewards, ends=market.ends)
+    if market.horizon >= 2 * len(market.agents):
+        yield "half the traffic", market.with_horizon(market.horizon // 2)
+
+
+def _scaled(prior: Prior, factor: float) -> Prior:
+    """Every value times a factor; a continuous prior by its quantiles."""
+    atoms = prior.atoms or [(float(prior.quantile((k + 0.5) / LEVELS)), 1 / LEVELS) for k in range(LEVELS)]
+    if len(atoms) == 1:
+        return Point(factor * atoms[0][0])
+    return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])
+
+
+def _half_as_far(prior: Prior) -> Prior:
+    """The same weights, each value half as far from the highest one, so that what is at stake stays comparable."""
+    if prior.atoms is None or len(prior.atoms) == 1:
+        return prior
+    top = prior.atoms[-1][0]
+    return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
+
+
+def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
+    regret = regret_of(truth, made, limits)
+    if made.arm.draws:
+        return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
+    try:
+        gain, agent, vector = largest_gain(truth, made)
+    except CloneproofError:
+        return sampled_mistake(what, truth, made, regret, limits)
+    if gain <= TOLERANCE:
+        return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
+    return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
+
+
+def sampled_mistake(
+    what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
+) -> WrongDeclaration:
+    """The same where no exact engine applies: what a sampled audit does not rule out."""
+    if truth.horizon > LONGEST_SAMPLED:
+        return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
+    try:
+        audited = audit(truth, made, tolerance=TOLERANCE, search=limits.search(0.3))
+    except CloneproofError as refusal:
+        return WrongDeclaration(what, regret, math.inf, str(refusal))
+    sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
+    return WrongDeclaration(what, regret, relative_gain(audited), sure)
+
+
+def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
+    """The largest relative gain, its error included, of an agent of each kind, over a few copies and leavings-out."""
+    honest = evaluate(truth, made, engine="closed-form").payoff
+    best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
+    for number, agent in enumerate(truth.agents):
+        if agent.priors in [each.priors for each in truth.agents[:number]] or honest[agent.name].value <= 0:
+            continue
+        for vector in tried_vectors(agent.count):
+            payoff = evaluate(truth, made, {agent.name: vector}, engine="closed-form").payoff[agent.name]
+            gain = (payoff - honest[agent.name]).high / honest[agent.name].value
+            best = max(best, (gain, agent.name, vector), key=lambda found: found[0])
+    return best
+
+
+def tried_vectors(originals: int) -> list[CopyVector]:
+    """2 or 8 copies of one original or of all; and one or half of the originals left out.
+
+    >>> tried_vectors(2)
+    [(2, 1), (8, 1), (2, 2), (8, 8), (1, 0)]
+    """
+    rest = (1,) * (originals - 1)
+    copied = [(2, *rest), (8, *rest), (2,) * originals, (8,) * originals]
+    kept = dict.fromkeys(number for number in (originals - 1, originals // 2) if number)
+    return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]

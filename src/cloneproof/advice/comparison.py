@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
 from typing import Any
 
-from cloneproof.analysis.audit.api import audit
+from cloneproof._checks import count, number_in, one_of
+from cloneproof._tables import Displayed, Tabular, fields_of
+from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
-from cloneproof.analysis.black_box_runs import check_mechanism_or_box
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
+from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
+from cloneproof.engines.deadline import interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError, MechanismError, did_you_mean
-from cloneproof.market.copies import Copies
-from cloneproof.market.market import Market
+from cloneproof.errors import CloneproofError, EngineError, MechanismError
+from cloneproof.market.market import Copies, Market, checked_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
+SECONDS = 7.0  # for each mechanism that is sampled
 REGRET_SECONDS = 0.5
-POLL = 0.2  # seconds between looks at what the processes have done
-UCB = (
-    "ucb1",
-    "s-ucb",
-    "rand-ucb",
-    "h-ucb",
-    "rh-ucb",
-)  # share a kernel, which takes longest to compile: a process of their own
-
-_told: SimpleQueue[list[ComparedMechanism]] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,99 +60,191 @@ class ComparedMechanism:
 
     def to_dict(self) -> dict[str, Any]:
         """The line as data for JSON."""
-        numbers = {"gain": self.gain, "regret": self.regret, "attacked": self.attacked}
+        known = fields_of(
+            self, "verdict", "state", "agent", "copies", "relative_gain", "gain", "regret", "attacked", "exact",
+            "tried", "remark", "seconds",
+        )  # fmt: skip
+        return {"mechanism": self.name, **known, **({} if self.gain else {"relative_gain": None})}
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed, Tabular):
+    """Every mechanism in one market: the result of `cp.compare`.
+
+    As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each mechanism.
+
+    Attributes
+    ----------
+    rows : tuple of ComparedMechanism
+        In the order asked for.
+    tolerance : float
+        The gain, relative to the honest payoff, that counts as none.
+    interrupted : bool
+        Whether somebody pressed Ctrl-C: some are missing then.
+    """
+
+    rows: tuple[ComparedMechanism, ...]
+    tolerance: float
+    interrupted: bool = False
+
+    def __iter__(self) -> Iterator[ComparedMechanism]:
+        return iter(self.rows)
+
+    def __getitem__(self, number: int) -> ComparedMechanism:
+        return self.rows[number]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{row.name}: {row.verdict or 'not audited'}" for row in self.rows)
+        return f"Comparison({said})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as data for JSON.
+
+        Returns
+        -------
+        dict
+            mechanisms (one each), tolerance and interrupted.
+        """
+        mechanisms = [row.to_dict() for row in self.rows]
+        return {"mechanisms": mechanisms, "tolerance": self.tolerance, "interrupted": self.interrupted}
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """One row for each mechanism.
+
+        Returns
+        -------
+        dict of str to list
+            mechanism, verdict, agent, copies, relative_gain, regret, regret_error, attacked and seconds.
+        """
         return {
-            "mechanism": self.name,
-            "verdict": self.verdict,
-            "state": self.state,
-            "agent": self.agent,
-            "copies": list(self.copies),
-            "relative_gain": self.relative_gain if self.gain is not None else None,
-            **{key: None if value is None else value.to_dict() for key, value in numbers.items()},
-            "exact": self.exact,
-            "tried": self.tried,
-            "remark": self.remark,
-            "seconds": self.seconds,
+            "mechanism": [row.name for row in self.rows],
+            "verdict": [row.verdict or "not audited" for row in self.rows],
+            "agent": [row.agent for row in self.rows],
+            "copies": [row.copies for row in self.rows],
+            "relative_gain": [row.relative_gain for row in self.rows],
+            "regret": [None if row.regret is None else row.regret.value for row in self.rows],
+            "regret_error": [None if row.regret is None else row.regret.error for row in self.rows],
+            "attacked": [None if row.attacked is None else row.attacked.value for row in self.rows],
+            "seconds": [row.seconds for row in self.rows],
         }
 
 
+@takes_old_keywords
 def compare(
     market: Market,
     names: Sequence[str] | None = None,
     *,
-    budget_seconds: float = 7.0,
     tolerance: float = TOLERANCE,
-    seed: int = 0,
-    processes: int = 2,
+    search: Search = SEARCH,
+    processes: int = 1,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     done: Callable[[list[ComparedMechanism]], None] | None = None,
-) -> list[ComparedMechanism]:
-    """The named mechanisms, or all of the catalogue, each with its theorem's parameters; sampled ones get the budget.
+) -> Comparison:
+    """Audit several mechanisms in one market, each with its theorem's parameters.
 
-    Mechanisms that share compiled code are taken one after the other in one process, so that each is compiled once.
-    `own` are mechanisms and black boxes of one's own, by name: they come after the others, in this process.
+    Parameters
+    ----------
+    market : Market
+        The problem.
+    names : sequence of str, optional
+        Which mechanisms; all of the catalogue if left out.
+    tolerance : float, default 0.005
+        The gain, relative to the honest payoff, that counts as none.
+    search : Search, optional
+        Its `seconds` are for each mechanism that is sampled, 7 if it says none; its `seed` is used.
+    processes : int, default 1
+        How many mechanisms are audited side by side. More than 1 starts processes, for which a script needs the usual
+        guard `if __name__ == "__main__":`.
+    own : mapping of str to Mechanism or BlackBox, optional
+        Mechanisms and black boxes of one's own, by name: they come after the others, in this process.
+    done : callable, optional
+        Called with the rows that are new.
+
+    Returns
+    -------
+    Comparison
+        A row for each mechanism; `to_latex` makes a table of it. Ctrl-C returns the rows that there are.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, compare
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> compare(market, ["ucb1", "uniform-etc"])
+    Comparison(ucb1: exploitable, uniform-etc: clone-proof)
     """
+    checked_market(market)
     others = {} if own is None else dict(own)
     for name, made in others.items():
         check_mechanism_or_box(made)
         if name in CATALOGUE:
             raise MechanismError(f"expected a name of its own for your mechanism, got {name!r}; call it otherwise")
-    rows = _by_name(market, names, budget_seconds, tolerance, seed, processes, done)
-    for name, made in others.items():
-        rows.append(compare_one(market, name, budget_seconds, tolerance, seed, made))
-        if done is not None:
-            done(rows[-1:])
-    return rows
-
-
-def _by_name(
-    market: Market,
-    names: Sequence[str] | None,
-    budget_seconds: float,
-    tolerance: float,
-    seed: int,
-    processes: int,
-    done: Callable[[list[ComparedMechanism]], None] | None,
-) -> list[ComparedMechanism]:
-    chosen = list(dict.fromkeys(names or CATALOGUE))
+    made_for = [name for name in CATALOGUE if name != "reservoir-index" or market.ends == "at-random"]
+    chosen = list(dict.fromkeys(made_for if names is None else names))
     for name in chosen:
-        if name not in CATALOGUE:
-            raise MechanismError(
-                f"unknown mechanism {name!r}; {did_you_mean(name, CATALOGUE)}known are {', '.join(CATALOGUE)}"
-            )
-    groups = [[name for name in chosen if name in UCB], [name for name in chosen if name not in UCB]]
-    asked = [(group, market, budget_seconds, tolerance, seed) for group in groups if group]
+        one_of(name, CATALOGUE, "mechanism", MechanismError)
+    number_in(tolerance, "tolerance", 0, error=EngineError)
+    side_by_side = count(processes, "processes", error=EngineError) > 1 and len(chosen) > 1
     rows: dict[str, ComparedMechanism] = {}
-    if processes == 1 or len(asked) == 1:
-        for question in asked:
-            rows |= _in_turn(*question, done)
-        return [rows[name] for name in chosen]
-    told = get_context().SimpleQueue()
-    with ProcessPoolExecutor(processes, initializer=_tell_to, initargs=(told,)) as pool:
-        jobs = [pool.submit(_in_turn, *question, _tell) for question in asked]
-        waiting: set[Future[dict[str, ComparedMechanism]]] = set(jobs)
-        while waiting:
-            waiting = wait(waiting, POLL).not_done
-            while done is not None and not told.empty():
-                done(told.get())
-        for job in jobs:
-            rows |= job.result()
-    return [rows[name] for name in chosen]
+
+    def add(row: ComparedMechanism) -> None:
+        rows[row.name] = row
+        if done is not None:
+            done([row])
+
+    interrupted = False
+    try:
+        with interrupts_raised():
+            if side_by_side:
+                _side_by_side(market, chosen, tolerance, search, processes, add)
+            for name in chosen if not side_by_side else ():
+                add(compare_one(market, name, tolerance, search))
+            for name, made in others.items():
+                add(compare_one(market, name, tolerance, search, made))
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        interrupted = True
+    known = tuple(rows[name] for name in (*chosen, *others) if name in rows)
+    return Comparison(known, tolerance, interrupted)
 
 
-def _tell_to(queue: SimpleQueue[list[ComparedMechanism]]) -> None:
-    """Where this process, one of a pool, puts the lines that it has done."""
-    global _told  # noqa: PLW0603 (a process has one pool)
-    _told = queue
+def _side_by_side(
+    market: Market,
+    names: Sequence[str],
+    tolerance: float,
+    search: Search,
+    processes: int,
+    add: Callable[[ComparedMechanism], None],
+) -> None:
+    """In processes, which Ctrl-C ends at once: they have nothing to tell that is not done."""
+    before = {child.pid for child in multiprocessing.active_children()}
+    pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
+    try:
+        for job in as_completed([pool.submit(compare_one, market, name, tolerance, search) for name in names]):
+            add(job.result())
+    except BaseException:
+        for child in multiprocessing.active_children():
+            if child.pid not in before:
+                child.kill()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _tell(rows: list[ComparedMechanism]) -> None:
-    if _told is not None:
-        _told.put(rows)
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def compare_one(
-    market: Market, name: str, budget: float, tolerance: float, seed: int, own: Mechanism | BlackBox | None = None
+    market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None = None
 ) -> ComparedMechanism:
     """One mechanism, or one's own: the audit of all agents, and the regret without and with the best attack."""
     start = time.perf_counter()
@@ -173,16 +258,21 @@ def compare_one(
 
     try:
         made = mechanism(name, market=market) if own is None else own
-        exact, regret = _regret(market, made, None, seed)
+        exact, regret = _regret(market, made, None, search.seed)
+    except BlackBoxError:
+        raise  # the policy is at fault, and whoever wrote it wants to know
     except CloneproofError as refusal:
         return row(remark=str(refusal))
     try:
-        audited = audit(market, made, tolerance=tolerance, budget_seconds=None if exact else budget, seed=seed)
+        seconds = None if exact else search.seconds or SECONDS
+        audited = audit(market, made, tolerance=tolerance, search=Search(seconds=seconds, seed=search.seed))
     except EngineError as refusal:
         return row(regret=regret, exact=exact, remark=str(refusal))
+    if audited.interrupted:
+        raise KeyboardInterrupt
     worst = audited.worst
     try:
-        attacked = _regret(worst.market, made, worst.all_copies, seed)[1]
+        attacked = _regret(worst.market, made, worst.all_copies, search.seed)[1]
     except CloneproofError:
         attacked = None
     return row(
@@ -202,7 +292,7 @@ def compare_one(
 
 def _at_most(audited: Audit) -> float:
     """The relative gain that none of the deviations tried exceeds; that of the worst, where there is no such bound."""
-    if audited.state == "none tried pays":
+    if audited.state == AuditState.NONE_TRIED_PAYS:
         return audited.tolerance
     bound, worst = audited.tried_at_most, audited.worst
     if bound is None:
@@ -210,27 +300,11 @@ def _at_most(audited: Audit) -> float:
     return bound
 
 
-def _in_turn(
-    names: Sequence[str],
-    market: Market,
-    budget: float,
-    tolerance: float,
-    seed: int,
-    done: Callable[[list[ComparedMechanism]], None] | None = None,
-) -> dict[str, ComparedMechanism]:
-    rows = {}
-    for name in names:
-        rows[name] = compare_one(market, name, budget, tolerance, seed)
-        if done is not None:
-            done([rows[name]])
-    return rows
-
-
 def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, seed: int) -> tuple[bool, Estimate]:
     """Whether the closed form applies, and the regret by it or by a second of runs, with its 99 % interval."""
     try:
         return True, evaluate(market, made, copies, engine="closed-form").regret
     except EngineError:
-        evaluate(market, made, copies, engine="monte-carlo", runs=1, seed=seed)  # compiles, on the first day
-        found = evaluate(market, made, copies, engine="monte-carlo", budget_seconds=REGRET_SECONDS, seed=seed)
-        return False, found.regret
+        evaluate(market, made, copies, "monte-carlo", search=Search(runs=1, seed=seed))  # compiles, on the first day
+        search = Search(seconds=REGRET_SECONDS, seed=seed)
+        return False, evaluate(market, made, copies, "monte-carlo", search=search).regret

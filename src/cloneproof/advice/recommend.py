@@ -2,38 +2,236 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from cloneproof._checks import real
-from cloneproof.advice.assessment import SamplingLimits, assess, box_judgement, over_time
-from cloneproof.advice.candidates import (
-    LONGEST_SAMPLED,
-    SLOW,
-    clone_proof_candidates,
-    gameable_candidates,
-    informed_candidates,
-)
-from cloneproof.advice.declared_market import RELATIVE_GAP, declared_market
-from cloneproof.advice.honesty import price_of_honesty
-from cloneproof.advice.informed import assess_informed, if_bayesian, if_informed
-from cloneproof.advice.recommendation import AssessedMechanism, Providers, Recommendation
-from cloneproof.advice.traffic import enough_rounds, random_regret
-from cloneproof.advice.wrong_declarations import wrong_declarations
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.black_box_runs import check_mechanism_or_box
-from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.errors import CloneproofError, MarketError, brief, did_you_mean
-from cloneproof.market.market import Market, checked_market
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
+import numpy as np
 
+from cloneproof._checks import one_of
+from cloneproof.advice.assessment import (
+    DECLARED,
+    GAMEABLE,
+    INFORMED,
+    RESERVOIRS,
+    SLOW,
+    TOLERANCE,
+    TOO_SLOW,
+    SamplingLimits,
+    assess,
+    box_judgement,
+    compile_kernels,
+    enough_rounds,
+    exploration,
+    over_time,
+    random_regret,
+    regret_of,
+    relative_gain,
+    sampled_mistake,
+    seen,
+    tuned_mechanisms,
+    wrong_declarations,
+)
+from cloneproof.advice.declared import RELATIVE_GAP, asked_market
+from cloneproof.advice.recommendation import (
+    AssessedMechanism,
+    PriceOfHonesty,
+    Providers,
+    Recommendation,
+    WrongDeclaration,
+)
+from cloneproof.analysis.audit.audit import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
+from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.best_responses import Strategies, payoff_table
+from cloneproof.analysis.equilibrium import Equilibrium, iterate
+from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
+from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.deadline import Deadline, interrupts_raised
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError, MarketError
+from cloneproof.market.market import Agent, Market, full_copies
+from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.mechanisms.mechanism import Mechanism
+
+LADDER = (2, 4, 8)  # copies of one original or of all
+SAMPLED_LADDER = (8,)
+PULLS = 10**7  # of one sampled gain
+SLACK = 1e-6
+LOOSE = 0.5  # of a regret: an error that is larger leaves open who is best
+
+
+def price_of_honesty(
+    market: Market, candidates: Sequence[Mechanism], limits: SamplingLimits, seconds: float
+) -> tuple[PriceOfHonesty | None, list[str]]:
+    """The candidate of the smallest honest regret, and its regret at best responses; and who could not be judged."""
+    best: tuple[Estimate, Mechanism] | None = None
+    unknown = []
+    for made in candidates:
+        regret = regret_of(market, made, limits)
+        if regret is None or regret.error > LOOSE * regret.value:
+            unknown.append(made.name)
+        elif best is None or regret.value < best[0].value:
+            best = regret, made
+    if best is None:
+        return None, unknown
+    honest, made = best
+    found = best_responses(market, made, limits, Deadline(seconds))
+    if found is None:
+        return None, unknown
+    exact = found.evaluation.engine != "monte-carlo"
+    at_best = found.evaluation.regret if exact else regret_of(market, made, limits, found.copies)
+    copies = sorted({" ".join(map(str, own)) for own in found.copies.values()})
+    drawn = over_time(market, made, limits, found.copies)
+    ladder = LADDER if exact else SAMPLED_LADDER
+    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
+    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
+    how = (
+        f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
+        f"{'exact' if exact else 'sampled'}: {end.get(found.status, 'stopped for lack of time')}"
+    )
+    price = PriceOfHonesty(made, honest, at_best or found.evaluation.regret, " / ".join(copies), how, drawn)
+    return price, unknown
+
+
+def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, clock: Deadline) -> Equilibrium | None:
+    """Iterated best responses over a few vectors of copies, exact or in as many runs as there is time for."""
+    runs = max(20, PULLS // market.horizon)
+    honest = full_copies(market.agents, None)
+    try:
+        table = payoff_table(market, made, honest, runs, limits.seed, limits.seconds)
+        ladder = LADDER if "exact" in table.method else SAMPLED_LADDER
+        kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
+        vectors = {name: _ladder(own, ladder) for name, own in kinds.items()}
+        strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
+        return iterate(market, made, table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
+    except CloneproofError:
+        return None
+
+
+def _ladder(kinds: OriginalKinds, numbers: Sequence[int]) -> list[CopyVector]:
+    """Honest; so many of the first of each kind; so many of all.
+
+    >>> _ladder(OriginalKinds((0, 0)), (2,))
+    [(1, 1), (2, 1), (2, 2)]
+    """
+    of_one = [
+        tuple(number if k == place else 1 for k in range(kinds.count))
+        for number in numbers
+        for place in kinds.first_of_each()
+    ]
+    return list(dict.fromkeys([kinds.honest, *of_one, *((number,) * kinds.count for number in numbers)]))
+
+
+REALISATIONS = 3  # of everybody's means that are audited
+QUANTILES = 12  # of a continuous prior
+
+
+def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
+    """The same as `assess` for agents who know their means: audited at a few realisations of them."""
+    regret = regret_of(market, made, limits)
+    if regret is None:
+        return TOO_SLOW
+    verdict: Verdict = "clone-proof"
+    gain = 0.0
+    for known in realised_markets(market, limits.seed):
+        try:
+            audited = audit(known, made, tolerance=TOLERANCE, search=limits.search(0.3))
+        except CloneproofError as refusal:
+            return str(refusal)
+        gain = max(gain, relative_gain(audited))
+        if audited.verdict != "clone-proof" and verdict != "exploitable":
+            verdict = audited.verdict
+    said = {
+        "clone-proof": f"No provider that knows its items gains by copies, at {REALISATIONS} draws of all rates.",
+        "undecided": (
+            f"No copies were found to pay for providers that know their items, at {REALISATIONS} draws of everybody's "
+            f"rates; gains up to {gain:.1%} are not ruled out."
+        ),
+        "exploitable": "Copies pay for providers that know their items.",
+    }[verdict]
+    claims = "; ".join(str(claim) for claim in made.claims if "informed" in claim.property)
+    return AssessedMechanism(
+        made, regret, verdict, gain, *exploration(market, made), f"{said} Claimed: {claims}." if claims else said,
+        seen=seen(market, made),
+    )  # fmt: skip
+
+
+def if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
+    """What is lost if agents know their items after all: one registers only its best item, or everybody does."""
+    if market.most_originals == 1:
+        return ()
+    best_only = market_of_bests(market)
+    regret = regret_of(best_only, made, limits)
+    gain, why = 0.0, "the agent registers only its best item: computed"
+    try:
+        honest = evaluate(market, made, engine="closed-form")
+        for number, agent in enumerate(market.agents):
+            if agent.count == 1 or agent.priors in [each.priors for each in market.agents[:number]]:
+                continue
+            alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
+            knowing = evaluate(replace(market, agents=alone), made, engine="closed-form").payoff[agent.name]
+            own = honest.payoff[agent.name]
+            gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
+    except CloneproofError:
+        gain, why = math.inf, "no exact engine applies"
+    what = "providers know which of their items are better (regret: if each registers only its best)"
+    return (WrongDeclaration(what, regret, gain, why),)
+
+
+def if_bayesian(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
+    """What agents gain by copies if they know only the odds after all."""
+    regret = regret_of(market, made, limits)
+    return (sampled_mistake("providers know only the odds of their items", market, made, regret, limits),)
+
+
+def market_of_bests(market: Market) -> Market:
+    """Each agent with one item, as good as the best of its originals."""
+    agents = [Agent(agent.name, 1, _law_of_best(agent.priors)) for agent in market.agents]
+    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+
+
+def realised_markets(market: Market, seed: int) -> list[Market]:
+    """A few realisations of everybody's means, as markets of points."""
+    generator = np.random.default_rng([seed, 18])
+    drawn = []
+    for _ in range(REALISATIONS):
+        agents = [
+            Agent(agent.name, prior=[Point(float(prior.quantile(generator.random()))) for prior in agent.priors])
+            for agent in market.agents
+        ]
+        drawn.append(Market(agents, market.horizon, market.share, market.rewards, ends=market.ends))
+    return drawn
+
+
+def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
+    atoms = [_atoms(prior) for prior in priors]
+    values = sorted({value for own in atoms for value, _ in own})
+    below = [math.prod(sum(weight for value, weight in own if value <= top) for own in atoms) for top in values]
+    weights = [after - before for before, after in zip([0.0, *below], below, strict=False)]
+    kept = [(value, weight) for value, weight in zip(values, weights, strict=True) if weight > 1e-15]
+    if len(kept) == 1:
+        return Point(kept[0][0])
+    total = math.fsum(weight for _, weight in kept)
+    return Discrete([value for value, _ in kept], [weight / total for _, weight in kept])
+
+
+def _atoms(prior: Prior) -> list[tuple[float, float]]:
+    if prior.atoms is not None:
+        return list(prior.atoms)
+    return [(float(prior.quantile((k + 0.5) / QUANTILES)), 1 / QUANTILES) for k in range(QUANTILES)]
+
+
+SECONDS = 6.0  # if nobody says how long it may take
 PATIENT = 30.0  # seconds from which on slow mechanisms are sampled too
-RIVAL = 10.0  # times the smallest regret: who costs more is no rival
+LONGEST_SLOW = 10**5  # rounds of a run of what is sampled slowly
+INTERRUPTED = "Interrupted: this is what was found by then."
 LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
 
+@takes_old_keywords
 def recommend(
     market: Market | None = None,
     *,
@@ -44,12 +242,14 @@ def recommend(
     relative_gap: float = RELATIVE_GAP,
     values: Sequence[float] | None = None,
     providers: Providers = "bayesian",
-    seconds: float = 6.0,
-    seed: int = 0,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
+    search: Search = SEARCH,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Recommendation:
-    """What to run: the mechanisms that are clone-proof in this market, with tuned numbers, the smallest regret first.
+    """What to run: the mechanisms that are clone-proof in this market, with tuned numbers.
+
+    First what keeps its promise whatever was declared (the reservoir family), the cheapest of it first; then what needs
+    a declaration to be right.
 
     Parameters
     ----------
@@ -65,20 +265,20 @@ def recommend(
         The possible rates themselves, in place of `rates`.
     providers : {"bayesian", "informed"}, default "bayesian"
         Whether agents know which of their items are better ("informed") or only the odds.
-    seconds : float, default 6.0
-        About how long to take; where engines are exact it is less. The first call on a machine also compiles.
-    seed : int, default 0
-        The seed, where something is sampled.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
+    search : Search, optional
+        Its `seconds` say about how long to take: 6 if it does not; where engines are exact it is less. The first call
+        on a machine also compiles. Its `seed` is used where something is sampled.
     progress : callable, optional
         Called with (done, total, what).
 
     Returns
     -------
     Recommendation
-        Its `choice` has the mechanism and its parameters; `price` says what is best among honest agents, and what that
-        one costs if they do what pays.
+        Its `choice` has the mechanism and its parameters; `cheaper` one that costs less if a declaration is right, with
+        what happens if it is not; `price` says what is best among honest agents, and what that one costs if they
+        do what pays. Ctrl-C returns what is known by then, marked `interrupted`.
 
     Raises
     ------
@@ -91,58 +291,110 @@ def recommend(
 
     Examples
     --------
-    >>> from cloneproof import recommend
-    >>> advised = recommend(agents=20, originals=3, horizon=10**8, values=(0.002, 0.004, 0.006), seconds=1)
+    >>> from cloneproof import Search, recommend
+    >>> rates = (0.002, 0.004, 0.006)
+    >>> advised = recommend(agents=20, originals=3, horizon=10**8, values=rates, search=Search(seconds=20))
     >>> advised.choice.name, advised.fits, advised.choice.regret.value < 250, advised.price.ratio > 5
     ('reservoir', True, True, True)
     """
-    market = _asked_market(market, agents, originals, horizon, rates, relative_gap, values)
-    if providers not in get_args(Providers):
-        known = get_args(Providers)
-        raise MarketError(
-            f"unknown providers {brief(providers)}; {did_you_mean(str(providers), known)}known are {', '.join(known)}"
-        )
-    budget = real(seconds)
-    if budget is None or budget <= 0:
-        raise CloneproofError(f"expected seconds above 0, got {brief(seconds)}; 6 is usual")
-    clock = Deadline(budget, progress)
-    limits = SamplingLimits(budget / 15, checked_seed(seed))
-    clock.tell(0, 4, "tuning")
-    informed = providers == "informed"
-    slow = budget >= PATIENT and market.horizon <= LONGEST_SAMPLED
-    candidates, others = informed_candidates(market) if informed else clone_proof_candidates(market, slow)
+    market = asked_market(market, agents, originals, horizon, rates, relative_gap, values)
+    one_of(providers, get_args(Providers), "providers", MarketError)
+    compile_kernels(market.ends)
+    clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
     boxes, made = _own(own)
-    candidates = candidates + made
-    clock.tell(1, 4, "auditing")
-    ranked = _ranked(market, candidates, others, limits, informed)
-    others |= {name: box_judgement(market, box, limits) for name, box in boxes.items()}
+    found = Recommendation(market, providers, (), {}, None, random_regret(market), False, "")
+    try:
+        with interrupts_raised():
+            stages = _stages(found, boxes, made, search.seed, clock)
+            found = next(stages)  # something is said of the first one, however long it takes
+            with clock.for_engines():
+                for stage in stages:
+                    found = stage
+    except KeyboardInterrupt:
+        if not found.ranked:
+            raise
+        found = replace(found, interrupted=True, notes=(*found.notes, INTERRUPTED))
+    fits = bool(found.ranked) and found.choice.regret.value <= LEARNED * found.random_regret
+    advice = "" if fits else _advice(market, found.ranked, found.random_regret, clock)
+    return replace(found, fits=fits, advice=advice, seconds=clock.seconds)
+
+
+def _stages(
+    found: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
+) -> Iterator[Recommendation]:
+    """What is known after each step, the most important one first; nothing is begun once the time is over."""
+    market, budget, informed = found.market, clock.budget or SECONDS, found.providers == "informed"
+    limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
+    clock.tell(0, 4, "tuning and auditing")
+    others: dict[str, str] = {}
+    declared = DECLARED if market.ends == "at-horizon" else ()
+    names = INFORMED if informed else (*RESERVOIRS, *declared)
+    for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
+        if name in boxes:
+            others[name] = box_judgement(market, boxes[name], limits)
+            continue
+        candidates = [each for each in made if each.name == name]
+        if not candidates:
+            candidates, refused = tuned_mechanisms([name], market)
+            others |= refused
+        for candidate in candidates:
+            late = clock.spent and bool(found.ranked)
+            found = _with(found, others, TOO_SLOW if late else _assessed(market, candidate, limits, informed), name)
+            yield found
     clock.tell(2, 4, "best responses")
-    gameable, _ = gameable_candidates(market, slow)
-    gameable = gameable + [each for each in made if market.horizon <= LONGEST_SAMPLED]
-    price, unknown = price_of_honesty(market, gameable, limits, budget / 3)
-    unknown += [] if slow else SLOW
+    slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
+    unknown = [] if slow else list(SLOW)
+    if not clock.spent and market.ends == "at-horizon":
+        gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
+        gameable += [each for each in made if market.horizon <= LONGEST_SLOW]
+        price, more = price_of_honesty(market, gameable, limits, clock.within(budget / 3))
+        found, unknown = replace(found, price=price), more + unknown
+    found = replace(found, others=others, notes=_notes(unknown))
+    yield found
     clock.tell(3, 4, "what may be wrong")
-    at_random = random_regret(market)
-    ranked = [
-        _detailed(market, each, limits, informed, each.regret.value <= RIVAL * ranked[0].regret.value)
-        if k == 0 or each.regret.value < LEARNED * at_random
-        else each
-        for k, each in enumerate(ranked)
-    ]
-    fits = bool(ranked) and ranked[0].regret.value <= LEARNED * at_random
+    for chosen in [found.choice, found.cheaper] if found.ranked else []:
+        if chosen is not None and not clock.spent:
+            found = _replaced(found, chosen, _detailed(market, chosen, quick, informed))
+            yield found
+    for each in found.ranked:
+        if not each.over_time and each.regret.value < LEARNED * found.random_regret and not clock.spent:
+            found = _replaced(
+                found,
+                each,
+                replace(each, over_time=over_time(market, each.mechanism, quick, points=4, at_end=each.regret)),
+            )
+    if clock.spent:
+        found = replace(found, notes=(*found.notes, f"The {budget:g} s were over before everything was looked at."))
     clock.tell(4, 4, "done")
-    return Recommendation(
-        market=market,
-        providers=providers,
-        ranked=tuple(ranked),
-        others=others,
-        price=price,
-        random_regret=at_random,
-        fits=fits,
-        advice="" if fits else _advice(market, ranked, at_random),
-        notes=_notes(unknown),
-        seconds=clock.seconds,
+    yield found
+
+
+def _assessed(market: Market, made: Mechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism | str:
+    """What it costs and promises; why it is not among the ranked, where it is not."""
+    assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
+    if isinstance(assessed, str):
+        return assessed
+    if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed):
+        return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
+    return assessed
+
+
+def _with(
+    found: Recommendation, others: dict[str, str], assessed: AssessedMechanism | str, name: str
+) -> Recommendation:
+    """With one mechanism more: what has learned anything comes first, of that what needs no declaration."""
+    if isinstance(assessed, str):
+        others[name] = assessed
+        return replace(found, others=dict(others))
+    learned = LEARNED * found.random_regret
+    ranked = sorted(
+        [*found.ranked, assessed], key=lambda each: (each.regret.value > learned, each.needs != "", each.regret.value)
     )
+    return replace(found, ranked=tuple(ranked), others=dict(others))
+
+
+def _replaced(found: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
+    return replace(found, ranked=tuple(new if each is old else each for each in found.ranked))
 
 
 def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, BlackBox], list[Mechanism]]:
@@ -157,71 +409,21 @@ def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, Blac
     return boxes, made
 
 
-def _asked_market(
-    market: Market | None,
-    agents: int | None,
-    originals: int | None,
-    horizon: int | None,
-    rates: Sequence[float] | None,
-    relative_gap: float,
-    values: Sequence[float] | None,
-) -> Market:
-    declared = {"agents": agents, "originals": originals, "horizon": horizon, "rates": rates, "values": values}
-    given = [name for name, value in declared.items() if value is not None]
-    if market is not None:
-        if given:
-            raise MarketError(f"expected a market or what to make one of, got a market and {given[0]}; leave one out")
-        checked_market(market)
-        if market.horizon < len(market.agents):
-            raise MarketError(
-                f"expected at least as many rounds as there are agents, {len(market.agents)}, got {market.horizon}; "
-                "give more rounds, or fewer agents"
-            )
-        return market
-    missing = [name for name in ("agents", "originals", "horizon") if declared[name] is None]
-    if missing or agents is None or originals is None or horizon is None:
-        raise MarketError(
-            f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
-            "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
-        )
-    return declared_market(agents, originals, horizon, rates=rates, relative_gap=relative_gap, values=values)
-
-
-def _ranked(
-    market: Market, candidates: list[Mechanism], others: dict[str, str], limits: SamplingLimits, informed: bool
-) -> list[AssessedMechanism]:
-    """The clone-proof ones, the smallest regret first; the others get a reason."""
-    ranked = []
-    for made in candidates:
-        assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
-        if isinstance(assessed, str):
-            others[made.name] = assessed
-        elif assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed):
-            others[made.name] = f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
-        else:
-            ranked.append(assessed)
-    return sorted(ranked, key=lambda each: each.regret.value)
-
-
-def _detailed(
-    market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool, rival: bool
-) -> AssessedMechanism:
-    """With its curve; what may be wrong is asked of the choice and its rivals, for others it does not matter."""
-    if not rival:
-        return replace(each, over_time=over_time(market, each.mechanism, limits, points=4))
+def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism:
+    """With its curve, and with what happens if a declaration is wrong."""
     wrong = wrong_declarations(market, each.mechanism, limits)
     wrong += (if_bayesian if informed else if_informed)(market, each.mechanism, limits)
-    return replace(each, over_time=over_time(market, each.mechanism, limits), wrong=wrong)
+    return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, limits, at_end=each.regret))
 
 
-def _advice(market: Market, ranked: list[AssessedMechanism], at_random: float) -> str:
+def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
     """What would have to change for a clone-proof mechanism to learn anything."""
-    rounds = enough_rounds(market, LEARNED)
+    rounds = enough_rounds(market, LEARNED, clock)
     enough = (
         f"From about {rounds:,} rounds on the reservoir would cost less than half of that; or with fewer providers, or "
         "with items that differ more."
         if rounds is not None
-        else "More rounds alone do not help up to a thousand times as many; fewer providers or larger differences may."
+        else "More rounds, fewer providers or larger differences may help."
     )
     if not ranked:
         return f"Nothing clone-proof fits this traffic. {enough}"

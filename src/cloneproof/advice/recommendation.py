@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cloneproof._display import Displayed
-from cloneproof._tables import Tabular
+import tomli_w
+
+from cloneproof._tables import Displayed, Tabular, fields_of, to_data
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -41,9 +43,7 @@ class WrongDeclaration:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
-        regret = None if self.regret is None else self.regret.to_dict()
-        gain = self.gain if math.isfinite(self.gain) else None
-        return {"what": self.what, "regret": regret, "gain": gain, "why": self.why}
+        return fields_of(self, "what", "regret", "gain", "why")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,10 @@ class AssessedMechanism:
         The rounds after which the award or the contest starts: expected, and at the latest.
     promise : str
         What is promised under which declared numbers, in a sentence.
+    needs : str
+        What has to be declared rightly for that; nothing ("") for the reservoir family.
+    seen : str
+        What visitors and sellers will see: how many items are shown, how traffic is shared, what is assumed to stay.
     over_time : tuple of (int, Estimate)
         The regret up to some rounds, everybody honest.
     wrong : tuple of WrongDeclaration
@@ -79,6 +83,8 @@ class AssessedMechanism:
     exploring: float | None
     starts: tuple[float, float] | None
     promise: str
+    needs: str = ""
+    seen: str = ""
     over_time: tuple[tuple[int, Estimate], ...] = ()
     wrong: tuple[WrongDeclaration, ...] = ()
 
@@ -96,15 +102,11 @@ class AssessedMechanism:
         """The same as data for JSON."""
         return {
             "mechanism": self.name,
-            "parameters": self.parameters,
-            "regret": self.regret.to_dict(),
-            "verdict": self.verdict,
-            "gain": self.gain if math.isfinite(self.gain) else None,
-            "exploring": self.exploring,
+            **fields_of(self, "parameters", "regret", "verdict", "gain", "exploring"),
             "starts": None if self.starts is None else {"expected": self.starts[0], "latest": self.starts[1]},
-            "promise": self.promise,
+            **fields_of(self, "promise", "needs", "seen"),
             "over_time": [{"rounds": rounds, "regret": regret.to_dict()} for rounds, regret in self.over_time],
-            "wrong": [mistake.to_dict() for mistake in self.wrong],
+            "wrong": to_data(self.wrong),
         }
 
 
@@ -166,7 +168,8 @@ class Recommendation(Displayed, Tabular):
     providers : {"bayesian", "informed"}
         Whether agents know which of their items are better.
     ranked : tuple of AssessedMechanism
-        What is clone-proof in this market, the smallest regret first; the first one is the choice.
+        What is clone-proof in this market: first what needs no declaration for that, and of each the smallest regret
+        first. The first one is the choice.
     others : dict of str to str
         Mechanisms that were looked at and are not among them, and why.
     price : PriceOfHonesty or None
@@ -181,6 +184,8 @@ class Recommendation(Displayed, Tabular):
         What a reader must know.
     seconds : float
         How long it took.
+    interrupted : bool
+        Whether somebody pressed Ctrl-C: more would have been looked at.
     """
 
     market: Market
@@ -193,6 +198,7 @@ class Recommendation(Displayed, Tabular):
     advice: str
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    interrupted: bool = False
 
     def __repr__(self) -> str:
         if not self.ranked:
@@ -213,6 +219,12 @@ class Recommendation(Displayed, Tabular):
         """The next three."""
         return self.ranked[1:4]
 
+    @property
+    def cheaper(self) -> AssessedMechanism | None:
+        """What costs less than the choice, where a declaration is right on which its promise hangs."""
+        below = [each for each in self.ranked[1:] if each.needs and each.regret.value < self.choice.regret.value]
+        return min(below, key=lambda each: each.regret.value, default=None)
+
     def to_dict(self) -> dict[str, Any]:
         """The recommendation as data for JSON.
 
@@ -224,17 +236,13 @@ class Recommendation(Displayed, Tabular):
         """
         return {
             "market": market_to_toml(self.market),
-            "providers": self.providers,
             "choice": self.choice.name if self.ranked else None,
-            "ranked": [each.to_dict() for each in self.ranked],
-            "others": dict(self.others),
-            "price": None if self.price is None else self.price.to_dict(),
-            "random_regret": self.random_regret,
-            "fits": self.fits,
-            "advice": self.advice,
-            "notes": list(self.notes),
-            "seconds": self.seconds,
-        }
+            "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
+            **fields_of(
+                self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
+                "interrupted",
+            ),
+        }  # fmt: skip
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism that is clone-proof here, the smallest regret first.
@@ -242,7 +250,7 @@ class Recommendation(Displayed, Tabular):
         Returns
         -------
         dict of str to list
-            mechanism, regret, error, verdict, exploring and promise.
+            mechanism, regret, error, verdict, exploring, promise and needs.
         """
         return {
             "mechanism": [each.name for each in self.ranked],
@@ -251,4 +259,32 @@ class Recommendation(Displayed, Tabular):
             "verdict": [each.verdict for each in self.ranked],
             "exploring": [each.exploring for each in self.ranked],
             "promise": [each.promise for each in self.ranked],
+            "needs": [each.needs for each in self.ranked],
         }
+
+
+QUOTA = 100  # registration quota of an agent, where the mechanism has no number of its own
+
+
+def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market") -> dict[str, Any]:
+    """The fields of `serve.market.terms.MarketSpec`: the mechanism with every number that it needs."""
+    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
+    if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
+        raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
+    if any(not isinstance(value, int | float | str) for value in parameters.values()):
+        raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
+    return {
+        "market": name,
+        "mechanism": chosen.name,
+        "horizon": market.horizon,
+        "share": market.share,
+        "rewards": market.family.to_dict(),
+        "max_agents": len(market.agents),
+        "max_arms": int(parameters.get("max_arms", max(QUOTA, market.most_originals))),
+        "parameters": parameters,
+    }
+
+
+def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
+    """The same as the text of a TOML file."""
+    return tomli_w.dumps(market_terms(market, chosen, name))

@@ -2,52 +2,118 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import whole
-from cloneproof.analysis.black_box_runs import black_box_runs, check_mechanism_or_box
-from cloneproof.analysis.exact_evaluations import exact_evaluations
-from cloneproof.engines.black_box.box_job import BlackBoxJob
-from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.black_box.lockstep import lockstep_chunk
-from cloneproof.engines.closed_form import closed_form
-from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device, run_source
+from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
+from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes, lockstep_chunk
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import check_sampling, limit_of, sample
-from cloneproof.engines.time_limit import engine_time
-from cloneproof.engines.tree import tree
+from cloneproof.engines.monte_carlo.sampler import (
+    ChunkOutcomes,
+    check_sampling,
+    limit_of,
+    run_source,
+    sample,
+)
+from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
-from cloneproof.market.copies import Copies, FullCopies, full_copies
-from cloneproof.market.market import Market, checked_market
+from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
-from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
+from cloneproof.mechanisms.parameters.theorems import outside_conditions
+
+ExactEngine = Literal["auto", "closed-form", "tree"]
+
+
+def exact_evaluations(
+    worlds: Iterable[tuple[Market, Mechanism]], copies: FullCopies, engine: ExactEngine = "auto"
+) -> tuple[dict[int, Evaluation], list[str]]:
+    """One market at several horizons, each with its mechanism; and why the closed form was passed over.
+
+    The tree takes all horizons of equal mechanisms in one pass.
+    """
+    at_horizon = {market.horizon: (market, mechanism) for market, mechanism in worlds}
+    evaluations: dict[int, Evaluation] = {}
+    refusals: list[str] = []
+    if engine != "tree":
+        for horizon, (market, mechanism) in at_horizon.items():
+            try:
+                evaluations[horizon] = closed_form(market, mechanism, copies)
+            except EngineError as refusal:
+                if engine == "closed-form":
+                    raise
+                refusals.append(refusal.reason)
+                break  # a structure without a closed form has none at any horizon
+    left = {horizon: world for horizon, world in at_horizon.items() if horizon not in evaluations}
+    for market, mechanism, horizons in _equal_mechanisms(left):
+        try:
+            evaluations |= tree(market, mechanism, copies, horizons)
+        except EngineError as refusal:
+            reasons = [*refusals, refusal.reason]
+            raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
+    return {horizon: evaluations[horizon] for horizon in at_horizon}, refusals
+
+
+def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple[Market, Mechanism, list[int]]]:
+    """The horizons at which the mechanisms are equal, together."""
+    groups: list[tuple[Market, Mechanism, list[int]]] = []
+    for horizon, (market, mechanism) in worlds.items():
+        for _, known, members in groups:
+            if known == mechanism:
+                members.append(horizon)
+                break
+        else:
+            groups.append((market, mechanism, [horizon]))
+    return groups
+
+
+@contextmanager
+def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterator[ChunkOutcomes[BlackBoxJob]]:
+    """The outcomes of chunks, which go one at a time; several processes share a chunk's runs if that is asked for.
+
+    Where that many seconds are over, a chunk on its way ends between two calls of the policy with `OutOfTimeError`.
+    """
+    deadline = Deadline(seconds)
+    if threads is None or threads == 1:
+        yield partial(black_box_outcomes, deadline=deadline)
+    else:
+        with Workers(threads) as workers:
+            yield partial(black_box_outcomes, processes=workers, deadline=deadline)
+
+
+def check_mechanism_or_box(mechanism: object) -> None:
+    """Refuse what cannot be sampled."""
+    if not isinstance(mechanism, Mechanism | BlackBox):
+        raise MechanismError(
+            f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..)"
+        )
+
 
 EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
 ArithmeticName = Literal["float", "ball"]
 
 
+@takes_old_keywords
 def evaluate(
     market: Market,
     mechanism: Mechanism | BlackBox,
     copies: Copies | None = None,
     engine: EngineName = "auto",
     arithmetic: ArithmeticName = "float",
-    runs: int | None = None,
-    seed: int = 0,
     *,
     precision: float | None = None,
     confidence: float = 0.99,
-    budget_seconds: float | None = None,
     threads: int | None = None,
+    search: Search = SEARCH,
     progress: Callable[[SamplingStatus], None] | None = None,
-    bounds: BoundsName = "distribution-free",
-    device: DeviceName = "auto",
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
@@ -64,26 +130,17 @@ def evaluate(
         exact engine was passed over.
     arithmetic : {"float", "ball"}, default "float"
         "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
-    runs : int, optional
-        Monte Carlo: the most runs; 1000 where nothing else says when to stop.
-    seed : int, default 0
-        Monte Carlo: one seed, the same bits.
     precision : float, optional
         Monte Carlo: stop when every half-width is at most this, absolutely, in the unit of payoffs.
     confidence : float, default 0.99
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
-    budget_seconds : float, optional
-        Stop after this time. Exact engines have half of what is left of it each, where another can take their place.
     threads : int, optional
         Monte Carlo: how many threads; the bits do not depend on them.
+    search : Search, optional
+        The time that it may take, of which exact engines have half of what is left each, where another can take their
+        place. Monte Carlo: the most runs (1000 where nothing else says when to stop), the seed, the bounds, the device.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
-    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
-        Monte Carlo: "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in
-        the limit of many runs only, and are several times narrower while runs are few. Estimates are of the kind
-        "asymptotic" then.
-    device : {"auto", "cpu", "gpu"}, default "auto"
-        Monte Carlo: where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
 
     Returns
     -------
@@ -110,32 +167,33 @@ def evaluate(
     [1000.0, 1955.0]
     """
     full = full_copies(checked_market(market).agents, copies)
-    seed = checked_seed(seed)
     _check(engine, arithmetic)
     check_mechanism_or_box(mechanism)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
-    runs, threads, device = whole(runs), whole(threads), checked_device(device)
-    limits = (runs, precision, confidence, budget_seconds, threads, progress)
+    check_sampling(precision=precision, confidence=confidence, threads=threads, progress=progress)
+    threads = whole(threads)
+    limits = (search.runs, precision, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
-            raise EngineError(f"a black box can only be sampled, got engine {engine!r}; use engine 'monte-carlo'")
-        with black_box_runs(threads, budget_seconds) as outcomes:
-            box_job, chunk = BlackBoxJob(market, mechanism, full, seed), lockstep_chunk(mechanism)
-            how: dict[str, Any] = {"outcomes": outcomes, "executor": InlineExecutor, "chunk": chunk, "bounds": bounds}
-            return sample(box_job, *limits, **how).evaluation
+            raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
+        check_fixed_end(market, "a black box")
+        with black_box_runs(threads, search.seconds) as outcomes:
+            box_job, chunk = BlackBoxJob(market, mechanism, full, search.seed), lockstep_chunk(mechanism)
+            return sample(
+                box_job, *limits, outcomes=outcomes, executor=InlineExecutor, chunk=chunk, bounds=search.bounds
+            ).evaluation
     notes: list[str] = []
-    begun, engines = time.perf_counter(), _candidates(engine, arithmetic)
+    clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:
-        left = None if budget_seconds is None else max(budget_seconds - (time.perf_counter() - begun), 1e-3)
         try:
-            with engine_time(None if left is None else left / (1 if name == engines[-1] else 2)):
+            with clock.share(1 if name == engines[-1] else 2).for_engines():
                 if name == "closed-form":
                     evaluation = closed_form(market, mechanism, full, arithmetic)
                 elif name == "tree":
                     evaluation = tree(market, mechanism, full)[market.horizon]
                 else:
-                    limits = (runs, precision, confidence, left, threads, progress)
-                    evaluation = _sampled(Job(market, mechanism, full, seed), limits, bounds, device)
+                    left = None if clock.left is None else max(clock.left, 1e-3)
+                    limits = (search.runs, precision, confidence, left, threads, progress)
+                    evaluation = _sampled(Job(market, mechanism, full, search.seed), limits, search)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -145,11 +203,11 @@ def evaluate(
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
-def _sampled(job: Job, limits: tuple[Any, ...], bounds: BoundsName, device: DeviceName) -> Evaluation:
-    runs, precision, _, budget_seconds, *_ = limits
-    source = run_source(device, [job], limit_of(runs, precision, budget_seconds, 1))
+def _sampled(job: Job, limits: tuple[Any, ...], search: Search) -> Evaluation:
+    runs, precision, _, seconds, *_ = limits
+    source = run_source(search.device, [job], limit_of(runs, precision, seconds, 1))
     sampled = sample(
-        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=bounds
+        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=search.bounds
     ).evaluation
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -3,25 +3,184 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
-from cloneproof._checks import whole
-from cloneproof._display import Displayed
-from cloneproof.analysis.black_box_runs import check_mechanism_or_box
-from cloneproof.analysis.paired_runs import PairedSampling, PassLength, draw_pairs, variance_reduction
-from cloneproof.engines.black_box.contract import BlackBox
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof._checks import one_of, whole
+from cloneproof._tables import Displayed
+from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
+from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
+from cloneproof.engines.black_box.outcomes import lockstep_chunk
 from cloneproof.engines.estimate import BoundsName, Estimate
-from cloneproof.engines.monte_carlo.devices import DeviceName, checked_device
-from cloneproof.engines.monte_carlo.driver import SamplingStatus, StopReason
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
-from cloneproof.errors import EngineError, MarketError, brief, did_you_mean
-from cloneproof.market.copies import Copies, FullCopies, full_copies
-from cloneproof.market.market import Market, checked_market
+from cloneproof.engines.monte_carlo.driver import (
+    LARGEST_CHUNK,
+    DaemonThreads,
+    InlineExecutor,
+    RunPlan,
+    SamplingStatus,
+    StopReason,
+    drive,
+)
+from cloneproof.engines.monte_carlo.job import Job, Strata, strata_of
+from cloneproof.engines.monte_carlo.sampler import (
+    ChunkOutcomes,
+    DeviceName,
+    J,
+    check_sampling,
+    expected_count,
+    identity,
+    is_precise,
+    limit_of,
+    run_source,
+)
+from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, reach_of, served_bounds
+from cloneproof.errors import EngineError, MarketError, brief
+from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
+
+PassLength = bool | Literal["short"]  # over the realisations of discrete priors: whole passes, none, or short ones
+BOLD = 0.5  # of the stake: gains hug the middle of their range
+DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
+
+
+@dataclass(frozen=True)
+class PairedSampling:
+    """When to stop drawing pairs, and with what means; the fields are the options of `cloneproof.gain`.
+
+    `outcomes` and `chunk` say where the runs come from and how many at a time: for stores that have them already.
+    """
+
+    runs: int | None = None
+    precision: float | None = None
+    confidence: float = 0.99
+    seed: int = 0
+    stratify: PassLength = True
+    stop_when_decided: bool = True
+    budget_seconds: float | None = None
+    threads: int | None = None
+    progress: Callable[[SamplingStatus], None] | None = None
+    resume: RunTotals | None = None
+    outcomes: ChunkOutcomes[Any] | None = None
+    chunk: int | None = None
+    bounds: BoundsName = "distribution-free"
+    device: DeviceName = "cpu"
+
+    @property
+    def alpha(self) -> float:
+        """The chance that an interval misses."""
+        return 1 - self.confidence
+
+    def is_precise(self, totals: RunTotals) -> bool:
+        """Whether the gain is known to the precision asked for."""
+        return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE, self.bounds)
+
+    def is_enough(self, totals: RunTotals) -> bool:
+        """Whether the sign or the precision is reached."""
+        width = float(totals.half_widths(self.alpha, self.bounds)[0])
+        if self.precision is not None and width <= self.precision:
+            return True
+        mean = float(totals.means[0])
+        return self.stop_when_decided and (mean - width > 0 or mean + width <= 0)
+
+
+def draw_pairs(
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    agent: str,
+    copies: FullCopies,
+    sampling: PairedSampling,
+    instead_of: tuple[int, ...] | None = None,
+) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
+    """The totals of as many pairs as it takes, why it stopped, and where runs were drawn if not on the CPU.
+
+    The columns are gain, honest and copied payoff.
+
+    `instead_of` are the agent's copies in the world that it is compared with, in place of honest ones.
+    """
+    strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
+    originals = {each.name: each.count for each in market.agents}
+    honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
+    position = list(originals).index(agent)
+
+    def drive_jobs(
+        before: J,
+        after: J,
+        outcomes: ChunkOutcomes[J],
+        executor: Callable[[int], Executor],
+        largest: int = LARGEST_CHUNK,
+    ) -> tuple[RunTotals, StopReason]:
+        served = served_bounds(market, agent)
+        bounds = (gain_bounds(market, agent), served, served)
+        estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent), BOLD)
+        start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
+        plan = _run_plan(sampling, len(strata.weights), executor, largest)
+        return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
+
+    if isinstance(mechanism, BlackBox):
+        sampling = replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
+        boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+        if sampling.outcomes is not None:
+            return *drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor), ()
+        with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
+            return *drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor), ()
+    jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+    if sampling.outcomes is not None:
+        return *drive_jobs(jobs[0], jobs[1], sampling.outcomes, DaemonThreads), ()
+    source = run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.precision, sampling.budget_seconds, 1))
+    return *drive_jobs(jobs[0], jobs[1], source.outcomes, source.executor, source.largest), source.notes
+
+
+def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor], largest: int) -> RunPlan:
+    precision = sampling.precision
+    aim = None
+    if precision is not None:
+        bounds = sampling.bounds
+        aim = partial(expected_count, precision=precision, alpha=sampling.alpha, columns=DIFFERENCE, bounds=bounds)
+    return RunPlan(
+        limit=limit_of(sampling.runs, precision, sampling.budget_seconds, strata),
+        enough=sampling.is_enough,
+        aim=aim,
+        budget_seconds=sampling.budget_seconds,
+        threads=sampling.threads,
+        chunk=sampling.chunk,
+        report=sampling.progress,
+        executor=executor,
+        largest=largest,
+    )
+
+
+def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
+    """One row a run: what the copies changed, and what the agent was served without and with them."""
+    before = outcomes(honest, first, count).served[:, agent]
+    after = outcomes(copied, first, count).served[:, agent]
+    return np.column_stack([after - before, before, after])
+
+
+def variance_reduction(totals: RunTotals) -> tuple[float | None, float | None]:
+    """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
+    if totals.count < 2:
+        return None, None
+    weights = np.array(totals.estimands.weights)[:, None]
+    means, squares = totals.sums / totals.count, totals.squares / totals.count
+    inside = squares - means**2
+    inside = np.where(inside > 1e-12 * squares, inside, 0.0) * totals.count / (totals.count - 1)  # rounding is no noise
+    over_all = (weights * inside).sum(axis=0) + (weights * (means - (weights * means).sum(axis=0)) ** 2).sum(axis=0)
+    paired = float(len(weights) * (weights**2 * inside).sum(axis=0)[0])
+    independent = float(over_all[1] + over_all[2])
+    return _ratio(independent, paired), _ratio(independent, float(over_all[0]))
+
+
+def _ratio(above: float, below: float) -> float | None:
+    if below > 0:
+        return above / below
+    return float("inf") if above > 0 else None
+
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
 
@@ -109,26 +268,21 @@ class Gain(Displayed):
         }
 
 
+@takes_old_keywords
 def gain(
     market: Market,
     mechanism: Mechanism | BlackBox,
     agent: str,
     copies: Sequence[int] | Copies,
     *,
-    runs: int | None = None,
     precision: float | None = None,
     confidence: float = 0.99,
-    seed: int = 0,
     stratify: PassLength = True,
     stop_when_decided: bool = True,
-    budget_seconds: float | None = None,
     threads: int | None = None,
-    progress: Callable[[SamplingStatus], None] | None = None,
     resume: RunTotals | None = None,
-    outcomes: ChunkOutcomes[Job] | None = None,
-    chunk: int | None = None,
-    bounds: BoundsName = "distribution-free",
-    device: DeviceName = "auto",
+    search: Search = SEARCH,
+    progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Gain:
     """What an agent gains by registering these copies, sampled in pairs of runs.
 
@@ -145,34 +299,23 @@ def gain(
         Who deviates.
     copies : sequence of int, or mapping of str to sequence of int
         The agent's copies; or a mapping in which the copies of others are fixed as well.
-    runs : int, optional
-        The most pairs of runs; 1000 where nothing else says when to stop.
     precision : float, optional
         Stop when the gain's half-width is at most this, absolutely, in the unit of payoffs.
     confidence : float, default 0.99
         The probability with which each interval holds, whenever the sampling stopped.
-    seed : int, default 0
-        One seed, the same bits.
     stratify : bool or "short", default True
         Sample a market of at most 256 realisations of its discrete priors in passes over all of them. In a short pass
         each is drawn once, and not the likely ones more often: for a first look with few pairs.
     stop_when_decided : bool, default True
         Stop as soon as the sign of the gain is decided.
-    budget_seconds : float, optional
-        Stop after this time.
     threads : int, optional
         How many threads; the bits do not depend on them.
-    progress : callable, optional
-        Called with the status of the sampling.
     resume : RunTotals, optional
         `Gain.progress` of an earlier call with the same question, to go on from there.
-    outcomes, chunk : optional
-        Where the runs come from and how many at a time: for stores that have them already.
-    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
-        "distribution-free": the interval holds at its confidence for any number of runs. "asymptotic": in the limit of
-        many runs only, and is several times narrower while runs are few; estimates are of the kind "asymptotic" then.
-    device : {"auto", "cpu", "gpu"}, default "auto"
-        Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
+    search : Search, optional
+        The most pairs of runs (1000 where nothing else says when to stop), the seed, the time, the bounds, the device.
+    progress : callable, optional
+        Called with the status of the sampling.
 
     Returns
     -------
@@ -188,27 +331,20 @@ def gain(
     --------
     >>> from cloneproof import Agent, Discrete, Market, gain, mechanism
     >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
-    >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1), seed=1)
+    >>> found = gain(market, mechanism("ucb1"), "ana", (2, 1))
     >>> found.decided, found.runs < 1000
     ('pays', True)
     """
     checked_market(market)
-    check_sampling(runs, precision, confidence, budget_seconds, threads, progress, bounds)
-    runs, threads = whole(runs), whole(threads)
+    check_sampling(precision=precision, confidence=confidence, threads=threads, progress=progress)
     if resume is not None and not isinstance(resume, RunTotals):
         raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
     check_mechanism_or_box(mechanism)
-    if outcomes is not None and isinstance(mechanism, BlackBox):
-        raise EngineError("expected a mechanism for outcomes of kernels, got a black box; leave outcomes out")
-    known = [each.name for each in market.agents]
-    if agent not in known:
-        raise MarketError(
-            f"unknown agent {agent!r}; {did_you_mean(str(agent), known)}the market has {', '.join(known)}"
-        )
+    one_of(agent, [each.name for each in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
-        runs, precision, confidence, checked_seed(seed), stratify, stop_when_decided, budget_seconds, threads,
-        progress, resume, outcomes, chunk, bounds, checked_device(device),
+        search.runs, precision, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
+        progress, resume, bounds=search.bounds, device=search.device,
     )  # fmt: skip
     return sampled_gain(market, mechanism, agent, full, sampling)
 

@@ -17,18 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
-from cloneproof.analysis.audit.cases import MechanismOrFactory
-from cloneproof.analysis.audit.judgement import pays
-from cloneproof.analysis.audit.search.race.levels import ALPHA
-from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness
-from cloneproof.analysis.certificate.description import market_data, market_differences, mechanism_differences
+from cloneproof.analysis.audit.question import MechanismOrFactory
+from cloneproof.analysis.audit.race_state import ALPHA
+from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness, pays
 from cloneproof.analysis.certificate.document import RejectedError, number, require, whole
 from cloneproof.analysis.certificate.verification import Verification
-from cloneproof.analysis.certificate.writer import checked_certificate
-from cloneproof.analysis.gain import gain
-from cloneproof.analysis.paired_runs import PassLength
+from cloneproof.analysis.certificate.writer import (
+    checked_certificate,
+    market_data,
+    market_differences,
+    mechanism_differences,
+)
+from cloneproof.analysis.gain import PassLength, gain
+from cloneproof.analysis.search import Search
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.statistics.strata import strata_of
+from cloneproof.engines.monte_carlo.job import strata_of
+from cloneproof.engines.monte_carlo.sampler import kernels_installed
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
@@ -66,6 +70,7 @@ def write_replay(audit: Audit, path: str | Path) -> None:
 
 def replay_record(audit: Audit) -> dict[str, Any]:
     """The record as data."""
+    _check_kernels()
     if not audit.samples:
         raise CertificateError(f"expected an audit that sampled, got one that did not; {_instead(audit)}")
     mechanisms = {sample.market.horizon: sample.mechanism.to_dict() for sample in audit.samples}
@@ -163,6 +168,7 @@ def replay(
     Where a market or a mechanism is given, a record of another one is not drawn. When the time is over before the end,
     nothing is decided.
     """
+    _check_kernels()
     began = time.monotonic()
     try:
         _check_about(data, market, mechanism)
@@ -211,11 +217,11 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
         at_horizon = market.with_horizon(horizon)
         if timer.left <= 0:
             raise timer.stop(len(witnesses), len(listed))
+        left = None if math.isinf(timer.left) else timer.left
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
-            runs=deviation["pairs"], confidence=confidence, seed=deviation["seed"],
-            stratify=_passes(at_horizon, len(deviation["sums"]["weights"])), stop_when_decided=False,
-            budget_seconds=None if math.isinf(timer.left) else timer.left,
+            confidence=confidence, stratify=_passes(at_horizon, len(deviation["sums"]["weights"])),
+            stop_when_decided=False, search=Search(seconds=left, runs=deviation["pairs"], seed=deviation["seed"]),
         )  # fmt: skip
         timer.finish(2 * drawn.runs * horizon)
         if drawn.stopped == "interrupted":
@@ -273,6 +279,14 @@ def _made_by(data: dict[str, Any]) -> str:
     """A hint where other versions made the record."""
     made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
     return "" if made == _version("cloneproof") else f" (it was made by cloneproof {made})"
+
+
+def _check_kernels() -> None:
+    """The runs of a record are those of the compiled kernels."""
+    if not kernels_installed():
+        raise CertificateError(
+            "expected compiled kernels for a record of runs, got none; pip install 'cloneproof[fast]'"
+        )
 
 
 def _version(name: str) -> str:

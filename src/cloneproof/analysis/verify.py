@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._checks import real
-from cloneproof.analysis.audit.cases import MechanismOrFactory
-from cloneproof.analysis.certificate.description import first_difference
+from cloneproof.analysis.audit.question import MechanismOrFactory
 from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
+from cloneproof.analysis.certificate.writer import first_difference
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -66,7 +66,7 @@ def verify(
     >>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))],
     ...                    horizon=400)
     >>> papers = cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12)
-    >>> audit = cp.audit(market, papers, agent="ana", max_copies=2)
+    >>> audit = cp.audit(market, papers, agent="ana", search=cp.Search(copies=2))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cp.write_certificate(audit, f"{folder}/certificate.json")
     ...     cp.verify(f"{folder}/certificate.json").outcome

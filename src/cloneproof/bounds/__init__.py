@@ -1,15 +1,46 @@
 """Every bound of the paper and ours, as pure functions of numbers: how sure, how long, how much regret.
 
-Nothing here looks at a market or a mechanism. L is the largest number of originals of an agent, l the number of arms
-that one ETC compares, m its rounds for each arm, M an agent's trial, W the fresh rewards of a hold-out score, K the
-arms that such a score allows, n the agents, T the horizon. `spread` is the rewards' sub-Gaussian standard deviation:
-1/2 for anything in [0, 1], sd for Gaussian rewards. A docstring says whose statement it is, under which assumption,
-and whether its constant is proven (and where) or whether only the shape is known.
+Nothing here looks at a market or a mechanism. A docstring says whose statement it is, under which assumption, and
+whether its constant is proven (and where) or whether only the shape is known. The arguments mean the same everywhere::
+
+    agents         n, the number of agents
+    originals      L, the largest number of originals of an agent; l, the arms that one ETC compares
+    max_arms       K, the arms up to which an agent has a score; as many as originals if left out
+    horizon        T, the number of rounds
+    arm_rounds     m, the rounds that an ETC explores each arm for
+    agent_rounds   M, the trial of an agent
+    score_rounds   W, the fresh rewards that a hold-out score counts
+    rounds         m of each of two arms that are compared
+    gap            the smallest distance of two different means of an agent; infinite where all are equal
+    agent_gap      the smallest distance of different best means of two agents; None where it is not known
+    gap_known      whether the platform knows the gap; else it explores for (ln T')^3 rounds
+    gaps           the distance of each arm's mean from the best one
+    means          of arms, in [0, 1]; of each agent's originals where there are several agents
+    values         the means in [0, 1] that originals can have
+    low, high      two means, u < v, in [0, 1]
+    threshold      y, the average that is to be reached
+    spread         the rewards' sub-Gaussian standard deviation: 1/2 for anything in [0, 1], sd for Gaussian rewards
+    tail           which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all
+    factor, power  constants of a formula
+    epoch, round_  i, the number of a doubling epoch, and a round, both from 1
+    draws          s, the slots of an agent
+    constant       c, of an index
+    weights        the chances of the values, as proportions; equal if left out
+    accounts       m, the accounts of one provider
+    pot            V, what accounts share alike
+    regret         R, a bound on the expected regret
+    density        f, the most that the density of a prior is
+    holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 
-from cloneproof.bounds.applicability import holdout_applies, trp_applies
-from cloneproof.bounds.epochs import doubling_arm_rounds, doubling_ends, doubling_epoch, doubling_length
-from cloneproof.bounds.incentives import covered_gap, holdout_gain
+from cloneproof.bounds.accounts import (
+    account_fee,
+    accounts_gain,
+    flood_others,
+    second_account_ceiling,
+    second_account_floor,
+)
+from cloneproof.bounds.index import index_gain_ceiling
 from cloneproof.bounds.pairs import (
     log_overtaken_pair,
     pairs_apply,
@@ -17,30 +48,42 @@ from cloneproof.bounds.pairs import (
     pairs_regret,
     pairs_score_rounds,
 )
-from cloneproof.bounds.regret import etc_regret, etc_regret_paper, prior_independent_etc_regret, ucb1_regret
-from cloneproof.bounds.regret_hierarchical import (
+from cloneproof.bounds.regret import (
+    etc_regret,
+    etc_regret_paper,
     h_etc_r_regret,
     h_etc_r_regret_paper,
     h_etc_r_shape,
-    uniform_etc_regret,
-    uniform_etc_regret_at_least,
-)
-from cloneproof.bounds.regret_holdout import (
     holdout_epochs_regret,
     holdout_regret,
     holdout_regret_simple,
+    prior_independent_etc_regret,
+    ucb1_regret,
+    uniform_etc_regret,
+    uniform_etc_regret_at_least,
     wrong_agent,
 )
-from cloneproof.bounds.rounds import etc_rounds, trial_rounds, trp_arm_rounds
-from cloneproof.bounds.rounds_holdout import (
+from cloneproof.bounds.rounds import (
     arm_rounds_without_gap,
+    covered_gap,
+    doubling_arm_rounds,
+    doubling_ends,
+    doubling_epoch,
+    doubling_length,
+    etc_rounds,
+    first_horizon_with_award,
+    holdout_applies,
     holdout_arm_rounds,
     holdout_award_horizon,
+    holdout_gain,
     holdout_rounds,
     holdout_score_rounds,
     holdout_trial,
+    smallest,
+    trial_rounds,
+    trp_applies,
+    trp_arm_rounds,
 )
-from cloneproof.bounds.searches import first_horizon_with_award, smallest
 from cloneproof.bounds.tails import (
     log_mistake,
     mistake,
@@ -52,13 +95,14 @@ from cloneproof.bounds.tails import (
 )
 
 __all__ = [
-    "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends", "doubling_epoch",
-    "doubling_length", "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award", "h_etc_r_regret",
-    "h_etc_r_regret_paper", "h_etc_r_shape", "holdout_applies", "holdout_arm_rounds", "holdout_award_horizon",
-    "holdout_epochs_regret", "holdout_gain", "holdout_regret", "holdout_regret_simple", "holdout_rounds",
-    "holdout_score_rounds", "holdout_trial", "log_mistake", "log_overtaken_pair", "mistake", "mistake_paper",
-    "overtaken", "pairs_apply", "pairs_arm_rounds", "pairs_regret", "pairs_score_rounds",
-    "prior_independent_etc_regret", "psi", "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds",
-    "trp_applies", "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least",
-    "wrong_agent",
+    "account_fee", "accounts_gain", "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends",
+    "doubling_epoch", "doubling_length", "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award",
+    "flood_others", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape", "holdout_applies",
+    "holdout_arm_rounds", "holdout_award_horizon", "holdout_epochs_regret", "holdout_gain", "holdout_regret",
+    "holdout_regret_simple", "holdout_rounds", "holdout_score_rounds", "holdout_trial",
+    "index_gain_ceiling", "log_mistake",
+    "log_overtaken_pair", "mistake", "mistake_paper", "overtaken", "pairs_apply", "pairs_arm_rounds",
+    "pairs_regret", "pairs_score_rounds", "prior_independent_etc_regret", "psi", "second_account_ceiling",
+    "second_account_floor", "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds", "trp_applies",
+    "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least", "wrong_agent",
 ]  # fmt: skip

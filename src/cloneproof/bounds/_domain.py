@@ -8,50 +8,20 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from cloneproof._checks import real, whole
+from cloneproof._checks import count, number_in
 from cloneproof.errors import MechanismError, brief
 
 P = ParamSpec("P")
 R = TypeVar("R")
-DomainCheck = Callable[[Any], Any]
+DomainCheck = Callable[[Any, str], Any]
+
+whole_number = partial(count, error=MechanismError)
 
 
-def count(value: object, name: str) -> int:
-    """A whole number from 1, or one sentence."""
-    number = whole(value)
-    if number is None or number < 1:
-        raise MechanismError(f"expected {name} to be a whole number from 1, got {brief(value)}; count from 1")
-    return number
-
-
-def _positive(value: Any, name: str) -> Any:  # noqa: ANN401 (numbers of any kind)
-    number = math.inf if value == math.inf and name.endswith("gap") else real(value)
-    if number is None or number <= 0:
-        raise MechanismError(f"expected {name} to be a number above 0, got {brief(value)}; use e.g. 0.5")
-    return value
-
-
-def _distance(value: Any, name: str) -> Any:  # noqa: ANN401
-    number = math.inf if value == math.inf else real(value)
-    if number is None or number < 0:
-        raise MechanismError(f"expected {name} to be numbers from 0, got {brief(value)}; 0 is the best arm's")
-    return value
-
-
-def _mean(value: Any, name: str) -> Any:  # noqa: ANN401
-    number = real(value)
-    if number is None or not 0 <= number <= 1:
-        raise MechanismError(f"expected {name} to be numbers in [0, 1], got {brief(value)}; scale the rewards")
-    return value
-
-
-def _finite(value: Any, name: str) -> Any:  # noqa: ANN401
-    if real(value) is None:
-        raise MechanismError(f"expected {name} to be a finite number, got {brief(value)}; use e.g. 0.5")
-    return value
-
-
-def _anything(value: Any, name: str) -> Any:  # noqa: ANN401
+def _number(low: float, high: float, value: Any, name: str, *, low_open: bool = False, endless: bool = False) -> Any:  # noqa: ANN401
+    """The value as it is, a whole number included, if it lies in the range; infinity where it may be endless."""
+    if not (endless and value == math.inf):
+        number_in(value, name, low, high, MechanismError, low_open=low_open)
     return value
 
 
@@ -61,7 +31,7 @@ def _callable(value: Any, name: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _several(each: Callable[[Any, str], Any], value: Any, name: str) -> Any:  # noqa: ANN401
+def _several(each: DomainCheck, value: Any, name: str) -> Any:  # noqa: ANN401
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
         raise MechanismError(f"expected {name} to be a list of at least one number, got {brief(value)}; give a list")
     for item in value:
@@ -69,15 +39,23 @@ def _several(each: Callable[[Any, str], Any], value: Any, name: str) -> Any:  # 
     return value
 
 
-CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("agents", "originals", "max_arms", "horizon", "epoch"), count),
-    **dict.fromkeys(("arm_rounds", "score_rounds", "agent_rounds", "rounds"), count),
-    **dict.fromkeys(("gap", "agent_gap", "spread", "power", "factor"), _positive),
+_mean = partial(_number, 0, 1)
+_distance = partial(_number, 0, math.inf, endless=True)
+COUNTS = (
+    "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
+    "accounts",
+)  # fmt: skip
+CHECKS: dict[str, DomainCheck] = {
+    **dict.fromkeys(COUNTS, whole_number),
+    **dict.fromkeys(("gap", "agent_gap"), partial(_number, 0, math.inf, low_open=True, endless=True)),
+    **dict.fromkeys(
+        ("spread", "power", "factor", "pot", "regret", "density"), partial(_number, 0, math.inf, low_open=True)
+    ),
     **dict.fromkeys(("holds", "trial"), _callable),
-    "gaps": partial(_several, _distance),
+    **dict.fromkeys(("gaps", "weights"), partial(_several, _distance)),
     **dict.fromkeys(("means", "values"), partial(_several, _mean)),
     **dict.fromkeys(("low", "high"), _mean),
-    "threshold": _finite,
+    "threshold": partial(_number, -math.inf, math.inf),
     "overtaken.gap": _distance,  # of two arms, which may be equal
     "uniform_etc_regret.means": partial(_several, partial(_several, _mean)),  # of each agent
     "uniform_etc_regret_at_least.means": partial(_several, partial(_several, _mean)),
@@ -86,19 +64,25 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The formula, with one sentence for an argument outside its domain instead of a wrong number or a traceback."""
-    parameters = inspect.signature(function).parameters
     checks: dict[str, DomainCheck] = {}
-    for name, parameter in parameters.items():
-        check = CHECKS.get(f"{function.__name__}.{name}") or CHECKS.get(name) or _anything
-        checks[name] = partial(_or_none if "None" in str(parameter.annotation) else _as_it_is, check, name)
-    in_order = tuple(checks.values())
+    optional = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        check = CHECKS.get(f"{function.__name__}.{name}") or CHECKS.get(name)
+        if check is not None:
+            checks[name] = check
+        if "None" in str(parameter.annotation):
+            optional.add(name)
+    names = tuple(inspect.signature(function).parameters)
+
+    def fit(name: str, value: Any) -> Any:  # noqa: ANN401
+        return value if name not in checks or (value is None and name in optional) else checks[name](value, name)
 
     @wraps(function)
     def formula(*args: P.args, **kwargs: P.kwargs) -> R:
-        values = [check(value) for check, value in zip(in_order, args, strict=False)]
-        named = {name: checks[name](value) if name in checks else value for name, value in kwargs.items()}
+        values = [fit(name, value) for name, value in zip(names, args, strict=False)]
+        named = {name: fit(name, value) for name, value in kwargs.items()}
         try:
-            return function(*values, *args[len(in_order) :], **named)  # type: ignore[arg-type]
+            return function(*values, *args[len(names) :], **named)  # type: ignore[arg-type]
         except (OverflowError, ZeroDivisionError):
             words = ", ".join(brief(value) for value in (*args, *kwargs.values()))
             raise MechanismError(
@@ -106,11 +90,3 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             ) from None
 
     return formula
-
-
-def _as_it_is(check: Callable[[Any, str], Any], name: str, value: Any) -> Any:  # noqa: ANN401
-    return check(value, name)
-
-
-def _or_none(check: Callable[[Any, str], Any], name: str, value: Any) -> Any:  # noqa: ANN401
-    return None if value is None else check(value, name)

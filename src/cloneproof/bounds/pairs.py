@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Literal
 
 from cloneproof.bounds._domain import checked
-from cloneproof.bounds.searches import smallest
+from cloneproof.bounds.rounds import smallest
 
 TailBound = Literal["exact", "chernoff", "sub-gaussian"]
 LARGEST_EXACT = 10**6  # rounds up to which a binomial sum is cheap
@@ -34,28 +34,6 @@ def log_overtaken_pair(
 ) -> float:
     """The logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
 
-    Parameters
-    ----------
-    low, high : float
-        The two means, u < v, in [0, 1].
-    rounds : int
-        The rounds m of each of the two arms.
-    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
-        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards, for that tail alone.
-
-    Returns
-    -------
-    float
-        ln e_m(u, v); minus infinity where it cannot happen.
-
-    References
-    ----------
-    The pairs theorem, docs/textbook/hold-out.md.
-
-    Examples
-    --------
     >>> import math
     >>> [round(math.exp(log_overtaken_pair(0.25, 0.75, 33, tail)), 8) for tail in ("exact", "chernoff", "sub-gaussian")]
     [1.077e-05, 7.534e-05, 0.00026126]
@@ -74,34 +52,9 @@ def pairs_apply(
 ) -> bool:
     """Whether e_m(u, v) T v <= m (v - u) / L for every two of the values: the pairs theorem's condition.
 
-    If it holds for T it holds for every shorter horizon, and for every larger m.
+    If it holds for T it holds for every shorter horizon, and for every larger m. The pairs theorem, docs/textbook/hold-
+    out.md.
 
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent.
-    values : sequence of float
-        The means in [0, 1] that an agent's originals can have.
-    arm_rounds : int
-        The rounds m for each arm.
-    horizon : int
-        The number T of rounds.
-    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
-        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards, for that tail alone.
-
-    Returns
-    -------
-    bool
-        Whether the condition holds.
-
-    References
-    ----------
-    The pairs theorem, docs/textbook/hold-out.md.
-
-    Examples
-    --------
     >>> pairs_apply(2, (0.25, 0.75), 33, 10**6, "exact"), pairs_apply(2, (0.25, 0.75), 32, 10**6, "exact")
     (True, False)
     """
@@ -119,30 +72,6 @@ def pairs_arm_rounds(
 ) -> int:
     """The smallest m that meets the pairs theorem's condition; Chernoff's where a binomial sum would be long.
 
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent.
-    values : sequence of float
-        The means in [0, 1] that an agent's originals can have.
-    horizon : int
-        The number T of rounds.
-    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
-        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards, for that tail alone.
-
-    Returns
-    -------
-    int
-        m.
-
-    References
-    ----------
-    The pairs theorem, docs/textbook/hold-out.md.
-
-    Examples
-    --------
     >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
     [48235, 4175, 3178]
     """
@@ -164,30 +93,6 @@ def pairs_score_rounds(
 ) -> int:
     """The smallest W with e_W(u, v) <= 1 / (n T) for every two values: scores tell the agents' best arms apart.
 
-    Parameters
-    ----------
-    agents : int
-        The number n of agents.
-    values : sequence of float
-        The means in [0, 1] that the best originals of agents can have.
-    horizon : int
-        The number T of rounds.
-    tail : {"exact", "chernoff", "sub-gaussian"}, default "chernoff"
-        Which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all others.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards, for that tail alone.
-
-    Returns
-    -------
-    int
-        W.
-
-    References
-    ----------
-    The pairs theorem, docs/textbook/hold-out.md.
-
-    Examples
-    --------
     >>> pairs_score_rounds(20, (0.004, 0.006), 10**8), pairs_score_rounds(3, (0.25, 0.75), 10**6)
     (105471, 52)
     """
@@ -224,32 +129,6 @@ def pairs_regret(
     Where everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`, at every
     horizon with an award.
 
-    Parameters
-    ----------
-    agents : int
-        The number n of agents.
-    originals : int
-        The largest number L of originals of an agent.
-    arm_rounds : int
-        The rounds m for each arm.
-    score_rounds : int
-        The fresh rewards W that a score counts.
-    values : sequence of float
-        The means in [0, 1] that originals can have.
-    max_arms : int or None, optional
-        The arms K up to which an agent has a score; as many as originals if left out.
-
-    Returns
-    -------
-    float
-        The bound, in the unit of rewards.
-
-    References
-    ----------
-    The pairs theorem, docs/textbook/hold-out.md.
-
-    Examples
-    --------
     >>> round(pairs_regret(20, 3, 48_413, 105_471, (0.004, 0.006)))
     10043
     """

@@ -7,29 +7,36 @@ uniformly random.
 
 Given the means, slots are independent, so everything is a sum of products of expectations over one agent each:
 
-1. An agent's realised means enter by the law of a draw: its chance to pass q, its mean, what a pass is worth.
-2. A test is reached if no earlier slot passed: (1 - q)^j for an agent before it in the timetable, else (1 - q)^(j - 1).
-3. If no slot passes, level y of slot j wins if every earlier slot is below y, and no later one is above it.
-4. An average over the orders of the other agents is a Bernstein polynomial in "how many come first".
+1. A test is reached if no earlier slot passed: f^j for an agent before it in the timetable, else f^(j - 1), f the
+   agent's average chance to fail. Of j slots a binomial number holds an agent's first original, the others its other
+   originals: the expectations of f^j follow from moments of one original at a time, whatever its prior.
+2. If no slot passes, level y of slot j wins if every earlier slot is below y, and no later one is above it.
+3. An average over the orders of the other agents is a Bernstein polynomial in "how many come first".
+
+A continuous prior comes as the nodes of a quadrature (`quadrature`). Step 2 lists the multisets of an agent's means.
+Where they are too many, as for nodes, ties of counts are taken as broken by lot, which costs one original at a time
+again; the winner's mean then differs only through ties of two agents.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
 
 import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.errors import MechanismError
 
 ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
-MOST_TYPES = 20_000  # realisations of one agent's means, up to their order
+AgentPriors = tuple[tuple[tuple[float, float], ...], ...]  # of the originals of an agent
+MOST_TYPES = 20_000  # realisations of one agent's means, up to their order, that are listed
+NODES = 160  # of a continuous prior
+LOTS: Final = ((0.21132486540518713, 0.5), (0.7886751345948129, 0.5))  # nodes of Gauss and Legendre, and weights
 AT_ONCE = 200_000  # numbers of a table that is computed at once
 NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the level is left out
 
@@ -54,24 +61,15 @@ class AgentTypes(NamedTuple):
 class ReservoirMarket:
     """What the regret depends on besides the mechanism's numbers: the agents' priors and the horizon.
 
-    Parameters
-    ----------
-    agents
-        For each agent the prior of each of its originals, as (value, weight) pairs.
-    horizon
-        The number of rounds T.
-
-    Examples
-    --------
     >>> prior = [(0.25, 0.5), (0.75, 0.5)]
     >>> market = ReservoirMarket(agents=[[prior, prior]], horizon=1000)
     >>> round(market.regret(ReservoirNumbers(rounds=20, draws=8, threshold=11)), 3)
     6.783
-
     """
 
     agents: Sequence[Sequence[ValueWeights]]
     horizon: int
+    expected_best: float | None = None  # of all originals; given where values are nodes of a quadrature
 
     @cached_property
     def values(self) -> FloatArray:
@@ -79,23 +77,32 @@ class ReservoirMarket:
         return np.array(sorted({value for agent in self.agents for atoms in agent for value, _ in atoms}))
 
     @cached_property
-    def kinds(self) -> tuple[AgentTypes, ...]:
+    def alike(self) -> dict[AgentPriors, int]:
         """Agents with equal priors together."""
-        together: dict[tuple[tuple[tuple[float, float], ...], ...], int] = {}
-        for agent in self.agents:
-            key = tuple(sorted(tuple((float(value), float(weight)) for value, weight in atoms) for atoms in agent))
-            together[key] = together.get(key, 0) + 1
-        return tuple(AgentTypes(count, *_multisets(key, self.values)) for key, count in together.items())
+        return Counter(
+            tuple(sorted(tuple((float(value), float(weight)) for value, weight in atoms) for atoms in agent))
+            for agent in self.agents
+        )
+
+    @cached_property
+    def kinds(self) -> tuple[AgentTypes, ...] | None:
+        """The multisets of means of each kind of agents; None where they are too many to list."""
+        if self.expected_best is not None:
+            return None
+        found = [_multisets(key, self.values) for key in self.alike]
+        listed = [each for each in found if each is not None]
+        if len(listed) < len(found):
+            return None
+        return tuple(AgentTypes(count, *types) for count, types in zip(self.alike.values(), listed, strict=True))
 
     @cached_property
     def best_mean(self) -> float:
         """The expected best mean of all originals."""
-        below = np.ones(len(self.values))
-        for agent in self.agents:
-            for atoms in agent:
-                total = sum(weight for _, weight in atoms)
-                below *= [float(sum(weight for value, weight in atoms if value <= top) / total) for top in self.values]
-        return float(self.values @ np.diff(below, prepend=0.0))
+        if self.expected_best is not None:
+            return self.expected_best
+        laws = [(weights_of(atoms, self.values), count) for agent, count in self.alike.items() for atoms in agent]
+        below = np.prod([np.cumsum(law) ** count for law, count in laws], axis=0)
+        return float(self.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
 
     def regret(self, numbers: ReservoirNumbers) -> float:
         """The expected regret against the best original, everybody honest."""
@@ -103,8 +110,7 @@ class ReservoirMarket:
 
     def exploration(self, numbers: ReservoirNumbers) -> float:
         """The expected share of the rounds that are spent on tests."""
-        powers = self._failing_powers(numbers)
-        alive = [kind.chances @ power for kind, power in zip(self.kinds, powers, strict=True)]
+        alive = [_tested(key, numbers)[0] for key in self.alike]
         rounds, _ = self._rounds(numbers)
         before = np.array(alive)
         tested = sum(
@@ -118,32 +124,14 @@ class ReservoirMarket:
         return self._tests(numbers), self._fallback(numbers)
 
     def _tests(self, numbers: ReservoirNumbers) -> float:
-        """Steps 1 and 2: each test that is reached pays the agent's mean, and a pass every later round."""
-        powers = self._failing_powers(numbers)
-        passed = _pass(self.values, numbers) * self.values
-        alive, means, worth = [], [], []
-        for kind, power in zip(self.kinds, powers, strict=True):
-            alive.append(kind.chances @ power)
-            means.append((kind.chances * (kind.draws @ self.values)) @ power)
-            worth.append((kind.chances * (kind.draws @ passed)) @ power)
+        """Step 1: each test that is reached pays the agent's mean, and a pass every later round."""
+        alive, means, worth = zip(*(_tested(key, numbers) for key in self.alike), strict=True)
         tested, later = self._rounds(numbers)
         mean, passing = np.array(means)[:, :, None], np.array(worth)[:, :, None]
         return sum(
             float((reached * (mean[:, part] * tested[part] + passing[:, part] * later[part])).sum())
-            for part, reached in self._reached(alive, len(tested))
+            for part, reached in self._reached(list(alive), len(tested))
         )
-
-    def _all_up_to(self, up_to: FloatArray, draws: int) -> FloatArray:
-        """The chance that no slot of anybody is above each level."""
-        chance = np.ones(len(up_to))
-        for kind in self.kinds:
-            chance *= ((up_to @ kind.draws.T) ** draws @ kind.chances) ** kind.agents
-        return chance
-
-    def _failing_powers(self, numbers: ReservoirNumbers) -> list[FloatArray]:
-        """For each kind of agents the chance that 0, 1, .., s slots all fail, for each of its types."""
-        passed = _pass(self.values, numbers)
-        return [(1 - kind.draws @ passed)[:, None] ** np.arange(numbers.draws + 1) for kind in self.kinds]
 
     def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
         """Rounds of the tests of each draw, and rounds after each of them, by their place; for draws that have any."""
@@ -159,26 +147,29 @@ class ReservoirMarket:
         """
         count = len(self.agents)
         table = np.array(alive)  # kinds x draws
-        kinds = [number for number, kind in enumerate(self.kinds) for _ in range(kind.agents)]
-        places = [kinds.index(i) for i in range(len(self.kinds))]
+        kinds = [number for number, agents in enumerate(self.alike.values()) for _ in range(agents)]
+        places = [kinds.index(i) for i in range(len(self.alike))]
         others = np.array([kinds[:place] + kinds[place + 1 :] for place in places], int)
-        shares = np.array([kind.agents / count for kind in self.kinds])
-        width = max(1, AT_ONCE // (len(self.kinds) * count))
+        shares = np.array([agents / count for agents in self.alike.values()])
+        width = max(1, AT_ONCE // (len(self.alike) * count))
         for begin in range(0, draws, width):
             part = slice(begin, min(begin + width, draws))
             later, first = table[:, part], table[:, part.start + 1 : part.stop + 1]
             yield part, _order_averages(later[others], first[others]) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers) -> float:
-        """Step 3: the best count of all gets what is left, if anything is."""
+        """Step 2: the best count of all gets what is left, if anything is."""
         n, s = numbers.rounds, numbers.draws
         left = self.horizon - s * n * len(self.agents)
         if left <= 0:
             return 0.0
-        top = n + 1 if numbers.threshold is None else numbers.threshold
-        up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, self.values[None, :])
-        below = np.concatenate([np.zeros((1, len(self.values))), up_to[:-1]])
-        kept = self._all_up_to(up_to, s) > NEGLIGIBLE
+        if self.kinds is None:
+            return left * self._best_by_lot(numbers)
+        below, up_to = _count_laws(self.values, numbers)
+        chance = np.ones(len(up_to))  # that no slot of anybody is above each level
+        for kind in self.kinds:
+            chance *= ((up_to @ kind.draws.T) ** s @ kind.chances) ** kind.agents
+        kept = chance > NEGLIGIBLE
         up_to, below = up_to[kept], below[kept]
         at = up_to - below
         own, before, after = [], [], []
@@ -190,9 +181,7 @@ class ReservoirMarket:
             after.append(np.einsum("yts,yt->ys", weight, high))
         total = 0.0
         nodes, weights = np.polynomial.legendre.leggauss((len(self.agents) + 1) // 2 + 1)
-        for node, weight in zip(
-            (nodes + 1) / 2, weights / 2, strict=True
-        ):  # step 4, summed over the places of one agent
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):  # step 3, for the places of one agent
             factors = [node * b + (1 - node) * a for b, a in zip(before, after, strict=True)]
             whole = [factor**kind.agents for factor, kind in zip(factors, self.kinds, strict=True)]
             following = [np.ones_like(whole[0])]  # products of all later ones, from the last one on
@@ -207,6 +196,48 @@ class ReservoirMarket:
                 earlier *= whole[i]
         return left * total
 
+    def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
+        """The expected mean of the best count where no slot passes, ties of counts broken by lot."""
+        s, total = numbers.draws, 0.0
+        for part, share in _scores(self.values, numbers):
+            chances, own = np.ones(len(part.below)), np.zeros(len(part.below))
+            for key, agents in self.alike.items():
+                reached, _, paid = _powers_of_draws(key, s, self.values, part.below, part.at)
+                own = (
+                    own * reached[:, s] ** agents
+                    + agents * s * paid[:, s - 1] * reached[:, s] ** (agents - 1) * chances
+                )
+                chances = chances * reached[:, s] ** agents
+            total += share * float(own.sum())
+        return total
+
+
+class _Scores(NamedTuple):
+    """Scores with a lot for ties: a row each, with the chance of less and the weight of just that for every value."""
+
+    below: FloatArray
+    at: FloatArray
+
+
+def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
+    """The chances of a count below each level that does not pass, and of one up to it."""
+    n = numbers.rounds
+    top = n + 1 if numbers.threshold is None else numbers.threshold
+    up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, values[None, :])
+    return np.concatenate([np.zeros((1, len(values))), up_to[:-1]]), up_to
+
+
+def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[_Scores, float]]:
+    """All levels at the nodes of a quadrature over the lot, some levels at a time, with the weight of the node."""
+    below, up_to = _count_laws(values, numbers)
+    at = up_to - below
+    kept = np.flatnonzero((at.max(axis=1) > NEGLIGIBLE) & (up_to.max(axis=1) ** numbers.draws > NEGLIGIBLE))
+    width = max(1, AT_ONCE // (len(values) * (numbers.draws + 1)))
+    for begin in range(0, len(kept), width):
+        rows = kept[begin : begin + width]
+        for node, share in LOTS:
+            yield _Scores(below[rows] + node * at[rows], at[rows]), share
+
 
 def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
     """What a contest of champions costs at least: exploration, and champions that are not the best original.
@@ -218,39 +249,143 @@ def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
     if contest < 0:  # no room for the exploration of everybody
         return math.inf
     explored, below = 0.0, np.ones(len(market.values))
-    for agent, count in Counter(tuple(map(tuple, agent)) for agent in market.agents).items():
-        alone = ReservoirMarket([agent], rounds)
-        explored += count * sum(alone.rewards(numbers))
-        below *= np.cumsum(_champion_law(alone, market.values, numbers)) ** count
-    champion = float(market.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
+    for agent, count in market.alike.items():
+        explored += count * sum(ReservoirMarket([agent], rounds).rewards(numbers))
+        below *= np.minimum(1.0, np.cumsum(_champion_law(agent, market.values, numbers))) ** count
+    champion = float(market.values @ np.diff(below, prepend=0.0))
     return market.horizon * market.best_mean - explored - contest * champion
 
 
-def _champion_law(alone: ReservoirMarket, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
-    """The law of the champion's mean of one agent by itself."""
-    (kind,) = alone.kinds
-    passes = _pass(alone.values, numbers)
-    fail = 1 - kind.draws @ passes
-    tried = (1 - fail**numbers.draws) / np.where(fail < 1, 1 - fail, 1.0)
-    tried[fail >= 1] = numbers.draws
-    law = (kind.chances * tried) @ kind.draws * passes
-    n = numbers.rounds
-    top = n + 1 if numbers.threshold is None else numbers.threshold
-    up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, alone.values[None, :])
-    below = np.concatenate([np.zeros((1, len(alone.values))), up_to[:-1]])
-    kept = alone._all_up_to(up_to, numbers.draws) > NEGLIGIBLE
-    up_to, below = up_to[kept], below[kept]
-    low, high = below @ kind.draws.T, up_to @ kind.draws.T
-    step = np.where(high > low, high - low, 1.0)
-    weight = (high**numbers.draws - low**numbers.draws) / step  # the sum over slots of low^before high^after
-    law = law + np.einsum("yt,yv,tv->v", weight * kind.chances, up_to - below, kind.draws, optimize=True)
-    spread = np.zeros(len(values))
-    spread[np.searchsorted(values, alone.values)] = law
-    return spread
+def _champion_law(agent: AgentPriors, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
+    """The law of the champion's mean of one agent by itself; slots of one agent are alike, so that ties are by lot."""
+    s, law = numbers.draws, np.zeros(len(values))
+    passes = _pass(values, numbers)
+    fails, chance = (1 - passes)[None, :], np.zeros((1, len(values)))
+    for own, count in Counter(agent).items():
+        k = agent.index(own)
+        rest, weight = agent[:k] + agent[k + 1 :], count * weights_of(own, values)
+        tried = _with_own(rest, len(agent), s, values, fails, chance)[:, :, :s].sum(axis=2)[0]
+        law += weight * passes * tried / len(agent)
+        for part, share in _scores(values, numbers):
+            reached = _with_own(rest, len(agent), s, values, part.below, part.at)[:, :, s - 1]
+            law += share * s * weight * (part.at * reached).sum(axis=0) / len(agent)
+    return law
 
 
-def _multisets(agent: Sequence[ValueWeights], values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The chance of each multiset of an agent's means, and the law of a uniform draw from it."""
+def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[tuple[float, float]]:
+    """A continuous prior as values and weights, by its quantile function at the nodes of Gauss and Legendre.
+
+    The nodes are places t of u = t^2 (3 - 2t), which lie close at both ends of (0, 1), where quantiles may be steep:
+    the best of many originals is one of the highest.
+
+    >>> half = quadrature(lambda u: u / 2)
+    >>> abs(sum(value**3 * weight for value, weight in half) - 1 / 32) < 1e-12
+    True
+    """
+    nodes_of, weights = np.polynomial.legendre.leggauss(nodes)
+    t = (nodes_of + 1) / 2
+    return [
+        (min(1.0, max(0.0, quantile(float(u)))), float(weight))
+        for u, weight in zip(t * t * (3 - 2 * t), 3 * t * (1 - t) * weights, strict=True)
+    ]
+
+
+def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: int = 4000) -> float:
+    """The expected best of independent originals, so many of each quantile function: top - integral of prod F(v).
+
+    By the trapezoidal rule on the quantiles of a fine grid; the error is of the order of 1 / cells^2.
+
+    >>> abs(best_of_quantiles({lambda u: 0.1 + 0.8 * u: 15}) - (0.1 + 0.8 * 15 / 16)) < 1e-6
+    True
+    """
+    t = np.linspace(0.0, 1.0, cells + 1)
+    places = t * t * (3 - 2 * t)
+    tables = [(np.array([quantile(float(u)) for u in places]), count) for quantile, count in originals.items()]
+    grid = np.unique(np.concatenate([table for table, _ in tables]))
+    below = np.prod([np.interp(grid, table, places) ** count for table, count in tables], axis=0)
+    return float(grid[-1] - np.sum((below[1:] + below[:-1]) / 2 * np.diff(grid)))
+
+
+def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
+    """The law of one original over the values."""
+    law: FloatArray = np.zeros(len(values))
+    np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
+    return np.asarray(law / law.sum())
+
+
+def _tested(agent: AgentPriors, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """For 0, 1, .., s slots of an agent: the chance that all fail; with the mean of a draw; with that of a pass."""
+    values = np.array(sorted({value for atoms in agent for value, _ in atoms}))
+    passes = _pass(values, numbers)[None, :]
+    failed, mean, passing = _powers_of_draws(agent, numbers.draws, values, 1 - passes, passes)
+    return failed[0], mean[0], passing[0]
+
+
+def _powers_of_draws(
+    agent: Sequence[ValueWeights], draws: int, values: FloatArray, base: FloatArray, gain: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """E f^j, E v f^j and E g f^j for j = 0, .., s: f, v, g averages over the originals of base, value, gain x value.
+
+    `base` and `gain` have a row for each case and a column for each value. Of j draws a binomial number falls on each
+    original after those before it.
+    """
+    powers = _powers(base, draws + 1)  # cases x values x j
+    alone = {
+        atoms: [
+            (np.broadcast_to(weights_of(atoms, values) * factor, base.shape)[:, None, :] @ powers)[:, 0]
+            for factor in (1.0, values, gain * values)
+        ]
+        for atoms in map(tuple, agent)
+    }
+    first, *others = agent
+    found = alone[tuple(first)]
+    for size, atoms in enumerate(others, start=2):
+        own, part = alone[tuple(atoms)], 1 / size
+        found = [
+            _binomially(own[0], found[0], part),
+            *(
+                part * _binomially(own[k], found[0], part) + (1 - part) * _binomially(own[0], found[k], part)
+                for k in (1, 2)
+            ),
+        ]
+    return found[0], found[1], found[2]
+
+
+def _binomially(own: FloatArray, others: FloatArray, part: float) -> FloatArray:
+    """For j draws, each the own original with chance `part`: the expectation of own[k] others[j - k]."""
+    count = own.shape[-1]
+    ways = _binomial_table(count - 1, part)
+    result = np.zeros(own.shape)
+    for k in range(count):
+        result[:, k:] += ways[k:, k] * own[:, k, None] * others[:, : count - k]
+    return result
+
+
+@lru_cache(maxsize=64)
+def _binomial_table(draws: int, part: float) -> FloatArray:
+    """The chance of k successes in j trials, for j and k up to so many."""
+    trials = np.arange(draws + 1)
+    at_most = np.array([scipy.special.bdtr(np.minimum(trials, j), j, part) for j in trials])
+    return np.asarray(np.diff(at_most, axis=1, prepend=0.0))
+
+
+def _with_own(
+    others: AgentPriors, originals: int, draws: int, values: FloatArray, base: FloatArray, gain: FloatArray
+) -> FloatArray:
+    """E f^j given that one original has each value: cases x values x j."""
+    own = _powers(base, draws + 1)
+    if not others:
+        return own
+    rest = _powers_of_draws(others, draws, values, base, gain)[0]
+    flat = own.reshape(-1, draws + 1)
+    repeated = np.repeat(rest, base.shape[1], axis=0)
+    return _binomially(flat, repeated, 1 / originals).reshape(own.shape)
+
+
+def _multisets(agent: AgentPriors, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """The chance of each multiset of an agent's means, and the law of a uniform draw from it; None if too many."""
+    if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > MOST_TYPES:
+        return None
     place = {float(value): k for k, value in enumerate(values)}
     chances: dict[tuple[int, ...], float] = {(0,) * len(values): 1.0}
     for atoms in agent:
@@ -263,10 +398,7 @@ def _multisets(agent: Sequence[ValueWeights], values: FloatArray) -> tuple[Float
                 longer[key] = longer.get(key, 0.0) + chance * float(weight / total)
         chances = longer
         if len(chances) > MOST_TYPES:
-            raise MechanismError(
-                f"expected at most {MOST_TYPES} multisets of an agent's means, got more; give the numbers of the "
-                "reservoir yourself (any are clone-proof), or tune them for a prior of fewer values"
-            )
+            return None
     numbers = np.array(list(chances), float)
     return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
 

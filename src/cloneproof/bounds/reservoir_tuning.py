@@ -1,22 +1,23 @@
-"""The three numbers of the flat reservoir, tuned on its exact regret.
+"""Numbers of a reservoir that cost little: a pattern search on the exact regret of `bounds.reservoir`.
 
 Any numbers are clone-proof, so tuning costs no honesty: it may use whatever the platform believes about quality, and
-never what was registered. The regret is carried by rare events (no draw hits the one best original), which a simulated
-search misses by factors; hence the exact formula.
-
-A pattern search: for every pair of neighbouring values a threshold between them, at Chernoff's point, then steps in the
-pulls, the threshold and the draws until none helps. The optimum is flat, so the last steps are a few percent.
+never what was registered. For every pair of neighbouring values a threshold between them is tried, at Chernoff's point,
+then steps in the pulls, the threshold and the draws until none helps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost
+import numpy as np
+
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost, weights_of
 from cloneproof.errors import MechanismError
 
+MOST_LEVELS = 40  # values that are tried one by one
 MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
 START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the two values
 FINEST = 0.02  # the last relative step of the search
@@ -32,24 +33,22 @@ class TunedReservoir(NamedTuple):
     exploration: float
 
 
-def tune_reservoir(market: ReservoirMarket) -> TunedReservoir:
-    """Pulls, draws and threshold of about the smallest regret.
+def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = None) -> TunedReservoir:
+    """Pulls, draws and threshold of about the smallest regret, searched for in a coarse market where one is given.
 
-    Examples
-    --------
     >>> prior = [(0.01, 1), (0.02, 1), (0.03, 1)]
     >>> tuned = tune_reservoir(ReservoirMarket([[prior] * 3] * 10, horizon=10**7))
     >>> tuned.regret < 263 and tuned.exploration < 0.01
     True
-
     """
-    best, search = _tuned(market, market.regret)
+    searched = coarse or market
+    best, search = _tuned(searched, searched.regret)
     pulls, draws, threshold = best
     assert threshold is not None
     shift = max(1, round(pulls * search.distance(best)))
     return TunedReservoir(
         best,
-        float(search.known_cost(best)),
+        float(market.regret(best)),
         float(market.regret(ReservoirNumbers(pulls, draws, max(1, threshold - shift)))),
         float(market.regret(ReservoirNumbers(pulls, draws, min(pulls + 1, threshold + shift)))),
         float(market.exploration(best)),
@@ -61,8 +60,6 @@ def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> R
 
     Several times the tuned regret, and quick enough for a mechanism that plans epochs as they come.
 
-    Examples
-    --------
     >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
     ReservoirNumbers(rounds=5, draws=7, threshold=2)
     """
@@ -98,7 +95,14 @@ class _Search:
         self.market, self.cost = market, cost
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
-        self.pairs = list(zip(market.values, market.values[1:], strict=False))[-MOST_PAIRS:]
+        values = market.values
+        if len(values) > MOST_LEVELS:  # a continuous prior: levels that all originals together reach equally often
+            law = sum(weights_of(atoms, values) for agent, count in market.alike.items() for atoms in agent * count)
+            reached = np.cumsum(law) / np.sum(law)
+            values = values[np.searchsorted(reached, 1 - 0.5 ** np.arange(MOST_PAIRS, -1, -1))]
+        self.pairs = [(low, high) for low, high in pairwise(sorted(set(map(float, values)))) if high > low][
+            -MOST_PAIRS:
+        ]
 
     def known_cost(self, point: ReservoirNumbers) -> float:
         if point not in self.known:

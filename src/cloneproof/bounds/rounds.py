@@ -1,45 +1,87 @@
-"""The numbers of rounds that the paper's theorems ask for, from the principal's design parameters.
+"""How many rounds the theorems ask for, when copies cannot pay, and from which gap or horizon on.
 
 L and the gaps are declared by the principal or read off priors, never inferred from what was registered. Real numbers
-are rounded up and are at least 1.
+are rounded up and are at least 1. `trp_*` is what we found on Theorem 3 (docs/reading.md), `holdout_*` the hold-out
+theorem (docs/textbook/hold-out.md), `doubling_*` the epochs of Algorithm 4 for platforms that do not know their
+horizon: rounds 1..2, 3..4, 5..8, 9..16, ..
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from cloneproof.bounds._domain import checked
-from cloneproof.bounds.applicability import fits
-from cloneproof.bounds.searches import smallest
+from cloneproof.bounds._domain import checked, whole_number
+from cloneproof.bounds.tails import mistake, unchecked_log_mistake
+from cloneproof.errors import MechanismError
+
+LN_2 = 0.6931471805599453  # the double nearest to ln 2
+MOST_ROUNDS = 10**15
+
+
+@checked
+def smallest(holds: Callable[[int], bool]) -> int:
+    """The smallest whole number from 1 with a property that, once true, stays true."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    low = high // 2  # fails, or is 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+@checked
+def first_horizon_with_award(trial: Callable[[int], int]) -> int:
+    """The horizon from which on T >= trial(T) always holds, for a trial length that grows slower than T, with it.
+
+    >>> first_horizon_with_award(lambda horizon: 10 * math.ceil(math.log(horizon + 1)))
+    40
+    """
+    high = 1
+    while high < 2 * trial(high):
+        high *= 2
+    while trial(high) - 1 < high:
+        high = trial(high) - 1
+    return high + 1
+
+
+@checked
+def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
+    """(l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation (docs/reading.md#etc).
+
+    >>> trp_applies(2, 0.5, 20, 1480), trp_applies(2, 0.5, 20, 1490)
+    (True, False)
+    """
+    return fits(originals, gap, arm_rounds, horizon, spread, 1.0)
+
+
+@checked
+def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
+    """The condition of the hold-out and of the capped theorem: (L - 1) exp(-m gap^2 / (4 sd^2)) <= m gap / (L T).
+
+    If it holds for T it holds for every shorter horizon, and for every larger gap.
+
+    >>> holdout_applies(2, 0.5, 46, 10**6), holdout_applies(2, 0.5, 45, 10**6)
+    (True, False)
+    """
+    return fits(originals, gap, arm_rounds, horizon, spread, gap)
+
+
+def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
+    """Both conditions, for numbers that were checked: a search over m asks often."""
+    if originals == 1 or math.isinf(gap):
+        return True
+    return unchecked_log_mistake(originals, gap, arm_rounds, spread) <= math.log(
+        arm_rounds * weight / (originals * horizon)
+    )
 
 
 @checked
 def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) -> int:
     """M = (factor / gap^2) l ln(2T), Theorems 3 and 4 (the proof of Theorem 4 takes four times the factor).
 
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
-        compares.
-    gap : float
-        The smallest distance of two different means of an agent; infinite where all are equal.
-    horizon : int
-        The number T of rounds.
-    factor : float, default 2.0
-        The constant of the formula.
-
-    Returns
-    -------
-    int
-        m.
-
-    References
-    ----------
-    The paper, Theorems 3 and 4.
-
-    Examples
-    --------
     >>> etc_rounds(originals=2, gap=1.0, horizon=4000)
     36
     """
@@ -50,27 +92,6 @@ def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) ->
 def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
     """M = max(mL, sqrt(T ln T)), Theorem 5.
 
-    Parameters
-    ----------
-    arm_rounds : int
-        The rounds m for each arm.
-    originals : int
-        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
-        compares.
-    horizon : int
-        The number T of rounds.
-
-    Returns
-    -------
-    int
-        M.
-
-    References
-    ----------
-    The paper, Theorem 5.
-
-    Examples
-    --------
     >>> trial_rounds(59, 2, 10**6)
     3717
     """
@@ -81,30 +102,152 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
     """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 asks for.
 
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
-        compares.
-    gap : float
-        The smallest distance of two different means of an agent; infinite where all are equal.
-    horizon : int
-        The number T of rounds.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
-
-    Returns
-    -------
-    int
-        m.
-
-    References
-    ----------
-    docs/reading.md, what we found on Theorem 3.
-
-    Examples
-    --------
     >>> trp_arm_rounds(2, 0.5, 10**6), etc_rounds(2, 0.5, 10**6)
     (43, 233)
     """
     return smallest(lambda m: fits(originals, gap, m, horizon, spread, 1.0))
+
+
+@checked
+def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
+    """The gap from which on the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
+
+    >>> round(covered_gap(2, 46, 10**6), 3)
+    0.497
+    """
+    if originals == 1:
+        return 0.0
+    low, high = 0.0, 1.0
+    if not fits(originals, high, arm_rounds, horizon, spread, high):
+        return math.inf
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(originals, middle, arm_rounds, horizon, spread, middle) else (middle, high)
+    return high
+
+
+@checked
+def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
+    """The most that copies can gain under the hold-out mechanism: 0 where `holdout_applies`, else 2 eps T.
+
+    docs/textbook/hold-out.md, section 7.
+    """
+    if holdout_applies(originals, gap, arm_rounds, horizon, spread):
+        return 0.0
+    return min(float(horizon), 2 * mistake(originals, gap, arm_rounds, spread) * horizon)
+
+
+def doubling_epoch(round_: int) -> int:
+    """The number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
+
+    >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
+    [1, 1, 2, 2, 3, 3, 4]
+    """
+    if type(round_) is not int or round_ < 1:  # sessions ask in every round: the usual case is quick
+        round_ = whole_number(round_, "a round")
+    return max(1, (round_ - 1).bit_length())
+
+
+@checked
+def doubling_length(epoch: int) -> int:
+    """The rounds of an epoch that is not cut short.
+
+    >>> [doubling_length(epoch) for epoch in (1, 2, 3, 4)]
+    [2, 2, 4, 8]
+    """
+    return 2 if epoch == 1 else 2 ** (epoch - 1)
+
+
+@checked
+def doubling_ends(horizon: int) -> list[int]:
+    """The last round of each epoch up to the horizon, which cuts the last one short.
+
+    >>> doubling_ends(11)
+    [2, 4, 8, 11]
+    """
+    return [min(horizon, 2**number) for number in range(1, doubling_epoch(horizon) + 1)]
+
+
+@checked
+def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
+    """The m of an epoch in prior-independent ETC, floor(ln(2^i)^power); at least 1, where the paper's formula has 0."""
+    return max(1, math.floor(math.pow(epoch * LN_2, power)))
+
+
+@checked
+def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
+    """The smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), the hold-out theorem's condition.
+
+    >>> holdout_arm_rounds(originals=2, gap=0.5, horizon=10**6)
+    46
+    """
+    return smallest(lambda m: fits(originals, gap, m, horizon, spread, gap))
+
+
+@checked
+def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
+    """An m for a platform that knows no gap: (ln T)^3. A choice, not a theorem; `covered_gap` then falls like 1 / ln T.
+
+    >>> [arm_rounds_without_gap(10**k) for k in (3, 6, 9)]
+    [330, 2637, 8900]
+    """
+    return max(1, math.ceil(math.pow(math.log(horizon), power)))
+
+
+@checked
+def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spread: float = 0.5) -> int:
+    """W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) where the agents' gap is unknown.
+
+    >>> holdout_score_rounds(3, 0.5, 10**6), holdout_score_rounds(3, None, 10**6)
+    (60, 11536)
+    """
+    if agent_gap is None:
+        return max(1, math.ceil(math.pow(horizon / agents, 2 / 3) * math.pow(math.log(horizon), 1 / 3)))
+    return max(1, math.ceil(4 * spread**2 * math.log(agents * horizon) / agent_gap**2))
+
+
+@checked
+def holdout_rounds(
+    agents: int, originals: int, gap: float | None, agent_gap: float | None, horizon: int, spread: float = 0.5
+) -> tuple[int, int]:
+    """M and W of the hold-out mechanism from what the platform knows; None where it does not know a gap.
+
+    >>> holdout_rounds(3, 2, 0.5, 0.5, 10**6), holdout_rounds(3, 2, None, None, 10**6)
+    ((46, 60), (2637, 11536))
+    """
+    if gap is None and originals > 1:
+        arm_rounds = arm_rounds_without_gap(horizon)
+    else:
+        arm_rounds = holdout_arm_rounds(originals, math.inf if gap is None else gap, horizon, spread)
+    return arm_rounds, holdout_score_rounds(agents, agent_gap, horizon, spread)
+
+
+@checked
+def holdout_trial(arm_rounds: int, score_rounds: int, max_arms: int) -> int:
+    """M = K m + W: every agent's rounds before the award."""
+    return max_arms * arm_rounds + score_rounds
+
+
+@checked
+def holdout_award_horizon(
+    agents: int,
+    originals: int,
+    gap: float | None,
+    agent_gap: float | None = None,
+    max_arms: int | None = None,
+    spread: float = 0.5,
+) -> int:
+    """The horizon from which on T >= n M: the hold-out mechanism has an award there, parameters derived for each T.
+
+    >>> holdout_award_horizon(3, 2, 0.5, 0.5)
+    174
+    """
+    allowed = originals if max_arms is None else max_arms
+
+    def trials(horizon: int) -> int:
+        if horizon > MOST_ROUNDS:
+            raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
+        arm_rounds, score_rounds = holdout_rounds(agents, originals, gap, agent_gap, horizon, spread)
+        return agents * holdout_trial(arm_rounds, score_rounds, allowed)
+
+    return first_horizon_with_award(trials)

@@ -22,22 +22,6 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
     Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance
     2 m sd^2. In [0, 1] this is exp(-m gap^2), where `cl:concen` has 2 exp(-m gap^2 / 2).
 
-    Parameters
-    ----------
-    gap : float
-        By how much the other arm is better, from 0.
-    rounds : int
-        The rounds of each of the two arms.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
-
-    Returns
-    -------
-    float
-        A bound of the probability.
-
-    Examples
-    --------
     >>> round(overtaken(0.5, 46), 8)
     1.013e-05
     """
@@ -46,25 +30,7 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
 
 @checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean.
-
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
-        compares.
-    gap : float
-        The smallest distance of two different means of an agent; infinite where all are equal.
-    arm_rounds : int
-        The rounds m for each arm.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
-
-    Returns
-    -------
-    float
-        ln(eps).
-    """
+    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean."""
     return unchecked_log_mistake(originals, gap, arm_rounds, spread)
 
 
@@ -80,47 +46,13 @@ def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) ->
     """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)): an honest ETC over L arms commits to one that is not best.
 
     A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake. At most 1.
-
-    Parameters
-    ----------
-    originals : int
-        The largest number L of originals of an agent; where one ETC is meant, the number l of arms that it
-        compares.
-    gap : float
-        The smallest distance of two different means of an agent; infinite where all are equal.
-    arm_rounds : int
-        The rounds m for each arm.
-    spread : float, default 0.5
-        The sub-Gaussian standard deviation of rewards: 1/2 for anything in [0, 1].
-
-    Returns
-    -------
-    float
-        eps.
     """
     return min(1.0, (originals - 1) * overtaken(gap, arm_rounds, spread))
 
 
 @checked
 def mistake_paper(gap: float, arm_rounds: int) -> float:
-    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper.
-
-    Parameters
-    ----------
-    gap : float
-        By how much the worse arm is worse.
-    arm_rounds : int
-        The rounds m for each arm.
-
-    Returns
-    -------
-    float
-        A bound of the probability.
-
-    References
-    ----------
-    The paper, claim `cl:concen`.
-    """
+    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper."""
     return 2 * math.exp(-arm_rounds * gap**2 / 2)
 
 
@@ -130,26 +62,6 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
 
     What an honest agent's score would be if it always committed to its best arm, as the proof of `cl:tail_lower` uses
     it (its statement prints M rewards of the best arm instead, which is more than an honest agent can have).
-
-    Parameters
-    ----------
-    means : sequence of float
-        The means of the arms, in [0, 1].
-    arm_rounds : int
-        The rounds m for each arm.
-    agent_rounds : int
-        The trial M of an agent.
-    threshold : float
-        The average y that is to be reached.
-
-    Returns
-    -------
-    float
-        The probability.
-
-    References
-    ----------
-    The paper, proof of claim `cl:tail_lower`.
     """
     from scipy.stats import binom  # late, as it takes long to load
 
@@ -171,28 +83,8 @@ def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int,
 
     As its proof has it, with `psi`. The "positive correlation" it rests on is not argued in the paper, and fails where
     the best arm ties with a worse one at the highest scores (means (1, 1/2), y = 1: q is half of psi), by amounts too
-    small to matter; the tests find no other exception. As printed (with M rewards of the best arm in psi's place) it
-    is false: means (1, 0), y = 1.
-
-    Parameters
-    ----------
-    means : sequence of float
-        The means of the arms, in [0, 1].
-    arm_rounds : int
-        The rounds m for each arm.
-    agent_rounds : int
-        The trial M of an agent.
-    threshold : float
-        The average y that is to be reached.
-
-    Returns
-    -------
-    float
-        What the claim says the probability is at least.
-
-    References
-    ----------
-    The paper, claim `cl:tail_lower`.
+    small to matter; the tests find no other exception. As printed (with M rewards of the best arm in psi's place) it is
+    false: means (1, 0), y = 1.
     """
     best = max(means)
     wrong = sum(mistake_paper(best - mean, arm_rounds) for mean in means if mean < best)
@@ -205,25 +97,5 @@ def tail_upper_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int,
 
     Honest means (1, 0) with M = 2m have psi = 0 above y = 1/2; with a copy of the first arm the score is 2/3. It bounds
     the honest agent's score only.
-
-    Parameters
-    ----------
-    means : sequence of float
-        The means of the arms, in [0, 1].
-    arm_rounds : int
-        The rounds m for each arm.
-    agent_rounds : int
-        The trial M of an agent.
-    threshold : float
-        The average y that is to be reached.
-
-    Returns
-    -------
-    float
-        What the claim says the probability is at most.
-
-    References
-    ----------
-    The paper, claim `cl:tail_upper`.
     """
     return psi(means, arm_rounds, agent_rounds, threshold)

@@ -5,30 +5,105 @@ Exit codes: 0 done, 2 bad input, 70 an error of ours, 130 interrupted (with what
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children
 
 from cloneproof.errors import CloneproofError
+
+PATIENCE = 0.8  # seconds that a command has after Ctrl-C to say what there is
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main() -> None:
     """Run the command line; every error that the user can mend is one sentence and exit code 2."""
-    from cloneproof.cli.app import app
-
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without the letters of a name still gets its table
     try:
-        app()
+        with _prompt_interrupts() as interrupted:
+            try:
+                from cloneproof.cli.app import app
+
+                app()
+            except SystemExit as end:
+                sys.stdout.flush()  # now, while an error can still be told
+                if interrupted.is_set():
+                    _leave()
+                raise end
     except CloneproofError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(str(error), 2)
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(130)
     except BrokenPipeError:  # the reader has seen enough, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(141)
-    except Exception:
+    except BrokenExecutor:
+        got = "one that was killed, perhaps for want of memory"
+        _end(f"expected worker processes to live, got {got}; run it again with more memory", 2)
+    except Exception as problem:
+        if isinstance(problem, OSError) and problem.errno in NO_ROOM:
+            _discard_output()
+            _end(f"expected room to write to, got: {problem.strerror}; make room, or write elsewhere", 2)
         traceback.print_exc()
-        print("error: this is a fault of cloneproof, not of your input; please report the lines above", file=sys.stderr)
-        sys.exit(70)
+        _end("this is a fault of cloneproof, not of your input; please report the lines above", 70)
+
+
+def _end(sentence: str, code: int) -> None:
+    print(f"error: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _leave() -> None:
+    """End as interrupted, without waiting for threads and processes that still compute."""
+    for child in active_children():
+        child.kill()
+    os._exit(130)
+
+
+def _discard_output() -> None:
+    """What is still buffered goes nowhere, and quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _prompt_interrupts() -> Iterator[threading.Event]:
+    """Leave within a second of Ctrl-C with exit code 130, whatever is being computed; a service ends by itself.
+
+    Compiled code keeps Python's own handler waiting, and so do workers that are joined. The byte that every signal
+    writes to the pipe wakes a thread all the same.
+    """
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread() or sys.argv[1:2] == ["serve"]:
+        yield interrupted
+        return
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
+
+    def watch() -> None:
+        while (number := os.read(readable, 1)) != b"":
+            if number[0] == signal.SIGINT:
+                interrupted.set()
+                if not over.wait(PATIENCE):
+                    os.write(2, b"interrupted\n")
+                    _leave()
+
+    over, before = threading.Event(), signal.set_wakeup_fd(writable)
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield interrupted
+    finally:
+        over.set()
+        signal.set_wakeup_fd(before)
+        os.close(writable)
+        thread.join()
+        os.close(readable)

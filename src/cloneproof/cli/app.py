@@ -1,22 +1,18 @@
-"""The commands of the command line, one small file each."""
+"""The commands of the command line, one file for each group of them."""
 
 from __future__ import annotations
 
 import typer
 
-from cloneproof.cli.advice.compare import compare
-from cloneproof.cli.advice.recommend import recommend
+from cloneproof.cli.advice import compare, recommend
 from cloneproof.cli.audit import audit
-from cloneproof.cli.backup import backup
-from cloneproof.cli.evaluate import evaluate
-from cloneproof.cli.log.command import log
+from cloneproof.cli.board import board
+from cloneproof.cli.evaluate import evaluate, simulate
+from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
-from cloneproof.cli.replay import replay
-from cloneproof.cli.reproduce import reproduce
-from cloneproof.cli.serve import serve
-from cloneproof.cli.simulate import simulate
+from cloneproof.cli.serve import backup, replay, serve
 from cloneproof.cli.sweep import sweep
-from cloneproof.cli.verify import verify
+from cloneproof.cli.verify import reproduce, verify
 
 app = typer.Typer(
     name="cloneproof",
@@ -30,6 +26,7 @@ app.command()(audit)
 app.command()(compare)
 app.command()(recommend)
 app.command()(log)
+app.command()(board)
 app.command()(evaluate)
 app.command()(simulate)
 app.command()(mechanisms)

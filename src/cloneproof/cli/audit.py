@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cloneproof._files import check_place
-from cloneproof.analysis.audit.api import audit as run_audit
-from cloneproof.analysis.audit.verdict import Verdict
-from cloneproof.cli.display.audit_output import show_audit, write_evidence
-from cloneproof.cli.display.output import print_json, progress_bar
+from cloneproof.analysis.audit.audit import audit as run_audit
+from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Verdict, Witness
+from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     AsJson,
     BoundsOption,
@@ -21,8 +20,71 @@ from cloneproof.cli.options import (
     mechanism_or_rule,
     policy_box,
 )
+from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
+from cloneproof.cli.serve import service_package
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
+
+if TYPE_CHECKING:
+    from cloneproof.analysis.copying.season import PastAudit
+
+MOST_ROWS = 12
+
+
+def write_evidence(audit: Audit, path: str) -> bool:
+    """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
+    if audit.samples and audit.worst.gain.kind != "proven":
+        from cloneproof.analysis.replay_record import write_replay
+
+        write_replay(audit, path)
+        note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
+    elif audit.verdict == "undecided":
+        note(f"{path} is not written: 'undecided' claims nothing that could be certified")
+        return False
+    else:
+        from cloneproof.analysis.certificate.writer import write_certificate
+
+        write_certificate(audit, path)
+    return True
+
+
+def show_audit(audit: Audit, title: str) -> None:
+    """Print the witness, the best other deviations, and the scope."""
+    worst = audit.worst
+    verdict = f"{audit.verdict} ({audit.about_tried})" if audit.about_tried else audit.verdict
+    columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "%")
+    best = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
+    rows = list(dict.fromkeys(_row(witness) for witness in [worst, *best]))
+    table = new_table(f"{title}: {verdict}", *columns, rows=rows[:MOST_ROWS])
+    for name, witness in audit.also.items():
+        table.add_section()
+        table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
+    if audit.limits:
+        table.add_section()
+    for limit in audit.limits:
+        table.add_row(*_row(limit))
+    if audit.informed is not None:
+        table.add_section()
+        table.add_row(*_row(audit.informed))
+    print_table(table)
+    further = len(rows) - MOST_ROWS
+    print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
+    print_wrapped(f"Scope: {audit.scope}")
+    for text in audit.notes:
+        note(text)
+
+
+def _row(found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
+    gain = found.gain
+    if isinstance(found, Witness):
+        who, how, other = found.agent, ",".join(map(str, found.copies)), found.copied
+    elif isinstance(found, CopyLimit):
+        who, how, other = f"limit: {found.agent}", f"ever more of {found.original}", found.copied
+    else:
+        who, how, other = f"informed: {found.agent}", "by its means", found.informed
+    payoffs = (f"{found.honest.value:.6g}", f"{other.value:.6g}", f"{gain.value:+.6g}", f"{gain.error:.1e}")
+    return who, how, str(found.horizon), *payoffs, f"{100 * found.relative_gain:+.3g}"
+
 
 BUDGET = 60.0  # seconds
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
@@ -52,7 +114,9 @@ def audit(
     tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none; 0.005 is half a %.")] = 0.0,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Stop searching after this time.", show_default="60, without --runs"),
+        typer.Option(
+            "--seconds", "--budget", help="Stop searching after this time.", show_default="60, without --runs"
+        ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
     seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
@@ -64,10 +128,7 @@ def audit(
     ] = None,
     from_ledger: Annotated[
         str | None,
-        typer.Option(
-            metavar="DB",
-            help="Instead of a market file: a season of a service, its priors fitted.",
-        ),
+        typer.Option(metavar="DB", help="Instead of a market file: a season of a service, its priors fitted."),
     ] = None,
     market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
     season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
@@ -87,20 +148,20 @@ def audit(
         if path is not None:
             check_place(path)  # before the work, not after it
     budget = BUDGET if budget is None and runs is None else budget
+    others = {"withholding": withhold, "splitting": split, "copy-cost": copy_cost, "informed": informed}
+    asked: dict[str, Any] = {
+        "agent": agent, "opponents": opponents, "tolerance": tolerance,
+        "also": [name for name, wanted in others.items() if wanted],
+        "search": Search(max_copies, budget, runs, seed, bounds, device),  # type: ignore[arg-type]
+    }  # fmt: skip
     if from_ledger is not None:
         if any((market_file, mechanism, policy, rule, settings, horizons)):
             raise CloneproofError(
                 "expected --from-ledger with none of MARKET.toml, --mechanism, --policy, --rule, --set and --horizons, "
                 "since the ledger has the market; leave them out"
             )
-        from cloneproof.cli.audit_season import audit_ledger
-
-        search: dict[str, Any] = {"agent": agent, "max_copies": max_copies}
-        search |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
-        search |= {"opponents": opponents, "withhold": withhold, "tolerance": tolerance, "split": split}
-        search |= {"copy_cost": copy_cost, "informed": informed, "budget_seconds": budget, "runs": runs, "seed": seed}
-        search |= {"bounds": bounds, "device": device}
-        verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, search)
+        asked |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
+        verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, asked)
         raise typer.Exit(EXIT[verdict])
     if any(option is not None for option in (market_name, season, copy_odds, atoms)):
         raise CloneproofError(
@@ -114,37 +175,105 @@ def audit(
         )
     market = load_market(market_file)
     name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
-    with progress_bar() as bar:
-        task = bar.add_task(f"auditing {name}", total=None)
-        result = run_audit(
-            market,
-            audited,
-            agent=agent,
-            max_copies=max_copies,
-            opponents=opponents,  # type: ignore[arg-type]
-            withhold=withhold,
-            tolerance=tolerance,
-            horizons=horizons,
-            split=split,
-            copy_cost=copy_cost,
-            informed=informed,
-            budget_seconds=budget,
-            runs=runs,
-            seed=seed,
-            bounds=bounds,  # type: ignore[arg-type]
-            device=device,  # type: ignore[arg-type]
-            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
-        )
+    with working(f"auditing {name}") as tell:
+        result = run_audit(market, audited, horizons=horizons, progress=tell, **asked)
     if as_json:
         print_json(result.to_dict())
     else:
         show_audit(result, f"{name} on {market_file}")
         if budget is not None:
-            print(f"The search took {result.seconds:.1f} s and had {budget:g} s (--budget).")
+            print(f"The search took {result.seconds:.1f} s and had {budget:g} s (--seconds).")
     if certificate is not None:
         write_evidence(result, certificate)
     if html is not None:
-        from cloneproof.report.pages.audit_page import write_audit_page  # late: drawing takes a second to load
+        from cloneproof.report.audit_page import write_audit_page  # late: drawing takes a second to load
 
         write_audit_page(result, html)
-    raise typer.Exit(EXIT[result.verdict])
+    raise typer.Exit(130 if result.interrupted else EXIT[result.verdict])
+
+
+def audit_ledger(
+    place: str,
+    market: str | None,
+    season: int | None,
+    as_json: bool,
+    html: str | None,
+    certificate: str | None,
+    asked: dict[str, Any],
+) -> Verdict:
+    """Read a season, fit its priors, audit it, show it; the verdict on the fitted market."""
+    service_package()
+    from cloneproof.analysis.copying.season import audit_past
+    from cloneproof.serve.market.terms import build_mechanism
+    from cloneproof.serve.offline import read_season
+
+    history = read_season(place, market, season)
+    spec = history.spec
+    past = audit_past(history.arms, build_mechanism(spec), spec.horizon, spec.share, spec.family, **asked)
+    facts = {
+        "market": spec.market, "season": history.season, "state": history.state,
+        "decisions": history.decisions, "rewards": sum(arm.rewards for arm in history.arms), "missing": history.missing,
+    }  # fmt: skip
+    if as_json:
+        print_json(facts | past_data(past))
+    else:
+        _show(past, facts)
+    if certificate is not None and write_evidence(past.audit, certificate):
+        note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
+    if html is not None:
+        from cloneproof.report.season_page import write_season_page  # late: drawing takes a second to load
+
+        shown = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()]
+        write_season_page(past, f"season {history.season} of {spec.market}", shown, html)
+    return past.audit.verdict
+
+
+def past_data(past: PastAudit) -> dict[str, Any]:
+    """The audit of a season as JSON."""
+    return {
+        "priors": {agent.name: agent.priors[0].to_dict() for agent in past.audit.market.agents},
+        "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},
+        "copy_odds": past.odds,
+        "one_item": [
+            {"agent": item.agent, "arms": list(item.arms), "probability": item.probability} for item in past.items
+        ],
+        "pairs": [
+            {"agent": pair.agent, "arms": list(pair.arms)}
+            | {"bayes_factor": pair.bayes_factor, "probability": pair.probability}
+            for pair in past.pairs
+        ],
+        "best": {name: witness.to_dict() for name, witness in past.best.items()},
+        "registered": {
+            name: None if witness is None else witness.to_dict() for name, witness in past.registered.items()
+        },
+        "assumed": past.assumed,
+        "audit": past.audit.to_dict(),
+    }
+
+
+def _show(past: PastAudit, facts: dict[str, Any]) -> None:
+    show_audit(past.audit, "{market}, season {season} ({rewards} rewards), priors fitted".format(**facts))
+    rows = []
+    for agent in past.audit.market.agents:
+        groups, atoms = past.originals[agent.name], agent.priors[0].atoms or ()
+        shape = "  ".join(f"{value:.3g}: {100 * weight:.0f} %" for value, weight in atoms)
+        rows.append((agent.name, f"{sum(map(len, groups))}", f"{len(groups)}", f"{agent.priors[0].mean:.3f}", shape))
+    print_table(new_table("Fitted priors", "agent", "arms", "originals", "mean", "atoms", rows=rows))
+    if past.pairs:
+        pairs = [
+            (pair.agent, " and ".join(pair.arms), f"{pair.probability:.4f}", f"{pair.bayes_factor:.3g}")
+            for pair in past.pairs[:MOST_ROWS]
+        ]
+        print_table(new_table("Pairs of one agent's arms", "agent", "arms", "copies?", "Bayes factor", rows=pairs))
+    further = len(past.pairs) - MOST_ROWS
+    words = [f"{further} further pairs are not shown."] if further > 0 else []
+    for name, witness in past.registered.items():
+        gain = None if witness is None else witness.gain
+        worth = "was not evaluated" if gain is None else f"is worth {gain.value:+.6g} ± {gain.error:.1e}"
+        words.append(f"What {name} seems to have registered {worth} against registering each original once.")
+    for item in past.items:
+        arms = ", ".join(item.arms[:MOST_ROWS]) + (" .." if len(item.arms) > MOST_ROWS else "")
+        words.append(f"Rather one item than not: {arms} of {item.agent} (all of them: {item.probability:.3f}).")
+    words.append("The verdict is about the fitted market.")
+    words.append(f"Prior odds of a copy: {past.odds:g}. Equal means alone prove nothing. Assumed: {past.assumed}.")
+    print_wrapped(" ".join(words))

@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from cloneproof.cli.display.award_table import COLUMNS, award_rows
-from cloneproof.cli.display.output import new_table, print_json, print_table
+from cloneproof.bounds import holdout_award_horizon
 from cloneproof.cli.options import AsJson
+from cloneproof.cli.output import new_table, print_json, print_table
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.theorem_conditions import outside_conditions
+from cloneproof.mechanisms.parameters.theorems import outside_conditions
+
+AGENTS: Final = (2, 5, 20, 100)
+ORIGINALS: Final = (2, 3, 5)
+GAPS: Final = (0.5, 0.2, 0.1)
+COLUMNS: Final = (
+    "agents",
+    "originals",
+    *(f"gap {gap:g}" for gap in GAPS),
+    "0.1, unknown between agents",
+    "no gap known",
+)
+
+
+def award_rows() -> list[dict[str, Any]]:
+    """One row for each (n, L): K = L, rewards in [0, 1], the agents' gap equal to the gap unless a column says more.
+
+    >>> award_rows()[0]["gap 0.5"]
+    100
+    """
+    rows = []
+    for agents in AGENTS:
+        for originals in ORIGINALS:
+            known = [holdout_award_horizon(agents, originals, gap, gap) for gap in GAPS]
+            half = holdout_award_horizon(agents, originals, GAPS[-1], None)
+            nothing = holdout_award_horizon(agents, originals, None, None)
+            rows.append(dict(zip(COLUMNS, (agents, originals, *known, half, nothing), strict=True)))
+    return rows
 
 
 def mechanisms(
@@ -48,10 +75,8 @@ def _print(rows: list[dict[str, Any]], title: str, columns: tuple[str, ...], as_
     if as_json:
         print_json(rows)
         return
-    table = new_table(title, *columns, right=right)
-    for row in rows:
-        table.add_row(*("\n".join(_words(row[key])) for key in columns))
-    print_table(table)
+    cells = (["\n".join(_words(row[key])) for key in columns] for row in rows)
+    print_table(new_table(title, *columns, right=right, rows=cells))
 
 
 def _words(value: Any) -> list[str]:  # noqa: ANN401

@@ -1,91 +1,134 @@
-"""`cloneproof serve`: run a market as a service. `--create-key` makes an API key and leaves."""
+"""`cloneproof serve` (run markets as a service), `backup` and `replay` of its ledger.
+
+What a configuration file can set is what the command's own signature says: every option that names an environment
+variable. A flag counts before the variable, the variable before the file, the file before the default.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cloneproof.cli.config_file import read_config
-from cloneproof.cli.display.output import note, print_json
-from cloneproof.errors import CloneproofError
+from cloneproof._checks import one_of
+from cloneproof.cli.options import AsJson
+from cloneproof.cli.output import note, print_json, printable
+from cloneproof.errors import CloneproofError, FileError, brief, did_you_mean
+
+_KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {  # by the kind of the default
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
+_TEXT = ((str,), "text in quotes")
+CliCommand = Any  # click's, or the copy of it that newer versions of typer bring
+
+
+def settings(command: CliCommand) -> dict[str, Any]:
+    """What may be set for a command, by its name in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
+    found = {}
+    prefix = f"CLONEPROOF_{(command.name or '').upper()}_"
+    for parameter in command.params:
+        if isinstance(parameter.envvar, str) and parameter.envvar.startswith(prefix):
+            found[parameter.envvar.removeprefix(prefix).lower()] = parameter
+    found.pop("config", None)  # a file does not name itself
+    return found
+
+
+def read_config(context: typer.Context, path: str | None) -> str | None:
+    """Take the values of a file as the context's defaults; the callback of `--config`."""
+    if path:
+        context.default_map = config_values(context.command, path)
+    return path
+
+
+def config_values(command: CliCommand, path: str) -> dict[str, Any]:
+    """The values of a file by the command's own names for them; one sentence for whatever does not fit."""
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise FileError(f"expected a configuration file, got {path!r}: {problem}; check the path") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise FileError(f"expected TOML in {path!r}, got something else ({problem}); correct it") from None
+    table = data.get(command.name or "")
+    if set(data) != {command.name} or not isinstance(table, dict):
+        raise FileError(f"expected one table, [{command.name}], in {path!r}, got {sorted(data)}; put everything in it")
+    known, values = settings(command), {}
+    for name, value in table.items():
+        if name not in known:
+            raise FileError(f"unknown setting {name!r} in {path!r}; {did_you_mean(name, known)}it takes {[*known]}")
+        types, words = _KINDS.get(type(known[name].default), _TEXT)
+        if not isinstance(value, types) or isinstance(value, bool):
+            raise FileError(f"expected {words} as {name} in {path!r}, got {brief(value)}; correct it")
+        values[str(known[name].name)] = value
+    return values
+
+
+def _option(name: str, help_text: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
+    """An option that the environment can set too, as CLONEPROOF_SERVE_NAME."""
+    return typer.Option(envvar=f"CLONEPROOF_SERVE_{name}", help=help_text, **more)
+
+
+def _database(help_text: str) -> Any:  # noqa: ANN401
+    return typer.Argument(metavar="DB", envvar="CLONEPROOF_SERVE_DATABASE", help=help_text)
 
 
 def serve(
-    place: Annotated[
-        str,
-        typer.Argument(
-            metavar="DB",
-            envvar="CLONEPROOF_SERVE_DATABASE",
-            help="An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing.",
-        ),
-    ],
+    place: Annotated[str, _database("An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing.")],
     config: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            "CONFIG",
+            "TOML with a table [serve]; flags and the environment count before it.",
             metavar="FILE",
-            envvar="CLONEPROOF_SERVE_CONFIG",
             is_eager=True,
             callback=read_config,
-            help="TOML with a table [serve]; flags and the environment count before it.",
         ),
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            envvar="CLONEPROOF_SERVE_HOST", help="Where to listen; loopback unless a proxy with TLS stands before it."
-        ),
+        str, _option("HOST", "Where to listen; loopback unless a proxy with TLS stands before it.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="CLONEPROOF_SERVE_PORT", help="0 takes a free one.")] = 8642,
+    port: Annotated[int, _option("PORT", "0 takes a free one.")] = 8642,
     agent_rate: Annotated[
-        float,
-        typer.Option(
-            envvar="CLONEPROOF_SERVE_AGENT_RATE", help="Calls a second that each agent's key may make; 0: no limit."
-        ),
+        float, _option("AGENT_RATE", "Calls a second that each agent's key may make; 0: no limit.")
     ] = 20.0,
-    log: Annotated[
-        str, typer.Option(metavar="FORM", envvar="CLONEPROOF_SERVE_LOG", help="A log of text or json, on stderr.")
-    ] = "text",
+    log: Annotated[str, _option("LOG", "A log of text or json, on stderr.", metavar="FORM")] = "text",
     log_level: Annotated[
         str,
-        typer.Option(
-            metavar="LEVEL",
-            envvar="CLONEPROOF_SERVE_LOG_LEVEL",
-            help="The least to be logged: debug, info (a line a call), warning or error.",
-        ),
+        _option("LOG_LEVEL", "The least to be logged: debug, info (a line a call), warning or error.", metavar="LEVEL"),
     ] = "warning",
     platform_key_file: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            envvar="CLONEPROOF_SERVE_PLATFORM_KEY_FILE",
-            help="A file with the first key, which is made a platform's at the start.",
+        _option(
+            "PLATFORM_KEY_FILE", "A file with the first key, which is made a platform's at the start.", metavar="FILE"
         ),
     ] = None,
     auditor_key_file: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            envvar="CLONEPROOF_SERVE_AUDITOR_KEY_FILE",
-            help="The same for an auditor's key, such as that of Prometheus.",
-        ),
+        _option("AUDITOR_KEY_FILE", "The same for an auditor's key, such as that of Prometheus.", metavar="FILE"),
     ] = None,
     create_key: Annotated[
         str | None, typer.Option(metavar="ROLE", help="Make a key (platform, agent or auditor), print it and leave.")
     ] = None,
     agent: Annotated[str | None, typer.Option(help="The agent that a key of role agent speaks for.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run clone-proof markets as a service.
 
     An HTTP API, a ledger, and decisions and rewards that count exactly once.
     """
     run = service_package()
-    from cloneproof.serve.http.call_log import configure_log
+    from cloneproof.serve.http.monitoring import configure_log
 
     configure_log(log, log_level)
     if create_key is not None:
-        key = run.create_key(place, _role(create_key), agent)
+        key = run.create_key(place, one_of(create_key, ("platform", "agent", "auditor"), "the role of a key"), agent)
+        if stat.S_ISREG(os.fstat(1).st_mode):  # `> platform_key`: a key is for its owner alone
+            os.fchmod(1, 0o600)
         print_json({"key": key}) if as_json else print(key)
         return
 
@@ -104,12 +147,6 @@ def serve(
     run.run(place, host, port, None if agent_rate == 0 else agent_rate, announce, key_files)
 
 
-def _role(text: str) -> Any:  # noqa: ANN401
-    if text not in ("platform", "agent", "auditor"):
-        raise CloneproofError(f"expected a role of platform, agent or auditor, got {text!r}; choose one of them")
-    return text
-
-
 def service_package() -> Any:  # noqa: ANN401
     """The part that needs the optional packages, or the sentence that says which one is missing."""
     try:
@@ -119,3 +156,44 @@ def service_package() -> Any:  # noqa: ANN401
             f"expected the packages of the service, got no {missing.name!r}; install cloneproof[serve]"
         ) from None
     return run
+
+
+def backup(
+    place: Annotated[str, _database("The SQLite file of a service, running or not.")],
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy the file of a service, also while it runs.
+
+    The copy has everything as it was at one moment, and is there whole or not at all. PostgreSQL: use pg_dump.
+    """
+    service_package()
+    from cloneproof.serve.offline import back_up
+
+    entries = back_up(place, target)
+    if as_json:
+        print_json({"file": target, "entries": entries})
+        return
+    words = ", ".join(f"{name} ({count:,} entries)" for name, count in entries.items()) or "no market yet"
+    print(f"copied to {target}: {words}; check it with cloneproof replay {target}")
+
+
+def replay(
+    place: Annotated[str, _database("The SQLite file or PostgreSQL address of a service, running or not.")],
+    market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Do everything in a ledger again and compare.
+
+    Every decision, payment and hash must come out the same, bit for bit; the first entry that does not is named.
+    """
+    service_package()
+    from cloneproof.serve.offline import replay_all
+
+    results = replay_all(place, market)
+    if as_json:
+        print_json([result.to_dict() for result in results])
+    else:
+        for result in results:
+            print(printable(str(result)))
+    raise typer.Exit(0 if all(result.fits for result in results) else 1)

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TaskID
 
-from cloneproof.cli.display.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.cli.options import AsJson, Device, look_here
+from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.errors import SweepError
 
 MOST_ROWS = 40
@@ -28,6 +28,10 @@ def sweep(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Threads or processes here; as many as cores.")] = None,
     device: Device = "auto",
+    rule: Annotated[
+        list[str] | None,
+        typer.Option("--rule", metavar="MODULE:NAME", help="An own rule that the grid may import; may be repeated."),
+    ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as .csv or .parquet.")
     ] = None,
@@ -42,8 +46,7 @@ def sweep(
         return
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
-    from cloneproof.sweeps.execution.progress_line import line
-    from cloneproof.sweeps.execution.sweep_run import Interrupted, SweepState
+    from cloneproof.sweeps.driver import Interrupted, SweepState
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
 
@@ -54,17 +57,11 @@ def sweep(
         task: TaskID = bar.add_task("planning", total=None)
 
         def report(state: SweepState) -> None:
-            bar.update(task, total=state.missing, completed=int(state.fraction), description=line(state))
+            bar.update(task, total=state.missing, completed=int(state.fraction), description=state.line)
 
         try:
-            table = run_sweep(
-                grid,
-                store,
-                cluster=cluster,
-                workers=workers,
-                device=device,  # type: ignore[arg-type]
-                progress=report,
-            )
+            how: dict[str, Any] = {"cluster": cluster, "workers": workers, "device": device, "rules": rule or ()}
+            table = run_sweep(grid, store, progress=report, **how)
         except Interrupted as stopped:
             bar.stop()
             print(stopped, file=sys.stderr)
@@ -110,19 +107,19 @@ def _deviations(copies: str) -> str:
 
 
 def _show_status(folder: str, as_json: bool) -> None:
-    from cloneproof.sweeps.code_version import code_version
-    from cloneproof.sweeps.storage.store_status import store_status
+    from cloneproof._sources import code_version
+    from cloneproof.sweeps.store import store_status
 
     found = store_status(folder)
     if as_json:
         print_json(asdict(found) | {"complete": found.complete})
         return
     head = f"{folder}: {found.chunks} chunks, {found.runs} runs, {len(found.damaged)} damaged"
-    table = new_table(head, "sweep", "points", "done", "missing results", "missing runs")
-    for each in found.sweeps:
-        cells = (each.points, each.done, each.missing_results, each.missing_runs)
-        table.add_row(each.grid, *map(str, cells))
-    print_table(table)
+    rows = [
+        (each.grid, *map(str, (each.points, each.done, each.missing_results, each.missing_runs)))
+        for each in found.sweeps
+    ]
+    print_table(new_table(head, "sweep", "points", "done", "missing results", "missing runs", rows=rows))
     for path in found.damaged:
         print(f"damaged: {path}")
     print("Everything is there." if found.complete else "`cloneproof sweep GRID.toml --store DIR` computes the rest.")

@@ -1,22 +1,24 @@
-"""`cloneproof verify`: a certificate is checked, a replay record is drawn again.
+"""`cloneproof verify` (a certificate is checked, a record is drawn again) and `reproduce` (the paper's statements).
 
-Exit code 0 accepted or replayed, 1 rejected or not reproduced, 3 undecided when the time is over, 2 unreadable.
+Exit code of verify: 0 accepted or replayed, 1 rejected or not reproduced, 3 undecided when the time is over, 2
+unreadable.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof.cli.display.output import print_json
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
+from cloneproof.cli.output import new_table, note, print_json, print_table, working
 from cloneproof.errors import CloneproofError
 
 if TYPE_CHECKING:
-    from cloneproof.analysis.certificate import Verification
+    from cloneproof.analysis.certificate.verification import Verification
 
 WIDTH = 100  # columns
 
@@ -79,3 +81,32 @@ def _wrapped(text: str) -> str:
 def _plain(found: Verification) -> dict[str, Any]:
     names = ("accepted", "replayed", "out_of_time", "statement", "seconds")
     return {name: getattr(found, name) for name in names}
+
+
+def reproduce(
+    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write into; a stopped run goes on there.")],
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this row; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, the same rows; about 2½ CPU minutes.")] = False,
+    seed: Annotated[int, typer.Option(help="One seed, the same bytes.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Check every statement of the paper and its predecessor. Writes report.html, results.json and certificates."""
+    from cloneproof.mechanisms.online.opening import checked_seed
+    from cloneproof.reproduce.run_rows import reproduce as run
+
+    checked_seed(seed)  # before a folder is made
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with working("reading") as tell:
+        finish = (lambda line: None) if sys.stderr.isatty() else note  # a line a row where nobody sees a bar
+        results = run(out, only or (), "quick" if quick else "full", seed, cores, tell, finish)
+    if as_json:
+        print_json(results)
+    else:
+        _show(results, out)
+
+
+def _show(results: dict[str, Any], out: str) -> None:
+    rows = [(name, f"{row['number']}. {row['title']}", row["verdict"]) for name, row in results["rows"].items()]
+    title = f"{len(rows)} statements, {results['scale']} scale"
+    print_table(new_table(title, "row", "statement", "verdict", right=3, rows=rows))
+    print(f"The page is {os.path.join(out, 'report.html')}")

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from cloneproof._display import Displayed
-from cloneproof._tables import Tabular
+from cloneproof._tables import Displayed, Tabular
 
 ErrorKind = Literal["proven", "confidence", "asymptotic", "estimated"]
 BoundsName = Literal["distribution-free", "asymptotic"]  # of what is sampled

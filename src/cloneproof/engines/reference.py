@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from cloneproof._checks import whole
+from cloneproof._checks import count
 from cloneproof._randomness import substream, uniform, word
+from cloneproof.engines.deadline import check_time
 from cloneproof.errors import MarketError, brief
-from cloneproof.market.copies import Copies, arms_of, full_copies
-from cloneproof.market.market import Market, Means, checked_market
+from cloneproof.market.market import Copies, FullCopies, Market, Means, arms_of, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.online.session import Session, session
@@ -110,53 +110,51 @@ def simulate_run(
 ) -> Run:
     """One run, as its outcome."""
     live, arms = _open_session(market, mechanism, copies, checked_seed(seed), run)
-    regret = math.fsum(record.regret for record in _steps(live, arms))
-    return Run(live.payoff, regret, served(market.share, arms))
+    losses = []
+    for record in _steps(live, arms):
+        check_time("reference simulator")
+        losses.append(record.regret)
+    return Run(live.payoff, math.fsum(losses), served(market.share, arms))
 
 
-class PulledArm(Protocol):
-    """An arm that knows its mean and how often it was pulled."""
+class TapedArm:
+    """A registered arm as the world knows it: its agent's number, its mean, its tape, how often it was pulled."""
 
-    mean: float
-    pulls: int
+    __slots__ = ("agent", "loss", "mean", "pulls", "tape")
+
+    def __init__(self, agent: int, mean: float, loss: float, tape: int) -> None:
+        self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
 
 
-def served(share: float, arms: Mapping[str, Iterable[PulledArm]]) -> dict[str, float]:
+def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[str, list[TapedArm]]:
+    """The registered arms of each agent in that run."""
+    best = max(mean for of_agent in means.values() for mean in of_agent)
+    tapes = substream(0, seed, run, TAPE_STREAM)
+    return {
+        name: [
+            TapedArm(i, of_agent[original], best - of_agent[original], substream(tapes, i, original, copy))
+            for original, copy in arms_of(copies[name])
+        ]
+        for i, (name, of_agent) in enumerate(means.items())
+    }
+
+
+def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
     """What the pulls of each agent are worth: the share of the sum of their means."""
     return {name: share * math.fsum(arm.pulls * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
 
 
-class _TapedArm:
-    """A registered arm as the world knows it: its mean, its tape, how often it was pulled."""
-
-    __slots__ = ("loss", "mean", "pulls", "tape")
-
-    def __init__(self, mean: float, loss: float, tape: int) -> None:
-        self.mean, self.loss, self.tape, self.pulls = mean, loss, tape, 0
-
-
 def _open_session(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
-) -> tuple[Session, dict[str, list[_TapedArm]]]:
+) -> tuple[Session, dict[str, list[TapedArm]]]:
     registered = full_copies(checked_market(market).agents, copies)
-    number = whole(run)
-    if number is None or number < 0:
-        raise MarketError(f"expected the number of a run to be a whole number from 0, got {brief(run)}; use e.g. 0")
-    run = number
-    means = drawn_means(market, seed, run)
-    best = max(mean for of_agent in means.values() for mean in of_agent)
-    tapes = substream(0, seed, run, TAPE_STREAM)
-    arms = {
-        name: [
-            _TapedArm(means[name][original], best - means[name][original], substream(tapes, i, original, copy))
-            for original, copy in arms_of(registered[name])
-        ]
-        for i, name in enumerate(registered)
-    }
+    run = count(run, "the number of a run", 0, error=MarketError)
+    arms = taped_arms(drawn_means(market, seed, run), registered, seed, run)
     live = session(
         mechanism,
         registered={name: len(of_agent) for name, of_agent in arms.items()},
         horizon=market.horizon,
+        ends=market.ends,
         seed=substream(0, seed, run, SESSION_STREAM) >> 1,
         share=market.share,
         rewards=market.family,
@@ -164,9 +162,9 @@ def _open_session(
     return live, arms
 
 
-def _steps(live: Session, arms: dict[str, list[_TapedArm]]) -> Iterator[Record]:
+def _steps(live: Session, arms: dict[str, list[TapedArm]]) -> Iterator[Record]:
     sample = live.rewards.sample
-    for _ in range(live.horizon):
+    for _ in range(live.last):
         decision = live.decide()
         arm = arms[decision.agent][decision.arm]
         reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
@@ -186,12 +184,12 @@ class SampleMean:
     @classmethod
     def of(cls, values: list[float]) -> SampleMean:
         """The mean of these values."""
-        count = len(values)
-        mean = math.fsum(values) / count
-        if count == 1:
+        size = len(values)
+        mean = math.fsum(values) / size
+        if size == 1:
             return cls(mean, math.inf, 1)
-        variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-        return cls(mean, math.sqrt(variance / count), count)
+        variance = math.fsum((value - mean) ** 2 for value in values) / (size - 1)
+        return cls(mean, math.sqrt(variance / size), size)
 
 
 @dataclass(frozen=True)
@@ -256,8 +254,6 @@ def simulate_runs(
     >>> [run.payoff for run in simulate_runs(market, mechanism("ucb1"), runs=2)]
     [{'ana': 3.0}, {'ana': 3.0}]
     """
-    count = whole(runs)
-    if count is None or count < 1:
-        raise MarketError(f"expected a whole number of runs from 1, got {brief(runs)}; use e.g. 200")
+    runs = count(runs, "runs", error=MarketError)
     _open_session(market, mechanism, copies, checked_seed(seed), 0)  # refuses at once what makes no sense
-    return (simulate_run(market, mechanism, copies, seed, run) for run in range(count))
+    return (simulate_run(market, mechanism, copies, seed, run) for run in range(runs))

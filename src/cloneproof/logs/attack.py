@@ -1,10 +1,15 @@
-"""Whether a policy pays for copies in the market fitted to a log.
+"""Whether a policy pays for copies in the market fitted to a log, and what the copies in the log earned their owners.
 
 The audit (`cp.audit`) searches the copies of all owners. A mechanism with a closed form or a theorem is audited exactly
 over the market's rounds; anything else is sampled, over as many of the log's rounds as leave the search a few hundred
 pairs of runs, with asymptotic confidence sequences at 99 % for all that was tried together. A search ends with the
 first deviation that surely pays; while time is left, another one looks for a deviation that gains twice as much. The
 figures of the last one found are sampled afresh, so that what chose it is no part of them.
+
+What copies earned is a counterfactual against registering each item once. Each original's mean has its posterior after
+the log as the prior; everybody registers what the log shows, and only the owner in question registers each original
+once instead. The same mechanism runs over the same number of rounds in both worlds. Exact where the closed form
+applies, else sampled in pairs on common random numbers.
 """
 
 from __future__ import annotations
@@ -14,15 +19,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cloneproof.analysis.audit.api import audit
-from cloneproof.analysis.audit.deadline import Deadline
+import numpy as np
+
+from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
+from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import EngineError
-from cloneproof.market import Market
+from cloneproof.errors import CloneproofError, EngineError
+from cloneproof.logs.originals import LogOwner
+from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
 
 MOST_SEARCHED: Final = 6  # originals of an agent: all copies of more are too many to search
@@ -33,46 +43,39 @@ TIMED: Final = 4  # pairs by which the time of one is measured
 TIMED_COPIES: Final = 16  # of an item in them
 SEARCHED: Final = 0.7  # of the time, for the search
 LEAST_SECONDS: Final = 1.0  # for which it goes on
+LEAST_AFRESH: Final = 0.2
 MOST_RELATIVE: Final = 1000.0  # gains beyond which nobody looks for more
 AFRESH: Final = 1000  # between the seeds of the search and that of the figures
 ROUND_NUMBERS: Final = (5, 2, 1)  # times powers of ten: horizons that are chosen by time
 THEOREMS: Final = ("reservoir", "reservoir-contest", "holdout-h-etc", "holdout-kl-ucb")
+
+LEAST_RUNS: Final = 30  # by which the worth of copies is bounded
 
 JudgedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The verdict on a policy in the fitted market over `horizon` rounds, and the deviation that it rests on."""
+    """The audit of a policy in the fitted market, the deviation with the figures that it rests on, and its scope."""
 
-    verdict: Verdict
+    audit: Audit
+    worst: Witness
     scope: str
-    horizon: int
-    agent: str
-    copies: tuple[int, ...]
-    honest: Estimate
-    copied: Estimate
-    gain: Estimate
-    audit: Audit | None = None
 
     @property
-    def relative_gain(self) -> float:
-        """The gain as part of the honest payoff."""
-        return self.gain.value / self.honest.value if self.honest.value > 0 else 0.0
+    def verdict(self) -> Verdict:
+        """What the audit says."""
+        return self.audit.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
+        worst = self.worst
+        numbers = {"honest": worst.honest, "copied": worst.copied, "gain": worst.gain}
         return {
-            "verdict": self.verdict,
-            "scope": self.scope,
-            "horizon": self.horizon,
-            "agent": self.agent,
-            "copies": list(self.copies),
-            "honest": self.honest.to_dict(),
-            "copied": self.copied.to_dict(),
-            "gain": self.gain.to_dict(),
-            "audit": None if self.audit is None else self.audit.to_dict(),
-        }
+            "verdict": self.verdict, "scope": self.scope, "horizon": worst.horizon, "agent": worst.agent,
+            "copies": list(worst.copies), **{name: number.to_dict() for name, number in numbers.items()},
+            "audit": self.audit.to_dict(),
+        }  # fmt: skip
 
 
 def judge_policy(
@@ -82,8 +85,8 @@ def judge_policy(
     made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
-        found = audit(market, made, tolerance=tolerance, max_copies=2, seed=seed, budget_seconds=seconds)
-        return _log_verdict(found, found.worst, found.scope)
+        found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
+        return LogVerdict(found, found.worst, found.scope)
     clock = Deadline(seconds * SEARCHED)
     horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
     searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
@@ -91,8 +94,9 @@ def judge_policy(
     if found.verdict == "exploitable":
         best = [each.worst for each in searches if each.verdict == "exploitable"][-1]
         played = made if isinstance(made, BlackBox) else found.mechanism
-        best = _sampled_afresh(best, played, max(seconds - clock.seconds, 0.5), seed)
-    return _log_verdict(found, best, _scope(searches))
+        if seconds - clock.seconds > LEAST_AFRESH:
+            best = _sampled_afresh(best, played, seconds - clock.seconds, seed)
+    return LogVerdict(found, best, _scope(searches))
 
 
 def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
@@ -100,13 +104,9 @@ def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Dea
     found: list[Audit] = []
     wanted = tolerance
     while not found or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
-        budget = max(clock.left or 0.0, LEAST_SECONDS)
-        found.append(
-            audit(
-                market, policy, tolerance=wanted, max_copies=2, seed=seed + len(found), bounds="asymptotic",
-                budget_seconds=budget,
-            )
-        )  # fmt: skip
+        budget = max(clock.left or 0.0, LEAST_AFRESH)
+        search = Search(copies=2, seed=seed + len(found), bounds="asymptotic", seconds=budget)
+        found.append(audit(market, policy, tolerance=wanted, search=search))
         if found[-1].verdict != "exploitable":
             break
         wanted = max(2 * found[-1].worst.relative_gain, tolerance)
@@ -119,9 +119,11 @@ def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int,
         return market.horizon
     agent = market.agents[0]
     copies = (TIMED_COPIES,) + (1,) * (agent.count - 1)
-    gain(market.with_horizon(min(64, market.horizon)), made, agent.name, copies, runs=1, seed=seed)  # compiles
+    gain(
+        market.with_horizon(min(64, market.horizon)), made, agent.name, copies, search=Search(runs=1, seed=seed)
+    )  # compiles
     start = time.perf_counter()
-    gain(market, made, agent.name, copies, runs=TIMED, seed=seed)
+    gain(market, made, agent.name, copies, search=Search(runs=TIMED, seed=seed))
     pair = max(time.perf_counter() - start, 1e-6) / TIMED
     affordable = min(float(longest), market.horizon * seconds / (PAIRS * pair))
     if affordable == longest:
@@ -141,10 +143,10 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
 
 def _sampled_afresh(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
     """The deviation with fresh pairs; as it was found, where these say less."""
+    search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")
     fresh = gain(
-        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, seed=seed + AFRESH, bounds="asymptotic",
-        budget_seconds=seconds, runs=RUNS, stop_when_decided=False,
-    )  # fmt: skip
+        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
+    )
     if fresh.estimate.error >= worst.gain.error:
         return worst
     return replace(worst, honest=fresh.honest, copied=fresh.copied, gain=fresh.estimate)
@@ -174,7 +176,80 @@ def _number(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _log_verdict(found: Audit, worst: Witness, scope: str) -> LogVerdict:
-    return LogVerdict(
-        found.verdict, scope, worst.horizon, worst.agent, worst.copies, worst.honest, worst.copied, worst.gain, found
-    )
+@dataclass(frozen=True)
+class CopyWorth:
+    """What an owner's copies are worth: with them, with each original once, and the difference; in rewards in [0, 1].
+
+    `remark` is why there are no numbers, where there are none.
+    """
+
+    owner: LogOwner
+    copied: Estimate | None
+    once: Estimate | None
+    gain: Estimate | None
+    remark: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        numbers = {"with_copies": self.copied, "once": self.once, "gain": self.gain}
+        return {
+            "owner": self.owner.name,
+            "accounts": list(self.owner.accounts),
+            "copies": list(self.owner.copies),
+            "originals": [[[arm.agent, arm.arm] for arm in group] for group in self.owner.originals],
+            **{key: None if value is None else value.to_dict() for key, value in numbers.items()},
+            "remark": self.remark,
+        }
+
+
+def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, horizon: int, share: float) -> Market:
+    """The market in which every original's prior is what the log says of it."""
+    rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
+    priors = {name: [condense(row, fitted.grid, 3, ".5g") for row in own] for name, own in rows.items()}
+    return Market([Agent(name, prior=prior) for name, prior in priors.items()], horizon, share)
+
+
+def worth_of_copies(
+    market: Market, mechanism: Mechanism | BlackBox, owners: Sequence[LogOwner], seconds: float, seed: int = 0
+) -> list[CopyWorth]:
+    """Each owner with copies, what they earned most first."""
+    registered = {owner.name: owner.copies for owner in owners}
+    copiers = [owner for owner in owners if owner.copied]
+    clock, found = Deadline(seconds), []
+    for number, owner in enumerate(copiers):
+        left = clock.share(len(copiers) - number).left or 0.0
+        found.append(_worth(market, mechanism, owner, registered, left, seed))
+    return sorted(found, key=lambda each: -(each.gain.value if each.gain is not None else -np.inf))
+
+
+def _worth(
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    owner: LogOwner,
+    registered: dict[str, tuple[int, ...]],
+    seconds: float,
+    seed: int,
+) -> CopyWorth:
+    once = registered | {owner.name: (1,) * len(owner.copies)}
+    if seconds <= 0:
+        return CopyWorth(owner, None, None, None, "there was no time left for it; give more --budget")
+    clock = Deadline(seconds)
+    try:
+        if isinstance(mechanism, Mechanism):
+            try:
+                with_copies = evaluate(market, mechanism, registered, engine="closed-form").payoff[owner.name]
+                without = evaluate(market, mechanism, once, engine="closed-form").payoff[owner.name]
+            except CloneproofError:
+                pass
+            else:
+                return CopyWorth(owner, with_copies, without, with_copies - without)
+        search = Search(seconds=max(clock.left or 0.0, 0.1), runs=RUNS, seed=seed, bounds="asymptotic")
+        short = market.with_horizon(len(market.agents) * 4)
+        gain(short, mechanism, owner.name, registered, search=replace(search, seconds=None, runs=2))  # compiles
+        sampled = gain(market, mechanism, owner.name, registered, stop_when_decided=False, search=search)
+    except CloneproofError as refusal:
+        return CopyWorth(owner, None, None, None, str(refusal))
+    if sampled.runs < LEAST_RUNS:
+        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --budget"
+        return CopyWorth(owner, None, None, None, remark)
+    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)

@@ -9,12 +9,14 @@ With weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
 
 m(a) is the mean of arm a in the other half of the rows, so that nothing is judged by the rows that made it. Bounds are
 95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them
-nothing is claimed. What a policy does while it still learns is `replay`. Assumed: the propensities are right, and an
+nothing is claimed. What a policy does while it still learns is `replayed`. Assumed: the propensities are right, and an
 arm's rewards do not depend on what was served before.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -24,16 +26,17 @@ import numpy as np
 
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import ArmPlace, LogOwner
-from cloneproof.logs.reader.propensities import PropensitySums
-from cloneproof.logs.replay import replayed
+from cloneproof.logs.statistics import PropensitySums
 from cloneproof.market import Agent, Market, Point
-from cloneproof.mechanisms import Mechanism
+from cloneproof.mechanisms import Mechanism, session
 
+LEAST_REPLAYED: Final = 100  # rounds
 Z95: Final = 1.96
 LEAST: Final = 50  # effective rows
 UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
@@ -77,11 +80,8 @@ class Backtest:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
-        return {
-            "logged": self.logged.to_dict(),
-            "uniform": self.uniform,
-            "rows": [each.to_dict() for each in self.rows],
-        }
+        rows = [each.to_dict() for each in self.rows]
+        return {"logged": self.logged.to_dict(), "uniform": self.uniform, "rows": rows}
 
 
 def backtest(
@@ -89,9 +89,13 @@ def backtest(
     owners: Sequence[LogOwner],
     policy: Mechanism | BlackBox | None,
     advised: Recommendation | None,
+    clock: Deadline,
     seed: int = 0,
 ) -> Backtest | None:
-    """The log's policy, an even choice of arms, the policy in question and the recommended one, where they can run."""
+    """The log's policy, an even choice of arms, the policy in question and the recommended one, where they can run.
+
+    Those for which there is no time are left out, and sessions end where it is over.
+    """
     halves = [[each for each in log.propensities if each.half == half] for half in (0, 1)]
     if not all(halves):
         return None
@@ -104,9 +108,11 @@ def backtest(
     if advised is not None and advised.ranked:
         targets[advised.choice.name] = advised.choice.mechanism
     found = []
-    for name, made in targets.items():
+    for number, (name, made) in enumerate(targets.items()):
+        if clock.spent:
+            break
         try:
-            found.append(_crossed(name, made, halves, owners, rows, seed))
+            found.append(_crossed(name, made, halves, owners, rows, clock.share(len(targets) - number), seed))
         except CloneproofError:
             continue
     spread = max(each.most for each in log.propensities) / min(each.least for each in log.propensities)
@@ -119,13 +125,14 @@ def _crossed(
     halves: list[list[PropensitySums]],
     owners: Sequence[LogOwner],
     rounds: int,
+    clock: Deadline,
     seed: int,
 ) -> BacktestRow:
     """The policy's shares from one half, judged on the other, both ways, and the average."""
     judged = []
     for half in (0, 1):
         model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
-        target = _shares(made, model, owners, rounds, seed)
+        target = _shares(made, model, owners, rounds, clock.share(3 - half), seed)
         judged.append(_estimates(halves[half], target, model))
     values, errors, effective = (np.array([each[k] for each in judged]) for k in range(3))
     sizes = np.array([sum(each.rows for each in half) for half in halves], dtype=float)
@@ -133,18 +140,47 @@ def _crossed(
     means, widths = parts @ values, np.sqrt(parts**2 @ errors**2)
     left = float(effective.sum())
     method = "95 % by the central limit theorem, cross-fitted on two halves of the rows"
-    three = [Estimate(float(m), float(w), "estimated", method) for m, w in zip(means, widths, strict=True)]
-    again = _replayed(made, owners, rounds, seed)
-    return BacktestRow(name, three[0], three[1], three[2], left, left < LEAST, again[0], again[1])
+    ips, snips, robust = (
+        Estimate(float(mean), float(width), "estimated", method) for mean, width in zip(means, widths, strict=True)
+    )
+    again, done = replayed(made, owners, rounds, clock, seed) if isinstance(made, Mechanism) else (None, 0)
+    return BacktestRow(name, ips, snips, robust, left, left < LEAST, again, done)
 
 
-def _replayed(
-    made: Mechanism | BlackBox | None, owners: Sequence[LogOwner], rounds: int, seed: int
+def replayed(
+    made: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
 ) -> tuple[Estimate | None, int]:
-    if not isinstance(made, Mechanism):
+    """The mean reward a round in [0, 1], and over how many rounds; None where rewards are not 0 and 1, or too few.
+
+    The queue method (Mandel, Liu, Brunskill and Popovic 2016): each arm that the policy serves pays the next of its own
+    rewards in the log. These count as exchangeable, so the next one is drawn without replacement. It ends when the
+    policy asks for an arm that has none left: later rounds would be chosen by what the log happens to have. For logs
+    that drew arms evenly this is replay in the sense of Li et al. (2011), without the rows that it throws away. Over R
+    rounds the mean is within sqrt(ln(2/0.05) / 2R) of the mean of its conditional expectations, with 95 % (Azuma and
+    Hoeffding). A round of neutral waiting cannot occur, since every reward comes before the next decision.
+    """
+    arms = {owner.name: owner.arms for owner in owners}
+    if any(arm.squares != arm.total for mine in arms.values() for arm in mine):
         return None, 0
-    arms = sum(len(group) for owner in owners for group in owner.originals)
-    return replayed(made, owners, rounds, affordable_rounds(made, arms), seed)
+    left = {name: [[arm.rounds, int(arm.total)] for arm in mine] for name, mine in arms.items()}
+    live = session(made, {name: len(mine) for name, mine in arms.items()}, horizon=rounds, seed=seed)
+    most = affordable_rounds(made, sum(map(len, arms.values())))
+    draws = np.random.default_rng(seed).random(min(rounds, most))
+    total = done = 0
+    for draw in draws:
+        decision = live.decide()
+        queue = left[decision.agent][decision.arm]
+        if queue[0] == 0 or clock.spent:
+            break
+        reward = int(draw * queue[0] < queue[1])
+        queue[0] -= 1
+        queue[1] -= reward
+        live.reward(decision.id, float(reward))
+        total, done = total + reward, done + 1
+    if done < LEAST_REPLAYED:
+        return None, done
+    width = math.sqrt(math.log(2 / 0.05) / (2 * done))
+    return Estimate(total / done, width, "confidence", f"{done:,} rounds on the log's own rewards, 95 %"), done
 
 
 def _shares(
@@ -152,28 +188,25 @@ def _shares(
     model: Mapping[ArmPlace, float],
     owners: Sequence[LogOwner],
     rounds: int,
+    clock: Deadline,
     seed: int,
 ) -> dict[ArmPlace, float]:
     """How often each arm is served: evenly, or as the policy does in the end in a market with these means."""
-    arms = [(arm.agent, arm.arm) for owner in owners for group in owner.originals for arm in group]
-    known = [arm for arm in arms if arm in model]
-    if made is None or not isinstance(made, Mechanism):
-        return {arm: 1 / len(known) for arm in known}
-    listed = {
-        owner.name: [(a.agent, a.arm) for group in owner.originals for a in group if (a.agent, a.arm) in model]
-        for owner in owners
-    }
+    listed = {owner.name: [arm.place for arm in owner.arms if arm.place in model] for owner in owners}
     listed = {name: mine for name, mine in listed.items() if mine}
-    agents = [
-        Agent(name, prior=[Point(min(max(model[arm], 0.0), 1.0)) for arm in mine]) for name, mine in listed.items()
-    ]
-    counts: dict[ArmPlace, int] = {}
+    known = [arm for mine in listed.values() for arm in mine]
+    if not isinstance(made, Mechanism):
+        return {arm: 1 / len(known) for arm in known}
+    priors = {name: [Point(min(max(model[arm], 0.0), 1.0)) for arm in mine] for name, mine in listed.items()}
+    agents = [Agent(name, prior=prior) for name, prior in priors.items()]
     last = min(rounds, affordable_rounds(made, len(known)))
-    for record in islice(simulate(Market(agents, rounds), made, seed=seed), last // 2, last):
-        served = listed[record.agent][record.arm]
-        counts[served] = counts.get(served, 0) + 1
-    whole = sum(counts.values())
-    return {arm: count / whole for arm, count in counts.items()}
+    served: list[ArmPlace] = []
+    for record in islice(simulate(Market(agents, rounds), made, seed=seed), last):
+        served.append(listed[record.agent][record.arm])
+        if clock.spent:
+            break
+    counts = Counter(served[len(served) // 2 :])
+    return {arm: count / counts.total() for arm, count in counts.items()}
 
 
 def affordable_rounds(made: Mechanism, arms: int) -> int:

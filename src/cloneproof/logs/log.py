@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.records import Feature
-from cloneproof.logs.reader.columns import LogColumns
-from cloneproof.logs.reader.faults import Fault
-from cloneproof.logs.reader.propensities import PropensitySums
+from cloneproof.logs.columns import LogColumns
+from cloneproof.logs.faults import Fault
+from cloneproof.logs.statistics import PropensitySums
 
 Moment = str | float | None
 
@@ -45,6 +44,11 @@ class LoggedArm:
     features: Mapping[str, Feature] = field(default_factory=dict)
 
     @property
+    def place(self) -> tuple[str, str]:
+        """The names of its agent and of itself."""
+        return self.agent, self.arm
+
+    @property
     def mean(self) -> float:
         """The mean reward; 0 where there is none."""
         return float(self.total / self.rounds) if self.rounds else 0.0
@@ -74,8 +78,6 @@ class Log(Tabular):
         The files.
     propensities : tuple of PropensitySums
         By arm, what a backtest needs; nothing where the log has no propensities.
-    cached : bool
-        Whether the statistics come from the file beside the log.
     """
 
     arms: tuple[LoggedArm, ...]
@@ -88,7 +90,6 @@ class Log(Tabular):
     exact: str
     places: tuple[str, ...] = ()
     propensities: tuple[PropensitySums, ...] = ()
-    cached: bool = False
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -142,7 +143,7 @@ class Log(Tabular):
             "range": [float(self.low), float(self.high)],
             "columns": self.columns.to_dict(),
             "exact": self.exact,
-            "faults": [fault.to_dict() for fault in self.faults],
+            "faults": [asdict(fault) for fault in self.faults],
             "notes": list(self.notes),
             "arms": [
                 {
@@ -153,9 +154,3 @@ class Log(Tabular):
                 for arm in self.arms
             ],
         }  # fmt: skip
-
-
-def two_owners(arms: list[LoggedArm]) -> list[str]:
-    """Arms that stand under several agents, in the order of their names."""
-    counts = Counter(arm.arm for arm in arms)
-    return sorted(name for name, count in counts.items() if count > 1)

@@ -1,19 +1,33 @@
 """From a log and what looks like copies in it to owners and originals.
 
 Accounts that are joined by a finding across agents count as one owner; arms that are joined by a finding count as one
-original. The findings may be wrong at their level, and so may this.
+original. The findings may be wrong at their level, and so may this. Priors are fitted to what originals earned
+(`analysis.copying.priors`) on a grid that spans the log's own rates. All agents get one support of few levels, cut at
+quantiles of the market's prior, and differ by their weights. A reward whose variance is a c-th of a binary one's is
+worth c of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from cloneproof.analysis.copying import ArmRecord, CopyGroup
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.judging import joined, matching
+from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
+from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
+from cloneproof.market.priors import Discrete, Point, Prior
 
-MOST_ORIGINALS_STUDIED = 300
-MOST_OF_ONE = 20  # originals of an owner that are studied
+MOST_ORIGINALS_STUDIED: Final = 300
+MOST_OF_ONE: Final = 20  # originals of an owner that are studied
+POINTS: Final = 801  # of the grid of rates
+STEPS: Final = 400
+DIGITS: Final = 5  # of a level
+APART: Final = 0.02  # relative: levels that are nearer are one
 ArmPlace = tuple[str, str]
 
 
@@ -39,9 +53,14 @@ class LogOwner:
         return max(self.copies) > 1
 
     @property
+    def arms(self) -> tuple[LoggedArm, ...]:
+        """All arms of all originals."""
+        return tuple(arm for group in self.originals for arm in group)
+
+    @property
     def rounds(self) -> int:
         """How many rounds it had."""
-        return sum(arm.rounds for group in self.originals for arm in group)
+        return sum(arm.rounds for arm in self.arms)
 
 
 def arm_records(log: Log) -> list[ArmRecord]:
@@ -54,29 +73,25 @@ def arm_records(log: Log) -> list[ArmRecord]:
 
 def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
     """The owners, in the order of the log."""
-    accounts: dict[str, str] = {name: name for name in log.agents}
-    items: dict[tuple[str, str], tuple[str, str]] = {(arm.agent, arm.arm): (arm.agent, arm.arm) for arm in log.arms}
-    arms = {(arm.agent, arm.arm): arm for arm in log.arms}
-    for group in found:
-        for agent in group.agents[1:]:
-            old, new = accounts[agent], accounts[group.agents[0]]
-            accounts = {name: new if root == old else root for name, root in accounts.items()}
-        for first, second in _joined(group, arms):
-            old_item, new_item = items[second], items[first]
-            items = {name: new_item if root == old_item else root for name, root in items.items()}
+    arms = {arm.place: arm for arm in log.arms}
+    agents = {name: number for number, name in enumerate(log.agents)}
+    places = {place: number for number, place in enumerate(arms)}
+    same_owner = [(agents[group.agents[0]], agents[other]) for group in found for other in group.agents[1:]]
+    same_item = [(places[one], places[other]) for group in found for one, other in _matched(group, arms)]
+    items: dict[str, list[tuple[LoggedArm, ...]]] = {name: [] for name in agents}
+    for numbers in joined(len(log.arms), same_item):
+        group = tuple(log.arms[number] for number in numbers)
+        items[group[0].agent].append(group)
     owners = []
-    for root in dict.fromkeys(accounts.values()):
-        names = tuple(name for name, own in accounts.items() if own == root)
-        groups: dict[tuple[str, str], list[LoggedArm]] = {}
-        for place, arm in arms.items():
-            if arm.agent in names:
-                groups.setdefault(items[place], []).append(arm)
-        ordered = sorted(groups.values(), key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
-        owners.append(LogOwner(" + ".join(names), names, tuple(tuple(group) for group in ordered)))
+    for accounts in joined(len(agents), same_owner):
+        names = tuple(log.agents[number] for number in accounts)
+        originals = [group for name in names for group in items[name]]
+        originals.sort(key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
+        owners.append(LogOwner(" + ".join(names), names, tuple(originals)))
     return tuple(owners)
 
 
-def _joined(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> list[tuple[ArmPlace, ArmPlace]]:
+def _matched(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> Sequence[tuple[ArmPlace, ArmPlace]]:
     """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its nearest likeness.
 
     Arms of two agents are matched one to one, the most alike first: by what is known of them, then by what they earned.
@@ -85,12 +100,8 @@ def _joined(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> list[tuple[
         return [(group.arms[0], other) for other in group.arms[1:]]
     mine = [place for place in group.arms if place[0] == group.agents[0]]
     theirs = [place for place in group.arms if place[0] != group.agents[0]]
-    ranked = sorted(((a, b) for a in mine for b in theirs), key=lambda pair: _unlike(arms[pair[0]], arms[pair[1]]))
-    matched: list[tuple[ArmPlace, ArmPlace]] = []
-    for first, second in ranked:
-        if all(first not in pair and second not in pair for pair in matched):
-            matched.append((first, second))
-    return matched
+    pairs = [(one, other) for one in mine for other in theirs]
+    return matching(sorted(pairs, key=lambda pair: _unlike(arms[pair[0]], arms[pair[1]])))
 
 
 def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
@@ -134,3 +145,72 @@ def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> li
         f"the market has {', '.join(parts)} ({share:.0%} of the rounds): owners with copies and with the most rounds, "
         f"and up to {MOST_OF_ONE} items of each"
     ]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Arms that count as one original: their rewards together, and how many binary rewards one of them is worth."""
+
+    rounds: int
+    mean: float
+    worth: float
+
+
+def pooled(arms: Sequence[LoggedArm]) -> Pooled:
+    """Several arms as one."""
+    rounds = sum(arm.rounds for arm in arms)
+    mean = float(sum(arm.total for arm in arms) / rounds)
+    variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
+    worth = mean * (1 - mean) / variance if variance > 1e-9 else 1.0
+    return Pooled(rounds, mean, min(max(worth, 1.0), 1e3))
+
+
+def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
+    """Fit all priors to the originals of each agent, on a grid that spans the plausible rates.
+
+    >>> seen = {f"agent {k}": [Pooled(50_000, 0.002 + 0.002 * (k % 2), 1.0)] for k in range(40)}
+    >>> fitted = fit_rates(seen)
+    >>> round([prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0], 4)
+    0.002
+    """
+    agents = [name for name, group in originals.items() for _ in group]
+    means = np.array([each.mean for group in originals.values() for each in group])
+    counts = np.array([each.rounds * each.worth for group in originals.values() for each in group])
+    smooth = (means * counts + 0.5) / (counts + 1.0)
+    errors = 4 * np.sqrt(smooth * (1 - smooth) / (counts + 1.0))
+    low, high = float((smooth - errors).min()), float((smooth + errors).max())
+    grid = np.linspace(max(low, 1e-7), min(high, 1 - 1e-7), POINTS)
+    means = np.clip(means, 0.0, 1.0)
+    evidence = binomial_evidence(means, believed(means, counts, grid[1] - grid[0], 1.0), grid)
+    return fit_priors(agents, np.exp(evidence), grid, STEPS)
+
+
+def common_levels(fitted: FittedPriors, levels: int) -> tuple[dict[str, Prior], Prior, int]:
+    """Each agent's prior and the market's on a common support, and how many levels merged.
+
+    The levels are the means of slices of equal probability of the market's prior; those that are nearly equal become
+    one. An agent's weights are its own prior's probabilities of the slices.
+    """
+    whole = np.cumsum(fitted.market)
+    slices = np.minimum((levels * (whole - fitted.market / 2) / whole[-1]).astype(int), levels - 1)
+    values: list[float] = []
+    groups: list[Any] = []
+    for number in range(levels):
+        inside = slices == number
+        if not inside.any():
+            continue
+        value = float(f"{np.average(fitted.grid[inside], weights=fitted.market[inside]):.{DIGITS}g}")
+        if values and value < values[-1] * (1 + APART):
+            groups[-1] |= inside
+        else:
+            values.append(value)
+            groups.append(inside)
+    merged = levels - len(values)
+
+    def prior_of(weights: FloatArray) -> Prior:
+        if len(values) == 1:
+            return Point(values[0])
+        shares = np.array([float(weights[inside].sum()) for inside in groups])
+        return Discrete(values, [float(share) for share in shares / shares.sum()])
+
+    return {name: prior_of(own) for name, own in fitted.agents.items()}, prior_of(fitted.market), merged

@@ -10,34 +10,81 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
-from cloneproof._checks import real, whole
+from cloneproof._checks import count, number_in
 from cloneproof.advice.comparison import ComparedMechanism, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.copying import CopyFindings, find_copies
+from cloneproof.analysis.copying.priors import FittedPriors
+from cloneproof.analysis.copying.records import CopyFindings
+from cloneproof.analysis.copying.search import find_copies
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.engines.time_limit import engine_time
-from cloneproof.errors import CloneproofError, EngineError, brief
-from cloneproof.logs.attack import LogVerdict, judge_policy
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError, EngineError
+from cloneproof.logs.attack import CopyWorth, LogVerdict, judge_policy, posterior_market, worth_of_copies
 from cloneproof.logs.backtest import Backtest, backtest
-from cloneproof.logs.fitting import FittedRates, common_levels, fit_rates, pooled
 from cloneproof.logs.log import Log
-from cloneproof.logs.originals import LogOwner, arm_records, log_owners, studied_owners, studied_words
-from cloneproof.logs.worth import CopyWorth, posterior_market, worth_of_copies
+from cloneproof.logs.originals import (
+    LogOwner,
+    arm_records,
+    common_levels,
+    fit_rates,
+    log_owners,
+    pooled,
+    studied_owners,
+    studied_words,
+)
 from cloneproof.market import Agent, Market
 from cloneproof.mechanisms import Mechanism
+from cloneproof.mechanisms.catalogue import CATALOGUE
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-LEAST_SECONDS: Final = 20.0  # for exact numbers of what to run
 LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
-FASTEST: Final = ("reservoir", "uniform-etc", "etc", "epsilon-greedy", "thompson", "ucb1")  # first of the table
+FIRST: Final = (
+    "reservoir",
+    "uniform-etc",
+    "etc",
+    "epsilon-greedy",
+    "thompson",
+    "ucb1",
+)  # of the table, if time is short
+COPIES, ADVISED, WORTH, JUDGED, TRAFFIC = 0.25, 0.3, 0.1, 0.3, 0.1  # of the time, for each question at most
+LEAST_SECONDS: Final = 0.3  # for one question
+
+
+@dataclass(frozen=True)
+class OwnTraffic:
+    """What the policy costs over the log's traffic against the best item in every round, beside the advice.
+
+    rounds     the rounds of the owners studied
+    honest     the policy's regret if each item is registered once
+    as_logged  if everybody registers the copies that the log shows; None where nobody does
+    advised    the recommended mechanism's
+    """
+
+    rounds: int
+    honest: Estimate
+    as_logged: Estimate | None
+    advised: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data for JSON."""
+        as_logged = None if self.as_logged is None else self.as_logged.to_dict()
+        return {
+            "rounds": self.rounds,
+            "policy_regret": self.honest.to_dict(),
+            "policy_regret_with_the_copies": as_logged,
+            "advised_regret": self.advised.to_dict(),
+        }
 
 
 @dataclass(frozen=True)
@@ -47,13 +94,14 @@ class LogStudy:
     log             what was read
     findings        arms that look like one item
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
-    horizon, share  of the market in which copies are valued; a policy that is sampled is judged over more if it can be
-    market          each owner's originals with its fitted prior
+    market          each owner's originals with its fitted prior; in it copies are valued, and a policy is judged over
+                    more rounds if it is sampled and can be
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
     comparison      where no policy is named: every mechanism
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
+    traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
     notes           what a reader should know besides
     """
@@ -61,25 +109,36 @@ class LogStudy:
     log: Log
     findings: CopyFindings
     owners: tuple[LogOwner, ...]
-    horizon: int
-    share: float
     market: Market
     policy: str
     worth: tuple[CopyWorth, ...]
     verdict: LogVerdict | None
     comparison: tuple[ComparedMechanism, ...]
     recommendation: Recommendation | None
+    traffic: OwnTraffic | None
     backtest: Backtest | None
     notes: tuple[str, ...]
     seconds: float
+
+    @property
+    def accounts(self) -> list[tuple[str, str, int, float]]:
+        """Accounts that share an item with another: their owner, rounds, and what they were paid, in the log's unit."""
+        found = []
+        for owner in (one for one in self.owners if len(one.accounts) > 1):
+            for account in owner.accounts:
+                arms = self.log.of(account)
+                rounds, width = sum(arm.rounds for arm in arms), self.log.high - self.log.low
+                earned = self.log.low * rounds + sum((arm.total for arm in arms), Fraction(0)) * width
+                found.append((account, owner.name, rounds, self.market.share * float(earned)))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON."""
         return {
             "log": self.log.to_dict(),
             "copies": self.findings.to_dict(),
-            "horizon": self.horizon,
-            "share": self.share,
+            "horizon": self.market.horizon,
+            "share": self.market.share,
             "priors": {agent.name: agent.priors[0].to_dict() for agent in self.market.agents},
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
@@ -87,6 +146,10 @@ class LogStudy:
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "mechanisms": [row.to_dict() for row in self.comparison],
             "recommendation": None if self.recommendation is None else self.recommendation.to_dict(),
+            "own_traffic": None if self.traffic is None else self.traffic.to_dict(),
+            "accounts": [
+                dict(zip(("account", "owner", "rounds", "paid"), each, strict=True)) for each in self.accounts
+            ],
             "backtest": None if self.backtest is None else self.backtest.to_dict(),
             "notes": list(self.notes),
             "seconds": self.seconds,
@@ -107,18 +170,12 @@ def study_log(
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> LogStudy:
-    """Answer the three questions; about half of the budget goes to the policy and a third to what to run instead."""
-    start = time.perf_counter()
+    """Answer the three questions within the budget; notes say what there was no time for."""
+    clock = Deadline(number_in(budget_seconds, "the budget in seconds", 0, error=EngineError, low_open=True))
     tell = progress or (lambda done, total, what: None)
-    count, budget, fdr = whole(levels), real(budget_seconds), real(level)
-    if count is None or not 1 <= count <= 12:
-        raise EngineError(f"expected 1 to 12 levels of a fitted prior, got {brief(levels)}; 4 is usual")
-    if budget is None or budget <= 0:
-        raise EngineError(f"expected a budget above 0 seconds, got {brief(budget_seconds)}; 40 is usual")
-    if fdr is None or not 0 < fdr < 1:
-        raise EngineError(f"expected a level of false discoveries between 0 and 1, got {brief(level)}; 0.05 is usual")
+    atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
     tell(0, 5, "looking for copies")
-    findings = find_copies(arm_records(log), fdr, log.columns.same)
+    findings = find_copies(arm_records(log), level, log.columns.same, seconds=COPIES * budget_seconds)
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
@@ -126,73 +183,118 @@ def study_log(
     chosen = min(rounds, LONGEST) if horizon is None else int(horizon)
     tell(1, 5, "fitting priors")
     fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in everybody})
-    priors, common, merged = common_levels(fitted, count)
+    priors, common, merged = common_levels(fitted, atoms)
     if merged:
-        notes.append(
-            f"{merged} of {count} levels of the fitted prior merged: these rates are too near to be told apart"
-        )
+        notes.append(f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart")
     market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
-    longest = rounds if horizon is None else chosen
-    made, audited, worths, rows = _judged(
-        market, policy, longest, owners, fitted, tolerance, budget / 2, seed, notes, tell
-    )
-    if chosen < rounds:
-        judged = chosen if audited is None else audited.horizon
-        valued = f", the copies in the log over {chosen:,}" if worths and judged != chosen else ""
-        notes.append(f"the policy is judged over {judged:,} rounds{valued}; the log has {rounds:,} (--horizon)")
-    tell(4, 5, "what to run")
+    asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, tell)
+    tell(2, 5, "what to run")
     if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
         notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
-    counts = {owner.name: min(len(owner.originals), MOST_ITEMS) for owner in owners}
-    shared = Market([Agent(name, count, common) for name, count in counts.items()], rounds, share)
-    advised = _advised(shared, budget / 5, seed, notes)
-    tested = backtest(log, owners, made, advised, seed) if log.propensities else None
+    few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
+    advised = _advised(asked, Market(few, rounds, share))
+    made, audited, worths, rows = _judged(asked, rounds if horizon is None else chosen, fitted)
+    if chosen < rounds:
+        judged = chosen if audited is None else audited.worst.horizon
+        valued = f", the copies in the log over {chosen:,}" if worths and judged != chosen else ""
+        notes.append(f"the policy is judged over {judged:,} rounds{valued}; the log has {rounds:,} (--horizon)")
+    traffic = _own_traffic(asked, advised)
+    tested = backtest(log, owners, made, advised, clock, seed) if log.propensities else None
+    if log.propensities and clock.spent:
+        notes.append("time was out before every policy was tried on the log itself (--budget)")
     tell(5, 5, "done")
     return LogStudy(
-        log, findings, owners, chosen, share, market, name, tuple(worths), audited, tuple(rows), advised, tested,
-        tuple(notes), time.perf_counter() - start,
+        log, findings, owners, market, name, tuple(worths), audited, tuple(rows), advised, traffic, tested,
+        tuple(notes), clock.seconds,
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What every question is about, and the time that all of them have."""
+
+    market: Market
+    policy: StudiedPolicy
+    owners: Sequence[LogOwner]
+    tolerance: float
+    seed: int
+    clock: Deadline
+    notes: list[str]
+    tell: Callable[[int, int, str], None]
+
+    def seconds(self, share: float) -> float:
+        """A share of the whole budget, or what is left if that is less."""
+        return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
+
+
 def _judged(
-    market: Market,
-    policy: StudiedPolicy,
-    longest: int,
-    owners: Sequence[LogOwner],
-    fitted: FittedRates,
-    tolerance: float,
-    seconds: float,
-    seed: int,
-    notes: list[str],
-    tell: Callable[[int, int, str], None],
+    asked: _Asked, longest: int, fitted: FittedPriors
 ) -> tuple[Mechanism | BlackBox | None, LogVerdict | None, list[CopyWorth], list[ComparedMechanism]]:
     """The policy's audit and what the copies are worth under it; or all mechanisms."""
-    if policy is None:
-        tell(2, 5, "comparing mechanisms")
-        rows = compare(market, budget_seconds=max(seconds / len(FASTEST), 0.5), tolerance=tolerance, seed=seed)
-        return None, None, [], rows
+    if asked.policy is None:
+        asked.tell(3, 5, "comparing mechanisms")
+        return None, None, [], _compared(asked)
+    market, policy = asked.market, asked.policy
     made = policy if isinstance(policy, BlackBox) else policy(market)
-    copiers = any(owner.copied for owner in owners)
     worths: list[CopyWorth] = []
-    if copiers:
-        tell(2, 5, "what the copies earned")
-        after = posterior_market(owners, fitted, market.horizon, market.share)
-        worths = worth_of_copies(after, made, owners, seconds / 3, seed)
-    tell(3, 5, "auditing the policy")
+    if any(owner.copied for owner in asked.owners):
+        asked.tell(3, 5, "what the copies earned")
+        after = posterior_market(asked.owners, fitted, market.horizon, market.share)
+        with Deadline(asked.seconds(WORTH)).for_engines():
+            worths = worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
+    asked.tell(4, 5, "auditing the policy")
+    seconds = asked.seconds(JUDGED)
     try:
-        verdict = judge_policy(market, policy, longest, tolerance, 2 * seconds / 3 if copiers else seconds, seed)
+        if seconds < LEAST_SECONDS:
+            raise EngineError("there was no time left for it; give more --budget")
+        with Deadline(seconds).for_engines():
+            return made, judge_policy(market, policy, longest, asked.tolerance, seconds, asked.seed), worths, []
     except EngineError as refusal:
-        notes.append(f"the policy was not audited: {refusal}")
+        asked.notes.append(f"the policy was not audited: {refusal}")
         return made, None, worths, []
-    return made, verdict, worths, []
 
 
-def _advised(market: Market, seconds: float, seed: int, notes: list[str]) -> Recommendation | None:
+def _compared(asked: _Asked) -> list[ComparedMechanism]:
+    """As many mechanisms as there is time for, the fastest first."""
+    names = list(dict.fromkeys([*FIRST, *CATALOGUE]))
+    clock = asked.clock
+    rows: list[ComparedMechanism] = []
+    while names and (clock.left or 0.0) > LEAST_SECONDS:
+        each = clock.share(len(names)).left or 0.0
+        with Deadline(max(2 * each, LEAST_SECONDS)).for_engines():
+            search = Search(seconds=max(each, LEAST_SECONDS), seed=asked.seed)
+            rows += compare(asked.market, [names.pop(0)], tolerance=asked.tolerance, search=search, processes=1)
+    if names:
+        asked.notes.append(f"not compared for lack of time (--budget): {', '.join(names)}")
+    return rows
+
+
+def _advised(asked: _Asked, market: Market) -> Recommendation | None:
     """What to run, where all agents have the market's prior: numbers that do not follow from anybody's own past."""
+    seconds = asked.seconds(ADVISED)
     try:
-        with engine_time(max(2 * seconds, LEAST_SECONDS)):  # hundreds of owners: some exact numbers would take minutes
-            found = recommend(market, seconds=max(seconds, 1.0), seed=seed)
+        if seconds < LEAST_SECONDS:
+            raise EngineError("there was no time left for it; give more --budget")
+        with Deadline(seconds).for_engines():
+            return recommend(market, search=Search(seconds=seconds / 2, seed=asked.seed))
     except CloneproofError as refusal:
-        notes.append(f"nothing is recommended: {refusal}")
+        asked.notes.append(f"nothing is recommended: {refusal}")
         return None
-    return found
+
+
+def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | None:
+    """The policy over the log's traffic; a black box has no time for so many rounds."""
+    if advised is None or not advised.ranked or asked.policy is None or isinstance(asked.policy, BlackBox):
+        return None
+    market = advised.market
+    logged = {owner.name: owner.copies[:MOST_ITEMS] for owner in asked.owners}
+    cases = [None, logged] if any(owner.copied for owner in asked.owners) else [None]
+    search, regrets = Search(seconds=max(asked.seconds(TRAFFIC) / 4, LEAST_SECONDS), seed=asked.seed), []
+    try:
+        made = asked.policy(market)
+        for copies in cases:
+            regrets.append(evaluate(market, made, copies, search=search).regret)
+    except CloneproofError as refusal:
+        asked.notes.append(f"the policy was not compared with the advice over the log's traffic: {refusal}")
+        return None
+    return OwnTraffic(market.horizon, regrets[0], regrets[1] if len(regrets) > 1 else None, advised.choice.regret)

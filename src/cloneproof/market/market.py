@@ -1,25 +1,178 @@
-"""The market: the whole problem that a platform faces."""
+"""The market: agents with their originals, what they register, and the whole problem that a platform faces."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import real, whole
-from cloneproof.errors import MarketError, brief, did_you_mean
-from cloneproof.market.agents import Agent
-from cloneproof.market.copies import MOST_ARMS
-from cloneproof.market.family import RewardFamily, reward_family
-from cloneproof.market.priors import Point
+from cloneproof._checks import count, is_one_line, known, listed, number_in, one_of
+from cloneproof.errors import CloneproofError, MarketError, brief
+from cloneproof.market.priors import Point, Prior, smallest_gap
+from cloneproof.market.rewards import RewardFamily, reward_family
 
+MOST_ORIGINALS = 10**6  # of an agent
+MOST_ARMS = 10**7
 HORIZON_LIMIT = 10**15  # rounds stay exact in floating point
 
+Copies = Mapping[str, Sequence[int]]  # as somebody gives them, of some agents: (1, 1) is honest, (0, 2) withholds one
+FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everything below the public functions takes
 Means = dict[str, tuple[float, ...]]
 Delays = Literal["none", "independent"]
+Ends = Literal["at-horizon", "at-random"]
+LONGEST = 37  # a market that ends at random lasts at most so many times its mean: 2**-53 is the least uniform number
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A provider with some originals; one prior for all of them, or one for each (the paper's asymmetric setting).
+
+    Parameters
+    ----------
+    name : str
+        A name of its own in the market, on one line.
+    originals : int, optional
+        How many distinct items it has, from 1 to 10^6; as many as there are priors if left out.
+    prior : Point, Discrete, Uniform, Beta, Empirical, or a sequence of them
+        What it knows of the mean reward of its items: one prior for all originals, drawn independently, or one for
+        each.
+
+    Raises
+    ------
+    MarketError
+        For a name that is empty or has a line break, a number of originals that is none, or something else in the
+        place of a prior.
+
+    References
+    ----------
+    The paper, section 2: agent i has originals whose means are drawn from F_i.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Point
+    >>> Agent("ana", originals=2, prior=Point(0.5)).originals
+    2
+    >>> Agent("bo", prior=[Point(0.9), Point(0.2)]).originals
+    2
+    """
+
+    name: str
+    originals: int | None = None
+    prior: Prior | Sequence[Prior] | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if isinstance(self.prior, Sequence):
+            object.__setattr__(self, "prior", tuple(self.prior))
+        given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
+        for prior in given:
+            if not hasattr(prior, "quantile"):
+                raise MarketError(
+                    f"expected a prior such as Point(0.5) for agent {self.name!r}, got {brief(prior)}; "
+                    "use Point, Discrete, Uniform, Beta or Empirical"
+                )
+        if self.originals is None:
+            object.__setattr__(self, "originals", len(given))
+        what = f"originals of agent {self.name!r}"
+        object.__setattr__(self, "originals", count(self.originals, what, 1, MOST_ORIGINALS, MarketError))
+        if isinstance(self.prior, tuple) and len(self.prior) != self.originals:
+            raise MarketError(
+                f"expected one prior or {self.originals} of them for the originals of agent {self.name!r}, "
+                f"got {len(self.prior)}; give one for each original"
+            )
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The prior of each original."""
+        if isinstance(self.prior, Sequence):
+            return tuple(self.prior)
+        assert self.prior is not None
+        return (self.prior,) * self.count
+
+    @property
+    def count(self) -> int:
+        """How many originals it has."""
+        assert self.originals is not None
+        return self.originals
+
+    @cached_property
+    def support(self) -> tuple[float, ...] | None:
+        """The possible means of its originals in increasing order, or None where a prior is continuous."""
+        atoms = [prior.atoms for prior in self._different]
+        if any(a is None for a in atoms):
+            return None
+        return tuple(sorted({value for a in atoms if a is not None for value, _ in a}))
+
+    @property
+    def gap(self) -> float | None:
+        """The smallest gap in the union of its supports; infinite for one point, None for a continuous prior."""
+        return None if self.support is None else smallest_gap(self.support)
+
+    @cached_property
+    def least_best(self) -> float:
+        """A lower bound of its best mean: the largest of the lowest possible means of its originals."""
+        lows = [-math.inf if prior.atoms is None else prior.atoms[0][0] for prior in self._different]
+        return max(lows)
+
+    @property
+    def _different(self) -> tuple[Prior, ...]:
+        """The priors as given: one where all originals share it."""
+        return self.priors if isinstance(self.prior, Sequence) else self.priors[:1]
+
+
+def check_name(name: object, error: type[CloneproofError] = MarketError) -> None:
+    """Refuse what is no name: something else than text, nothing, or text that breaks a line of a table.
+
+    >>> check_name("ana maria")
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise error(f"expected an agent's name to be some text, got {brief(name)}; name every agent")
+    if not is_one_line(name):
+        raise error(
+            f"expected an agent's name on one line of printable text, got {brief(name)}; leave out line breaks and "
+            "control characters"
+        )
+
+
+def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
+    """The copies of every agent, honest where nothing is said.
+
+    >>> from cloneproof.market.priors import Point
+    >>> full_copies([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], {"ana": (2, 1)})
+    {'ana': (2, 1), 'bo': (1,)}
+    """
+    originals = {agent.name: agent.count for agent in agents}
+    full = {name: (1,) * number for name, number in originals.items()}
+    if copies is not None and not isinstance(copies, Mapping):
+        raise MarketError(f"expected copies as agent to numbers, got {brief(copies)}; give e.g. {{'ana': (2, 1)}}")
+    for name, numbers in (copies or {}).items():
+        full[name] = _copies_of(known(name, originals, "agent", MarketError), numbers, originals[name])
+    return full
+
+
+def _copies_of(name: str, numbers: object, originals: int) -> tuple[int, ...]:
+    given = listed(numbers, f"copies of {name!r}", MarketError)
+    if len(given) != originals:
+        raise MarketError(
+            f"expected {originals} numbers of copies for {name!r}, one for each original, "
+            f"got {len(given)}: {given}; 1 means registered once"
+        )
+    counts = tuple(count(number, f"copies of {name!r}", 0, error=MarketError) for number in given)
+    count(sum(counts), f"arms of {name!r}", 1, MOST_ARMS, MarketError)
+    return counts
+
+
+def arms_of(copies: Sequence[int]) -> list[tuple[int, int]]:
+    """The (original, copy) behind each registered arm, in the order of registration.
+
+    >>> arms_of((2, 1))
+    [(0, 0), (0, 1), (1, 0)]
+    """
+    return [(original, copy) for original, number in enumerate(copies) for copy in range(number)]
 
 
 @dataclass(frozen=True)
@@ -46,6 +199,8 @@ class Market:
     delays : {"none", "independent"}, default "none"
         Under which delays of rewards an audit's verdict is to hold: every reward arrives before the next decision, or
         rewards may be late by times that depend neither on what is registered nor on rewards.
+    ends : {"at-horizon", "at-random"}, default "at-horizon"
+        Whether it lasts `horizon` rounds, or each round is the last with chance 1 / horizon, whatever happened before.
 
     Raises
     ------
@@ -77,6 +232,7 @@ class Market:
     agent_gap: float | None = None
     max_originals: int | None = None
     delays: Delays = "none"
+    ends: Ends = "at-horizon"
     declared: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -85,48 +241,25 @@ class Market:
             raise MarketError(
                 f"expected a market with a list of at least one agent, got {brief(self.agents)}; add an Agent"
             )
-        if sum(agent.count for agent in agents) > MOST_ARMS:
-            raise MarketError(
-                f"expected at most {MOST_ARMS} originals in a market, got {sum(agent.count for agent in agents)}; "
-                "leave some out"
-            )
+        count(sum(agent.count for agent in agents), "originals in a market", 1, MOST_ARMS, MarketError)
         names = [agent.name for agent in agents]
         if len(set(names)) < len(names):
             name = next(name for name in names if names.count(name) > 1)
             raise MarketError(f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one")
-        horizon, share = whole(self.horizon), real(self.share)
-        if horizon is None or not 1 <= horizon <= HORIZON_LIMIT:
-            raise MarketError(
-                f"expected a horizon that is a whole number from 1 to 10^15, got {brief(self.horizon)}; count rounds"
-            )
-        if share is None or not 0 < share <= 1:
-            raise MarketError(
-                f"expected a share above 0 and at most 1, got {brief(self.share)}; 0.4 pays 40 % of each reward"
-            )
-        _check_delays(self.delays)
-        declared: dict[str, Any] = {}
-        for key in ("gap", "agent_gap"):
-            value = getattr(self, key)
-            if value is not None:
-                number = real(value)
-                if number is None or not 0 < number <= 1:
-                    raise MarketError(
-                        f"expected {key} above 0 and at most 1, got {brief(value)}; it is a distance of two means"
-                    )
-                declared[key] = number
+        one_of(self.delays, get_args(Delays), "delays", MarketError)
+        one_of(self.ends, get_args(Ends), "ends", MarketError)
+        declared: dict[str, Any] = {
+            key: number_in(getattr(self, key), key, 0, 1, MarketError, low_open=True)
+            for key in ("gap", "agent_gap")
+            if getattr(self, key) is not None
+        }
         most = max(agent.count for agent in agents)
         if self.max_originals is not None:
-            number = whole(self.max_originals)
-            if number is None or number < most:
-                raise MarketError(
-                    f"expected max_originals to be a whole number from {most}, which an agent has, "
-                    f"got {brief(self.max_originals)}; declare at least that many"
-                )
-            declared["max_originals"] = number
+            declared["max_originals"] = count(self.max_originals, "max_originals", most, error=MarketError)
         for key, value in (
             ("agents", agents),
-            ("horizon", horizon),
-            ("share", share),
+            ("horizon", count(self.horizon, "horizon", 1, HORIZON_LIMIT, MarketError)),
+            ("share", number_in(self.share, "share", 0, 1, MarketError, low_open=True)),
             ("rewards", reward_family(self.rewards)),
             ("gap", declared.get("gap", _gap(agents))),
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),
@@ -142,6 +275,11 @@ class Market:
         return self.rewards
 
     @property
+    def most_rounds(self) -> int:
+        """The most rounds that it can last: the horizon, or what the largest drawn end can be."""
+        return self.horizon if self.ends == "at-horizon" else LONGEST * self.horizon
+
+    @property
     def originals(self) -> int:
         """The number of originals in the whole market."""
         return sum(agent.count for agent in self.agents)
@@ -155,18 +293,6 @@ class Market:
     def with_horizon(self, horizon: int) -> Market:
         """The same market over another horizon.
 
-        Parameters
-        ----------
-        horizon : int
-            The number of rounds.
-
-        Returns
-        -------
-        Market
-            With the gaps that were declared, and the others read off the priors again.
-
-        Examples
-        --------
         >>> from cloneproof import Agent, Market, Point
         >>> Market([Agent("ana", 1, Point(0.5))], horizon=100).with_horizon(7).horizon
         7
@@ -180,18 +306,6 @@ class Market:
         What the principal knows does not change with the draw: `gap`, `agent_gap` and `max_originals` stay where this
         market has them; where it has none (continuous priors), the new one's are those of the given means.
 
-        Parameters
-        ----------
-        means : mapping of str to sequence of float
-            The means of an agent's originals; agents that are left out keep their priors.
-
-        Returns
-        -------
-        Market
-            The same with points as priors.
-
-        Examples
-        --------
         >>> from cloneproof import Agent, Discrete, Market
         >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
         >>> market.at({"ana": (1.0, 0.0)}).agents[0].priors
@@ -200,40 +314,20 @@ class Market:
         if not isinstance(means, Mapping):
             raise MarketError(f"expected means as agent to numbers, got {brief(means)}; give e.g. {{'ana': (1, 0)}}")
         for name, numbers in means.items():
-            if isinstance(numbers, str) or not isinstance(numbers, Sequence):
-                raise MarketError(
-                    f"expected the means of {name!r} as a list of numbers, got {brief(numbers)}; "
-                    "give one for each original"
-                )
-        names = [agent.name for agent in self.agents]
-        for name in means:
-            if name not in names:
-                raise MarketError(
-                    f"means of an unknown agent {name!r}; {did_you_mean(str(name), names)}name one of the market"
-                )
+            known(name, [agent.name for agent in self.agents], "agent", MarketError)
+            listed(numbers, f"the means of {name!r}", MarketError)
         agents = [
             replace(agent, prior=[Point(mean) for mean in means[agent.name]]) if agent.name in means else agent
             for agent in self.agents
         ]
-        known: dict[str, Any] = {
+        gaps: dict[str, Any] = {
             key: value if value is not None and value <= 1 else None
             for key, value in (("gap", self.gap), ("agent_gap", self.agent_gap))
         }
-        return replace(self, agents=agents, max_originals=self.max_originals, **known)
+        return replace(self, agents=agents, max_originals=self.max_originals, **gaps)
 
     def realisations(self) -> Iterator[tuple[float, Means]]:
-        """Every possible vector of means with its probability, for discrete priors.
-
-        Yields
-        ------
-        (float, dict of str to tuple of float)
-            The probability, and the means of each agent's originals.
-
-        Raises
-        ------
-        MarketError
-            Where a prior is continuous: `prior.discretised(n)` makes a discrete one.
-        """
+        """Every possible vector of means with its probability, for discrete priors."""
         atoms = []
         for agent in self.agents:
             for prior in agent.priors:
@@ -255,14 +349,6 @@ def checked_market(value: object) -> Market:
         return value
     advice = "read the file first" if isinstance(value, str | PathLike) else "make one with cp.Market, or read a file"
     raise MarketError(f"expected a market, got {brief(value)}; {advice}: cp.load_market(path)")
-
-
-def _check_delays(delays: object) -> None:
-    if delays not in get_args(Delays):
-        raise MarketError(
-            f"expected delays to be 'none' or 'independent', got {brief(delays)}; "
-            "say 'independent' where rewards come late, whatever is registered and whatever they are"
-        )
 
 
 def _gap(agents: Sequence[Agent]) -> float | None:
@@ -288,3 +374,12 @@ def _agent_gap(agents: Sequence[Agent]) -> float | None:
                 smallest = min(smallest, value - below)
         nearest |= dict.fromkeys(owners[value], value)
     return smallest
+
+
+def check_fixed_end(market: Market, who: str) -> None:
+    """Refuse a market that ends at random where only a fixed horizon can be taken."""
+    if market.ends != "at-horizon":
+        raise MarketError(
+            f"{who} expects a market that ends at its horizon, got ends={market.ends!r}; sample it with cp.evaluate, "
+            "or leave `ends` out"
+        )

@@ -18,12 +18,11 @@ import tomli_w
 
 from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
-from cloneproof.market.agents import Agent
-from cloneproof.market.family import reward_family
-from cloneproof.market.market import Market, checked_market
+from cloneproof.market.market import Agent, Market, checked_market
 from cloneproof.market.priors import prior_from_dict
+from cloneproof.market.rewards import reward_family
 
-MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "agents")
+MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "agents")
 AGENT_KEYS = ("name", "originals", "prior")
 
 
@@ -39,11 +38,6 @@ def load_market(path: str | Path) -> Market:
     -------
     Market
         What the file says.
-
-    Raises
-    ------
-    MarketFileError
-        Where the file cannot be read or makes no sense; the message names the line.
 
     Examples
     --------
@@ -74,13 +68,6 @@ def save_market(market: Market, path: str | Path) -> None:
     path : str or Path
         Where to write it; a file that is there is replaced.
 
-    Raises
-    ------
-    MarketError
-        Where the market is none, or has a reward family that a file cannot name.
-    FileError, MarketFileError
-        Where the path is none, or the file cannot be written.
-
     Examples
     --------
     See `load_market`.
@@ -101,7 +88,8 @@ def market_to_toml(market: Market) -> str:
         prior = [p.to_dict() for p in agent.priors] if each else agent.priors[0].to_dict()
         agents.append({"name": agent.name, "originals": agent.originals, "prior": prior})
     delays = {} if market.delays == "none" else {"delays": market.delays}
-    return tomli_w.dumps(top | dict(market.declared) | delays | {"agents": agents})
+    ends = {} if market.ends == "at-horizon" else {"ends": market.ends}
+    return tomli_w.dumps(top | dict(market.declared) | delays | ends | {"agents": agents})
 
 
 def market_from_toml(text: str, source: str = "the text") -> Market:
@@ -158,7 +146,7 @@ def _blame(key: str | None, data: Mapping[str, Any], lines: _Lines, table: int) 
     try:
         yield
     except MarketError as problem:
-        unknown = re.search(r"unknown (?:key|parameter) '([^']*)'", str(problem))
+        unknown = re.search(r"unknown (?:key|parameter)[a-z ]* '([^']*)'", str(problem))
         spoken_of = next((k for k in sorted(data, key=len, reverse=True) if k in str(problem)), None)
         where = lines.at(unknown[1] if unknown else key or spoken_of, table)
         raise MarketFileError(f"{where}: {problem}") from None

@@ -1,20 +1,23 @@
-"""The algorithms of the paper and of its predecessor, and our repair: each a function of its parameters."""
+"""The algorithms of the paper and of its predecessors, and ours: each a function of its parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, get_args
 
+from cloneproof._checks import one_of
 from cloneproof.bounds import holdout_trial
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
-from cloneproof.mechanisms.parameters.h_etc_r import CAPPED, outside_capped_theorem
-from cloneproof.mechanisms.parameters.holdout import SOURCE, UNREVIEWED
-from cloneproof.mechanisms.parameters.holdout_contest import CONTEST
+from cloneproof.mechanisms.parameters.holdout import CAPPED, CONTEST, SOURCE, UNREVIEWED, outside_capped_theorem
+from cloneproof.mechanisms.parameters.reservoir import CLONE_PROOF, CONTEST_CLONE_PROOF, INDEX_CEILING
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.mechanisms.rule import Choice, Clock, Order, rounds_number
+from cloneproof.mechanisms.rule import Choice, Clock, Fallback, Order, Rule, rounds_number
+from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
+from cloneproof.mechanisms.rules.falling_kl_ucb import falling_kl_ucb
+from cloneproof.mechanisms.rules.first_pass import first_pass
 from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
@@ -24,14 +27,16 @@ from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
 from cloneproof.mechanisms.scores.capped import Capped
+from cloneproof.mechanisms.scores.champions import Champions
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 Contest = Literal["kl-ucb", "ucb"]
-Bonus = Callable[[float, float], float]
+ChampionRule = Literal["first-pass", "best"]
+BonusFunction = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
 
 
-def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: Bonus | None = None) -> Mechanism:
+def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: BonusFunction | None = None) -> Mechanism:
     """UCB1 over all arms (Algorithm 1)."""
     claims = (
         Claim("not clone-proof", "Theorem 1", "confirmed, not at the paper's own T; see docs/reading.md#ucb1"),
@@ -56,7 +61,7 @@ def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: 
 
 
 def h_ucb(
-    constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: Bonus | None = None
+    constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: BonusFunction | None = None
 ) -> Mechanism:
     """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
     claims = (
@@ -174,8 +179,7 @@ def holdout_kl_ucb(
     The contest is steady KL-UCB, or steady UCB with contest="ucb". Agents with more than max_arms arms take no part.
     """
     arm, arms = etc_rule(arm_rounds, "commit", order), rounds_number(max_arms, "max_arms")
-    if contest not in get_args(Contest):
-        raise MechanismError(f"expected contest to be 'kl-ucb' or 'ucb', got {brief(contest)}; choose one of them")
+    one_of(contest, get_args(Contest), "contest", MechanismError)
     rule = steady_kl_ucb if contest == "kl-ucb" else steady_ucb
     agent = rule(rounds_number(horizon, "horizon"), constant, rounds=arms * arm.explore + 1)
     claims = (Claim("clone-proof", CONTEST, UNREVIEWED),)
@@ -195,3 +199,70 @@ def epsilon_greedy(c: float = 1.0) -> Mechanism:
 def thompson(draw: PosteriorDraw = "variate") -> Mechanism:
     """Thompson sampling over all arms with Beta(1, 1) priors."""
     return Mechanism(arm=thompson_rule(draw))
+
+
+def reservoir(
+    rounds: int,
+    draws: int,
+    threshold: float | None = None,
+    choose: ChampionRule = "first-pass",
+    fallback: Fallback = "best",
+    coins: bool = True,
+) -> Mechanism:
+    """Draws of all agents are tested in turn; the first that passes gets every later round, else the best of all.
+
+    An agent's arms are touched only through uniform draws with replacement, by a timetable that does not look at how
+    many there are, so copies shift weights that are uniform on average. `choose="best"` tests all draws. Rewards in
+    [0, 1] count as coins; with `coins=False` their sums count, for Gaussian rewards.
+    """
+    return Mechanism(arm=_slots(rounds, draws, threshold, choose, fallback, coins), claims=(CLONE_PROOF,))
+
+
+def reservoir_contest(
+    rounds: int,
+    draws: int,
+    horizon: int,
+    threshold: float | None = None,
+    choose: ChampionRule = "first-pass",
+    contest: Contest = "kl-ucb",
+    constant: float = 1.0,
+    coins: bool = True,
+) -> Mechanism:
+    """Every agent finds a champion in draws * rounds rounds of its own; then a contest on fresh rewards of champions.
+
+    For platforms that cannot name a threshold for all agents. The contest is steady KL-UCB or steady UCB, whose indices
+    depend on an agent's own fresh rewards alone. Both count coins, and steady UCB with `coins=False` sums of Gaussian
+    rewards.
+    """
+    arm = _slots(rounds, draws, threshold, choose, "best", coins)
+    before = arm.draws * arm.explore
+    one_of(contest, get_args(Contest), "contest", MechanismError)
+    length = rounds_number(horizon, "horizon")
+    if contest == "ucb":
+        agent = steady_ucb(length, constant, before + 1, coins=coins)
+    elif coins:
+        agent = steady_kl_ucb(length, constant, before + 1)
+    else:
+        raise MechanismError("a contest by 'kl-ucb' counts coins, got coins=False; use contest='ucb'")
+    return Mechanism(agent=agent, arm=arm, score=Champions(before), claims=(CONTEST_CLONE_PROOF,))
+
+
+def reservoir_index(draws: int, constant: float) -> Mechanism:
+    """Slots of all agents in one contest by a KL-UCB index that never rises, for a market that ends at random.
+
+    Each agent has `draws` slots, uniform draws from its arms with replacement. In a market that ends at random the
+    contest is a best of all slots by independent scores, and what copies and withholding can gain has a proven ceiling
+    (docs/textbook/index-on-slots.md). At a fixed end nothing is claimed.
+    """
+    return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
+
+
+def _slots(
+    rounds: int, draws: int, threshold: float | None, choose: ChampionRule, fallback: Fallback, coins: bool
+) -> Rule:
+    one_of(choose, get_args(ChampionRule), "choose", MechanismError)
+    if choose == "best" or threshold is None:
+        if threshold is not None:
+            raise MechanismError(f"choose='best' expects no threshold, got {brief(threshold)}; leave it out")
+        return best_of_draws(draws, rounds, coins)
+    return first_pass(draws, rounds, threshold, fallback, coins)

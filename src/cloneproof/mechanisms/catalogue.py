@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cloneproof._checks import whole
+from cloneproof._checks import known, whole
 from cloneproof._discovery import check_options, imported
 from cloneproof.bounds import first_horizon_with_award
-from cloneproof.errors import MechanismError, did_you_mean
+from cloneproof.errors import MechanismError
 from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
-from cloneproof.mechanisms import algorithms, reservoirs
+from cloneproof.mechanisms import algorithms
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.h_etc_r import h_etc_r_parameters
-from cloneproof.mechanisms.parameters.holdout import holdout_parameters
-from cloneproof.mechanisms.parameters.holdout_contest import holdout_contest_parameters
-from cloneproof.mechanisms.parameters.reservoir import reservoir_contest_parameters, reservoir_parameters
+from cloneproof.mechanisms.parameters.holdout import h_etc_r_parameters, holdout_contest_parameters, holdout_parameters
+from cloneproof.mechanisms.parameters.reservoir import (
+    reservoir_contest_parameters,
+    reservoir_index_parameters,
+    reservoir_parameters,
+)
 from cloneproof.mechanisms.parameters.theorems import (
     Derived,
     etc_parameters,
@@ -37,8 +39,9 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     "h-etc-r": algorithms.h_etc_r,
     "holdout-h-etc": algorithms.holdout_h_etc,
     "holdout-kl-ucb": algorithms.holdout_kl_ucb,
-    "reservoir": reservoirs.reservoir,
-    "reservoir-contest": reservoirs.reservoir_contest,
+    "reservoir": algorithms.reservoir,
+    "reservoir-contest": algorithms.reservoir_contest,
+    "reservoir-index": algorithms.reservoir_index,
     "kl-ucb": algorithms.kl_ucb,
     "epsilon-greedy": algorithms.epsilon_greedy,
     "thompson": algorithms.thompson,
@@ -48,6 +51,7 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
     "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
+    "reservoir-index": reservoir_index_parameters,
 }  # fmt: skip
 _NO_MARKET_NEEDED = (
     "holdout-h-etc",
@@ -64,8 +68,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     ----------
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
-        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "kl-ucb", "epsilon-greedy",
-        "thompson"; `cloneproof mechanisms` says what each does.
+        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "reservoir-index", "kl-ucb",
+        "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market.
@@ -79,11 +83,6 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     -------
     Mechanism
         With its `parameters` and what is claimed of it, `claims`.
-
-    Raises
-    ------
-    MechanismError
-        For an unknown name, an unknown or impossible parameter, or a parameter that is missing.
 
     References
     ----------
@@ -101,18 +100,15 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     >>> clicks.parameters["arm_rounds"], clicks.parameters["score_rounds"]
     (48413, 105471)
     """
-    if not isinstance(name, str) or name not in CATALOGUE:
-        raise MechanismError(
-            f"unknown mechanism {name!r}; {did_you_mean(str(name), CATALOGUE)}known are {', '.join(CATALOGUE)}"
-        )
+    known(name, CATALOGUE, "mechanism", MechanismError)
     if market is not None:
         checked_market(market)
     build, theorem = CATALOGUE[name], _THEOREMS.get(name)
-    known = list(inspect.signature(build).parameters)
+    own = list(inspect.signature(build).parameters)
     derivable = theorem is not None and (market is not None or name in _NO_MARKET_NEEDED)
     tuning = list(inspect.signature(theorem).parameters)[2:] if theorem is not None and derivable else []
-    check_options(f"mechanism {name!r}", options, known + tuning, MechanismError)
-    given = {key: value for key, value in options.items() if key in known}
+    check_options(f"mechanism {name!r}", options, own + tuning, MechanismError)
+    given = {key: value for key, value in options.items() if key in own}
     tuned = {key: value for key, value in options.items() if key in tuning}
     if "factor" in options:
         positive(options["factor"], "the factor of m")

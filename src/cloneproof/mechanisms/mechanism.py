@@ -7,20 +7,157 @@ score. A mechanism holds numbers only. It sees who registered how many arms and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
+from cloneproof._checks import one_of
+from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.claim import Claim
-from cloneproof.mechanisms.part import short_spelling
-from cloneproof.mechanisms.restart import RESTARTS_PACKAGE, Restart, restart_from
-from cloneproof.mechanisms.rule import Rule, rule_from_dict
-from cloneproof.mechanisms.sample import Admission, Sample, sample_from_dict
-from cloneproof.mechanisms.score import SCORES_PACKAGE, Score, score_from
+from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.part import (
+    RESTARTS_PACKAGE,
+    SCORES_PACKAGE,
+    Restart,
+    Score,
+    restart_from,
+    score_from,
+    short_spelling,
+)
+from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_dict
 
-__all__ = ["Admission", "Claim", "Mechanism", "Sample", "mechanism_from_dict"]
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of a mechanism, by whom, and what we found: there to be refuted.
+
+    Parameters
+    ----------
+    property : str
+        What is claimed.
+    source : str
+        Where it is claimed.
+    finding : str, optional
+        What we found.
+    """
+
+    property: str
+    source: str
+    finding: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.property} ({self.source}{'; ' + self.finding if self.finding else ''})"
+
+
+ADMISSION: Final = (1 << 64) - 1
+"""Of the stream of a sample: which arrivals are admitted. The other numbers of that stream are keys of arms."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Keep a uniform sample of floor(factor ln T) arms, at least one, from the start: per agent, or of all arms.
+
+    Parameters
+    ----------
+    factor : float
+        The constant before ln T.
+    scope : {"agent", "all"}, default "agent"
+        Whether every agent has a sample of its own, or all arms have one.
+
+    References
+    ----------
+    Shin, Lee and Ok (2022), RH-UCB and S-UCB.
+    """
+
+    factor: float
+    scope: Literal["agent", "all"] = "agent"
+
+    def __post_init__(self) -> None:
+        positive(self.factor, "the factor of a sample of arms")
+        one_of(self.scope, ("agent", "all"), "scope of a sample", MechanismError)
+
+    def size(self, horizon: int) -> int:
+        """How many arms are kept at most."""
+        return max(1, math.floor(self.factor * ln(horizon)))
+
+    def kept(self, arms: int, horizon: int, stream: Stream) -> int:
+        """How many of so many arms are kept; `stream` is that of the sample."""
+        return min(arms, self.size(horizon))
+
+    def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
+        """How many of so many arms are kept, with probabilities."""
+        return ((min(arms, self.size(horizon)), 1.0),)
+
+    @property
+    def words(self) -> str:
+        """The sample in a few words."""
+        return f"sample of {self.factor:g} ln T arms"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sample as data."""
+        return {"factor": self.factor, "scope": self.scope}
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Arms arrive one after another in a random order, and the k-th is kept with probability min(1, first / k).
+
+    The k-th of all arms is kept whatever the others are, so how many are kept is a sum of independent coins, and given
+    that number they are a uniform sample. About first (1 + ln(K / first)) of K arms are kept.
+
+    Parameters
+    ----------
+    first : int
+        Arrivals that are certainly kept.
+
+    References
+    ----------
+    Liu and Ho (2018), Rand_UCB with p_t = min(1, M / t), where arms are contributed while the bandit runs. Here all
+    arms are registered before the first round, so t counts arrivals in an order that nobody can choose.
+
+    Examples
+    --------
+    >>> Admission(1).size_law(3, 100)[0]  # one of three arms: neither the second nor the third is kept
+    (1, 0.3333333333333333)
+    """
+
+    first: int
+    scope: ClassVar[Literal["agent", "all"]] = "all"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", rounds_number(self.first, "the arms that are certainly admitted"))
+
+    def kept(self, arms: int, horizon: int, stream: Stream) -> int:
+        """How many of so many arms are kept; `stream` is that of the sample."""
+        coins = substream(stream, ADMISSION)
+        return sum(uniform(coins, k) * k < self.first for k in range(1, arms + 1))
+
+    def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
+        """How many of so many arms are kept, with probabilities."""
+        law = {min(arms, self.first): 1.0}
+        for k in range(self.first + 1, arms + 1):
+            after: dict[int, float] = {}
+            for number, weight in law.items():
+                after[number] = after.get(number, 0.0) + weight * ((k - self.first) / k)
+                after[number + 1] = after.get(number + 1, 0.0) + weight * (self.first / k)
+            law = after
+        return tuple(law.items())
+
+    @property
+    def words(self) -> str:
+        """The sample in a few words."""
+        return f"arm k admitted with probability min(1, {self.first}/k)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The admission as data."""
+        return {"first": self.first}
+
+
+def sample_from_dict(data: dict[str, Any]) -> Sample | Admission:
+    """The inverse of `to_dict` of both."""
+    return Admission(**data) if "first" in data else Sample(**data)
 
 
 @dataclass(frozen=True)
@@ -142,20 +279,7 @@ class Mechanism:
         return all(rule.permutation_invariant for rule in self.rules)
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
-        """The mechanism that runs over this horizon: the fallback where agents cannot all be explored.
-
-        Parameters
-        ----------
-        agents : int
-            How many registered.
-        horizon : int
-            The number of rounds.
-
-        Returns
-        -------
-        Mechanism
-            This one, or its fallback.
-        """
+        """The mechanism that runs over this horizon: the fallback where agents cannot all be explored."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback
         return self
@@ -187,6 +311,13 @@ class Mechanism:
         return ", ".join(words)
 
 
+def checked_mechanism(value: object) -> Mechanism:
+    """The value if it is a mechanism, or the sentence that says how to get one."""
+    if isinstance(value, Mechanism):
+        return value
+    raise MechanismError(f"expected a mechanism, got {brief(value)}; make one with cp.mechanism(name, ..)")
+
+
 def _brief(rule: Rule) -> str:
     if rule.name == "etc":
         return f"etc({rule.explore})" if rule.commits else f"greedy etc({rule.explore})"
@@ -208,3 +339,36 @@ def mechanism_from_dict(
         sample=None if sample is None else sample_from_dict(sample),
         fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
     )
+
+
+class Epoch(NamedTuple):
+    """One epoch: its number, its rounds (fewer than planned in the last one), and the mechanism that runs in it."""
+
+    number: int
+    rounds: int
+    mechanism: Mechanism
+
+
+def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism:
+    """What runs in an epoch: planned for the epoch's whole length, so that a horizon that cuts it changes nothing."""
+    plan = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
+    return Mechanism(agent=plan.agent, arm=plan.arm, restart=plan.restart, score=plan.score)
+
+
+def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
+    """The epochs up to the horizon, each with its own mechanism; one, numbered 0, where the restart plans none.
+
+    >>> from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
+    >>> from cloneproof.mechanisms.rules.etc import etc
+    >>> made = Mechanism(agent=etc(1), arm=etc(1), restart=HoldOutEpochs(2, 2, gap=0.5, agent_gap=0.5))
+    >>> [(epoch.number, epoch.rounds, str(epoch.mechanism)) for epoch in running_epochs(made, 2, 300)][-2:]
+    [(8, 128, 'etc(53) x etc(15), restart at the award, score on 23 fresh rewards'), \
+(9, 44, 'etc(59) x etc(17), restart at the award, score on 25 fresh rewards')]
+    """
+    if not mechanism.clearing.planned_epochs:
+        return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
+    ends = [0, *mechanism.clearing.ends(horizon)]
+    return [
+        Epoch(number, ends[number] - ends[number - 1], epoch_mechanism(mechanism, number, agents))
+        for number in range(1, len(ends))
+    ]

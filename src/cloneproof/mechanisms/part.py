@@ -1,17 +1,43 @@
-"""A part of a mechanism, as data: a score or a restart, given by name, as an object, or as the data of a saved file.
+"""Parts of a mechanism as data: a score or a restart, given by name, as an object, or as the data of a saved file.
 
-Each kind of part has a contract (`score.py`, `restart.py`) and a folder with one file for each part. A new file there
-is found by itself. A part without parameters is known by its name alone, such as "award".
+A part is a frozen dataclass in a file of `scores/` or `restarts/`, and a new file there is found by itself. It states
+its numbers and answers the questions below; the session, every engine, the audit and the pages read them, and none of
+them asks which class it is. A part without parameters is known by its name alone, such as "award". Declare a parameter
+that has the name of one of these numbers as `max_arms: int = field()`, so that it has no default.
+
+A score says which of an agent's rewards count when agents are compared:
+
+    fresh      whether only rewards of the arm that the agent's level has committed to count, and those of its
+               exploration do not; this expects agents above a rule for arms that commits
+    rounds     how many rewards count at most: the first ones; None: all
+    max_arms   an agent with more arms registered has no score, and ranks below every agent with one; None: no limit
+
+A restart says when statistics are cleared, and what runs from then on:
+
+    at_award         the statistics of arms are cleared once, when the exploration of agents is over
+    flat_epochs      a flat mechanism starts afresh in epochs, each with its own rounds of exploration (`arm_rounds`)
+    planned_epochs   each epoch runs a mechanism of its own (`plan`), in which an agent with more than `max_arms` arms
+                     has no score (None: every agent has one)
+
+Epochs are numbered from 1. What an epoch does may depend on its number, never on the horizon, so that a horizon that
+cuts the last epoch short changes nothing before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import asdict, is_dataclass
+from itertools import count, takewhile
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
+from cloneproof._checks import known
 from cloneproof._discovery import classes
-from cloneproof.errors import MechanismError, brief, did_you_mean
+from cloneproof.bounds import doubling_ends, doubling_epoch
+from cloneproof.errors import MechanismError, brief
+from cloneproof.mechanisms.rule import Rule
+
+SCORES_PACKAGE: Final = "cloneproof.mechanisms.scores"
+RESTARTS_PACKAGE: Final = "cloneproof.mechanisms.restarts"
 
 
 class MechanismPart:
@@ -21,7 +47,7 @@ class MechanismPart:
 
     def to_dict(self) -> str | dict[str, Any] | None:
         """The part as data: its name, or its kind and its parameters."""
-        parameters = _parameters(self)
+        parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
         return {"kind": self.name, **parameters} if parameters else self.name
 
     @classmethod
@@ -37,41 +63,150 @@ def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
     """The part that somebody means by an object, a name or data; anything else gets one sentence."""
     if isinstance(value, kind):
         return value
-    known: Mapping[str, type[P]] = classes(package)
-    if isinstance(value, str) and value in known and not _field_names(known[value]):
-        return known[value]()
-    if isinstance(value, Mapping):
-        return _from_data(known, value, expected)
+    there: Mapping[str, type[P]] = classes(package)
+    if isinstance(value, str) and value in there and not getattr(there[value], "__dataclass_fields__", ()):
+        return there[value]()
+    if isinstance(value, Mapping) and "kind" in value:
+        made = there[known(value["kind"], there, f"kind of {kind.__name__.lower()}", MechanismError)]
+        return made.from_dict({key: number for key, number in value.items() if key != "kind"})
     raise MechanismError(f"expected {expected}, got {brief(value)}; use one of them")
 
 
 def short_spelling(part: P, package: str) -> P | str | None:
     """The name of a part without parameters, if the package knows it by that name; else the part itself."""
     data = part.to_dict()
-    known = classes(package).get(part.name) is type(part) and not isinstance(data, dict)
-    return data if known else part  # type: ignore[return-value]
+    by_name = classes(package).get(part.name) is type(part) and not isinstance(data, dict)
+    return data if by_name else part  # type: ignore[return-value]
 
 
-def _from_data(known: Mapping[str, type[P]], data: Mapping[str, Any], expected: str) -> P:
-    """By its kind; files from before kinds were written are recognised by the names of their parameters."""
-    parameters = {key: value for key, value in data.items() if key != "kind"}
-    if "kind" in data:
-        match = known.get(data["kind"])
-        if match is None:
+class Score(MechanismPart):
+    """Which rewards count towards an agent's score; see the module."""
+
+    fresh: bool = False
+    rounds: int | None = None
+    max_arms: int | None = None
+
+    def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
+        """How many first rounds of an agent with so many arms never count, besides exploration where it is `fresh`.
+
+        `arm_rounds` are the rounds of exploration of each arm, and `commits` says whether the rule for agents commits.
+        """
+        return 0
+
+    def check(self, agent: Rule | None, arm: Rule) -> None:
+        """Refuse rules that the score cannot go with, and trials that are too short for it."""
+        if not self.fresh:
+            return
+        if agent is None or not arm.commits:
             raise MechanismError(
-                f"expected {expected}, got the kind {data['kind']!r}; {did_you_mean(str(data['kind']), known)}"
-                f"known are {', '.join(known)}"
+                f"a {type(self).__name__} score expects agents above a committing rule for arms; "
+                "use an etc rule that commits"
             )
-        return match.from_dict(parameters)
-    for each in known.values():
-        if parameters and parameters.keys() == _field_names(each):
-            return each.from_dict(parameters)
-    raise MechanismError(f"expected {expected}, got {brief(dict(data))}; use one of them")
+        if self.rounds is None or self.max_arms is None:
+            return
+        counted = self.rounds if agent.commits else 1  # an index goes on counting after the exploration
+        skipped = self.skipped_rounds(self.max_arms, arm.explore, agent.commits)
+        needed = max(skipped, arm.explore * self.max_arms) + counted
+        if agent.explore < needed:
+            raise MechanismError(
+                f"a {type(self).__name__} score of {self.rounds} rounds expects at least {needed} agent rounds, "
+                f"got {agent.explore}; make the trial longer"
+            )
+
+    @property
+    def words(self) -> str:
+        """The score in a few words; nothing where every reward counts."""
+        return f"score {self.name}"
+
+    @property
+    def partial(self) -> bool:
+        """Whether some rewards of an agent that has a score do not count towards it."""
+        skips = type(self).skipped_rounds is not Score.skipped_rounds
+        return self.fresh or self.rounds is not None or skips
+
+    @property
+    def same_number(self) -> bool:
+        """Whether every score counts the same number of rewards: all of the trial, or so many fresh ones of one arm."""
+        return not self.partial or (self.fresh and self.rounds is not None and self.max_arms is not None)
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether every reward of every agent counts."""
+        return not self.partial and self.max_arms is None
+
+    def allows(self, arms: int) -> bool:
+        """Whether an agent with so many arms has a score."""
+        return self.max_arms is None or arms <= self.max_arms
+
+    def counted_in(self, trial: int) -> int:
+        """How many rewards count in a trial of so many rounds, where that is the same for every agent with a score."""
+        return trial if self.rounds is None else self.rounds
 
 
-def _field_names(part: type[MechanismPart]) -> set[str]:
-    return {each.name for each in fields(part)} if is_dataclass(part) else set()
+def score_from(value: object) -> Score:
+    """The score that is meant by an object, a name or data."""
+    return part_from(Score, SCORES_PACKAGE, value, "score to be 'all' or a score such as HoldOut(..)")
 
 
-def _parameters(part: MechanismPart) -> dict[str, Any]:
-    return asdict(part) if is_dataclass(part) else {}
+class Restart(MechanismPart):
+    """When statistics are cleared; see the module."""
+
+    at_award: ClassVar[bool] = False
+    flat_epochs: ClassVar[bool] = False
+    planned_epochs: ClassVar[bool] = False
+    max_arms: int | None = None
+
+    def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
+        """Refuse rules that the restart cannot go with; `alone`: there is no other score, sample or fallback."""
+
+    def words(self, rules: str) -> str:
+        """The mechanism in a few words, from those for its rules."""
+        return f"{rules}, restart {self.name}"
+
+    def epoch_end(self, number: int) -> int:
+        """The last round of an epoch; the next round starts the next one."""
+        raise NotImplementedError(f"{type(self).__name__} has no epochs")
+
+    def epoch(self, round_: int) -> int:
+        """The number of the epoch that a round belongs to, both from 1."""
+        return next(number for number in count(1) if self.epoch_end(number) >= round_)
+
+    def ends(self, horizon: int) -> list[int]:
+        """The last round of each epoch up to the horizon, which cuts the last one short."""
+        return [*takewhile(lambda end: end < horizon, map(self.epoch_end, count(1))), horizon]
+
+    def arm_rounds(self, number: int) -> int:
+        """Rounds of exploration of each arm in an epoch of a flat mechanism."""
+        raise NotImplementedError(f"{type(self).__name__} has no epochs of a flat mechanism")
+
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
+        """What runs in an epoch with so many agents; the rules are those that the mechanism names."""
+        raise NotImplementedError(f"{type(self).__name__} has no epochs with mechanisms of their own")
+
+
+class DoublingEpochs(Restart):
+    """Epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4): 2^(i-1) < round <= 2^i, and 1 for round 1."""
+
+    def epoch_end(self, number: int) -> int:
+        return 1 << number
+
+    def epoch(self, round_: int) -> int:
+        return doubling_epoch(round_)
+
+    def ends(self, horizon: int) -> list[int]:
+        return doubling_ends(horizon)
+
+
+class EpochPlan(NamedTuple):
+    """A mechanism that runs in one epoch: its rules, when arm statistics are cleared, and its score."""
+
+    agent: Rule | None
+    arm: Rule
+    restart: Restart
+    score: Score
+
+
+def restart_from(value: object) -> Restart:
+    """The restart that is meant by an object, a name, data, or None for never."""
+    expected = "restart to be None, 'award', Doubling() or HoldOutEpochs(..)"
+    return part_from(Restart, RESTARTS_PACKAGE, "never" if value is None else value, expected)

@@ -2,17 +2,11 @@
 
 A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
 rounds, then picks the candidate of highest priority, ties uniformly at random. The priority is a pure function of
-numbers alone, so that the session, a compiled kernel and a state tree can all use it as it is:
+numbers alone, `priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can
+all use it as it is; `PriorityInputs` says what it may look at.
 
-    priority(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters) -> number
-
-    clock, log_clock   the level's round and its natural logarithm (from one table, so equal on every machine)
-    pulls, mean        rewards known of this candidate, and their exact average rounded once (0 where none is known)
-    coin, draw         uniform in (0, 1): one for the whole level this round, one for this candidate
-    candidates         how many candidates the level has
-
-A rule that says `siblings` gets two sequences more before its parameters, the pulls and the means of all candidates of
-the level, sorted, so that no order of registration can be seen.
+A rule that says `siblings` gets two sequences more after the inputs, the pulls and the means of all candidates of the
+level, sorted, so that no order of registration can be seen.
 
 Everything else about a rule is data that engines can read. Equal averages give equal floats whatever the pulls,
 which is why a rule gets the mean and not a rounded sum.
@@ -24,9 +18,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from cloneproof._checks import real, whole
+from cloneproof._checks import count, number_in, one_of
 from cloneproof._discovery import call, check_options, factories, imported
 from cloneproof.errors import MechanismError, brief
 
@@ -42,6 +36,58 @@ Priority = Callable[..., float]
 Chance = Callable[..., list[float]]
 
 
+class PriorityInputs(NamedTuple):
+    """What the priority of a candidate depends on, besides the parameters of its rule.
+
+    Parameters
+    ----------
+    clock, log_clock : int and float
+        The level's round and its natural logarithm (from one table, so equal on every machine).
+    pulls, mean : int and float
+        The rewards known of this candidate, and their exact average rounded once (0 where none is known).
+    coin, draw : float
+        Uniform in (0, 1): one for the whole level this round, one for this candidate.
+    candidates : int
+        How many candidates the level has.
+    """
+
+    clock: int
+    log_clock: float
+    pulls: int
+    mean: float
+    coin: float
+    draw: float
+    candidates: int
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Candidates that are uniform draws with replacement from an agent's arms, each with statistics of its own.
+
+    Parameters
+    ----------
+    draws : int, default 0
+        How many each agent has; 0: the candidates are the arms themselves.
+    threshold : float, optional
+        Where the rule commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to pass
+        being committed to. None: all slots are tested.
+    fallback : {"best", "draw"}, default "best"
+        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
+    falling : bool, default False
+        Of a rule that does not commit: the priority of a slot never rises again, and is looked at when its rewards
+        number 1, 2, .., 32, then every sixteenth part more; ties go to an order of all slots that is drawn once.
+    """
+
+    draws: int = 0
+    threshold: float | None = None
+    fallback: Fallback = "best"
+    falling: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, MOST_ROUNDS, MechanismError))
+        one_of(self.fallback, get_args(Fallback), "fallback", MechanismError)
+
+
 @dataclass(frozen=True)
 class Rule:
     """How one level picks among its candidates.
@@ -54,9 +100,8 @@ class Rule:
     name : str
         What messages and tables call it.
     priority : callable
-        `priority(clock, log_clock, pulls, mean, coin, draw, candidates, *parameters)` -> number, a pure function of
-        numbers: the level's round and its logarithm, the rewards known of the candidate and their average, two uniform
-        numbers (one for the level, one for the candidate), how many candidates there are, and the parameters.
+        `priority(inputs, *parameters)` -> number, a pure function of the numbers of `PriorityInputs` and of the
+        parameters.
     parameters : tuple of float, optional
         The numbers that `priority` gets at its end.
     explore : int, default 0
@@ -79,19 +124,13 @@ class Rule:
     spreads : bool, default True
         Whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that is to
         be uniform whatever is late says no.
-    draws : int, default 0
-        Slots of each agent that are the candidates of an arm level: uniform draws with replacement from its arms, each
-        with statistics of its own. 0: the candidates are the arms themselves.
-    threshold : float, optional
-        Where a rule on slots commits: the sum of rewards at which a slot's test of `explore` pulls passes, the first to
-        pass being committed to. None: all slots are tested.
-    fallback : {"best", "draw"}, default "best"
-        What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
+    slots : Slots, optional
+        Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
     options : mapping of str to Any, optional
         The options that a rule by name was made with.
     siblings : bool, default False
         Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
-        sequences of `candidates` numbers sorted by pulls and then mean, after `candidates` and before its parameters.
+        sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
     source : str, default ""
         By what name `cp.rule` found somebody's own rule: "mymodule:my_rule", or that of an entry point.
     floods : bool, default False
@@ -101,7 +140,7 @@ class Rule:
     Examples
     --------
     >>> from cloneproof import Mechanism
-    >>> greedy = Rule("greedy", lambda clock, log_clock, pulls, mean, coin, draw, candidates: mean, explore=1)
+    >>> greedy = Rule("greedy", lambda inputs: inputs.mean, explore=1)
     >>> str(Mechanism(arm=greedy))
     'greedy'
     """
@@ -117,9 +156,7 @@ class Rule:
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
     spreads: bool = True
-    draws: int = 0
-    threshold: float | None = None
-    fallback: Fallback = "best"
+    slots: Slots = Slots()
     options: Mapping[str, Any] = field(default_factory=dict)
     siblings: bool = False
     source: str = ""
@@ -138,15 +175,20 @@ class Rule:
                 f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "
                 "write e.g. (2.0,)"
             )
-        explore = whole(self.explore)
-        if explore is None or not 0 <= explore <= MOST_ROUNDS:
+        if not isinstance(self.binarise, bool) or not isinstance(self.slots, Slots):
             raise MechanismError(
-                f"expected rule {self.name!r} to explore for a whole number of rounds from 0, "
-                f"got {brief(self.explore)}; use e.g. 1"
+                f"expected rule {self.name!r} to count coins or not and to have Slots or none, got "
+                f"{brief(self.binarise)} and {brief(self.slots)}; give True or False, and cp.parts.Slots(..)"
             )
-        object.__setattr__(self, "explore", explore)
-        checked_order(self.order)
-        checked_clock(self.clock)
+        what = f"the exploration of rule {self.name!r}"
+        object.__setattr__(self, "explore", count(self.explore, what, 0, MOST_ROUNDS, MechanismError))
+        one_of(self.order, get_args(Order), "order", MechanismError)
+        one_of(self.clock, get_args(Clock), "clock", MechanismError)
+
+    @property
+    def draws(self) -> int:
+        """The slots of each agent; 0 where the candidates are its arms themselves."""
+        return self.slots.draws
 
     @property
     def permutation_invariant(self) -> bool:
@@ -176,9 +218,11 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Parameters
     ----------
     name : str
-        One of "ucb", "etc", "uniform", "slow-ucb", "steady-ucb", "epsilon-greedy", "thompson"; a name that an installed
-        package gives to a rule of its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which
-        is imported: a `Rule`, or a function that makes one from its options.
+        One of "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb", "slow-ucb",
+        "steady-kl-ucb",
+        "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed package gives to a rule of its own (entry
+        points of the group `cloneproof.rules`); or "mymodule:my_rule", which is imported: a `Rule`, or a function that
+        makes one from its options.
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 
@@ -186,11 +230,6 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     -------
     Rule
         For a level of `cp.Mechanism`.
-
-    Raises
-    ------
-    MechanismError
-        For an unknown name or an unknown, impossible or missing option.
 
     Examples
     --------
@@ -263,41 +302,11 @@ def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) ->
     )
 
 
-def checked_order(order: object) -> Order:
-    """An order of exploration, or a clear error."""
-    if order not in get_args(Order):
-        raise MechanismError(f"expected an order of {', '.join(get_args(Order))}, got {order!r}; choose one of them")
-    return order  # type: ignore[return-value]
-
-
-def checked_clock(clock: object) -> Clock:
-    """A clock, or a clear error."""
-    if clock not in get_args(Clock):
-        raise MechanismError(f"expected a clock of {', '.join(get_args(Clock))}, got {clock!r}; choose one of them")
-    return clock  # type: ignore[return-value]
-
-
 def rounds_number(value: object, what: str) -> int:
-    """A whole number from 1, or a clear error."""
-    number = whole(value)
-    if number is None or not 1 <= number <= MOST_ROUNDS:
-        advice = "use e.g. 40" if real(value) is None or number is not None else "round it up"
-        raise MechanismError(f"expected {what} to be a whole number from 1 to 10^15, got {brief(value)}; {advice}")
-    return number
+    """A whole number of rounds or arms, from 1 to 10^15."""
+    return count(value, what, 1, MOST_ROUNDS, MechanismError)
 
 
 def positive(value: object, what: str, most: float = 1e9) -> float:
-    """A number above 0 and at most `most`, or a clear error."""
-    number = real(value)
-    if number is None or not 0 < number <= most:
-        raise MechanismError(f"expected {what} above 0 and at most {most:g}, got {brief(value)}; use e.g. 2.0")
-    return number
-
-
-def coins_or_sums(coins: object) -> bool:
-    """Whether rewards count as coins or as they are, or a clear error."""
-    if not isinstance(coins, bool):
-        raise MechanismError(
-            f"expected coins to be True or False, got {brief(coins)}; leave it out for rewards in [0, 1]"
-        )
-    return coins
+    """A number above 0 and at most `most`."""
+    return number_in(value, what, 0, most, MechanismError, low_open=True)

@@ -11,12 +11,11 @@ from collections.abc import Container, Iterable, Sequence
 from html import escape
 from itertools import count
 
-from cloneproof._display import html
-from cloneproof._tables import Tabular
+from cloneproof._tables import Tabular, html
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.gain import Gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.report import formatting
+from cloneproof.report.words import copies_sentence, copies_words, error_words, number, printable, verdict_sentence
 
 MOST_ROWS = 20
 LONGEST_CELL = 40
@@ -36,7 +35,7 @@ def estimate_html(estimate: Estimate) -> str:
 def evaluation_html(evaluation: Evaluation) -> str:
     """The payoffs and the regret."""
     payoffs = list(evaluation.payoff.items())
-    rows = [(formatting.printable(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
+    rows = [(printable(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
     further = len(payoffs) - MOST_ROWS
     remarks = [f"{further:,} further agents are not shown."] if further > 0 else []
     remarks += ["A partial result."] if evaluation.partial else []
@@ -50,7 +49,7 @@ def evaluation_html(evaluation: Evaluation) -> str:
 @html.register
 def witness_html(witness: Witness) -> str:
     """The payoffs without and with the copies."""
-    title = f"{formatting.printable(witness.agent)} registers {formatting.copies_sentence(witness.copies)}"
+    title = f"{printable(witness.agent)} registers {copies_sentence(witness.copies)}"
     return _block(_heading(title), _payoffs(witness.honest, witness.copied, witness.gain, witness.copies))
 
 
@@ -58,24 +57,24 @@ def witness_html(witness: Witness) -> str:
 def gain_html(gain: Gain) -> str:
     """Whether the copies pay, and the payoffs without and with them."""
     copies = gain.copies[gain.agent]
-    title = f"{formatting.printable(gain.agent)} registers {formatting.copies_sentence(copies)}: {gain.decided}"
+    title = f"{printable(gain.agent)} registers {copies_sentence(copies)}: {gain.decided}"
     return _block(_heading(title), _payoffs(gain.honest, gain.copied, gain.estimate, copies))
 
 
 @html.register
 def audit_html(audit: Audit) -> str:
     """The verdict, the deviation that it rests on, the figure, and the scope."""
-    from cloneproof.report.figures.audit_figures import gain_over_thresholds, payoff_against_copies
+    from cloneproof.report.audit_figures import gain_over_thresholds, payoff_against_copies
 
     worst, tint = audit.worst, TINTS[audit.verdict]
     figure = payoff_against_copies(audit) or gain_over_thresholds(audit)
     drawing = []
     if figure is not None:
-        drawing = [f'<div style="max-width:680px">{_own_ids(figure.svg["wide"])}</div>', _remark(figure.caption)]
+        drawing = [f'<div style="max-width:680px">{_own_ids(figure.wide)}</div>', _remark(figure.caption)]
     return _block(
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
-        f"{escape(formatting.printable(audit.mechanism.name))}: {audit.verdict}</div>",
-        f'<p style="max-width:680px;margin:4px 0">{escape(formatting.verdict_sentence(audit))}</p>',
+        f"{escape(printable(audit.mechanism.name))}: {audit.verdict}</div>",
+        f'<p style="max-width:680px;margin:4px 0">{escape(verdict_sentence(audit))}</p>',
         _payoffs(worst.honest, worst.copied, worst.gain, worst.copies),
         *drawing,
         _remark(f"Scope: {audit.scope}"),
@@ -104,7 +103,7 @@ def table_html(table: Tabular) -> str:
 def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequence[int]) -> str:
     rows = [
         ("honest", *_cells(honest)),
-        (f"copies {formatting.copies_words(copies)}", *_cells(copied)),
+        (f"copies {copies_words(copies)}", *_cells(copied)),
         ("gain", *_cells(gain, sign=True)),
     ]
     return _table(("", "payoff", "± error", "kind"), rows) + _methods(honest, copied, gain)
@@ -112,19 +111,17 @@ def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequenc
 
 def _methods(*estimates: Estimate) -> str:
     """How the numbers were obtained, each way once."""
-    return _remark(
-        "; ".join(dict.fromkeys(formatting.printable(estimate.method) for estimate in estimates if estimate.method))
-    )
+    return _remark("; ".join(dict.fromkeys(printable(estimate.method) for estimate in estimates if estimate.method)))
 
 
 def _cells(estimate: Estimate, sign: bool = False) -> tuple[str, ...]:
-    return formatting.number(estimate, sign=sign), formatting.error_words(estimate), estimate.kind
+    return number(estimate, sign=sign), error_words(estimate), estimate.kind
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return formatting.number(value)
-    text = "" if value is None else formatting.printable(value)
+        return number(value)
+    text = "" if value is None else printable(value)
     return text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + "…"
 
 
@@ -158,4 +155,4 @@ def _remark(text: str) -> str:
 
 def _own_ids(svg: str) -> str:
     """The figure with ids that no other output of the page has."""
-    return re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>cloneproof-{next(_figure_numbers)}-", svg)
+    return re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>cloneproof-{next(_figure_numbers)}-", str(svg))

@@ -12,16 +12,16 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
 
 - `run` is pure: the same setting, the same findings to the last bit (no clock, no unseeded dice, no global state; with
   sampling, take `setting.seed`). Sizes come from `setting.pick(quick, full)`; both sizes make all of the row's checks.
-- A `Check` states something and says whether it holds, computed from its evidence: `above(gain)`, `at_most(gain)`,
-  `agrees(estimate, expected)`, `all_of([..])` answer True, False, or None where the error bounds leave it open. Its
-  role is "claim" (the statement proper, as the paper has it), "reading" (a hedged remark that we had to make precise),
-  "detail" (what the paper says on the way) or "ours" (the corrected statement). The verdict follows from the checks in
-  `findings.verdict`, and nowhere else.
+- A check is one call, `claim("copies pay", above(gain), ("gain", gain))`: a statement, whether it holds, and the
+  evidence. `above(gain)`, `at_most(gain)`, `agrees(estimate, expected)`, `all_of([..])` of `evidence` answer True,
+  False, or None where the error bounds leave it open. `claim` is the statement proper, as the paper has it, `reading` a
+  hedged remark that we had to make precise, `detail` what the paper says on the way, `ours` the corrected statement,
+  `answer` what settles an open question. The verdict follows from the checks in `findings.verdict`, and nowhere else.
 - The summary is the finding in one sentence, which the page shows while the section is folded; it is given for the
   verdict that it goes with, so that it cannot contradict the checks.
-- Figures are data (`report.figure_data`: Lines, Bars, Map, Strips; a `Series` names the mechanism whose colour it has);
+- Figures are data (`report.plots`: Lines, Bars; a `Series` names the mechanism whose colour it has);
   they are drawn when the page is made. Tables take text, whole numbers, floats and estimates.
-- Certificates are documents by name, as `analysis.certificate.checked_certificate(audit)` makes them; they are
+- Certificates are documents by name, as `analysis.certificate.writer.checked_certificate(audit)` makes them; they are
   written beside the page and can be saved from it.
 - Show in `tests/reproduce/` that a broken mechanism, put in the good one's place with `Setting(make=..)`, changes the
   verdict.

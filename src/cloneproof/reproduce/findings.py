@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, TypeVar, get_args
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figures.figure_data import Figure, figure_from_dict, figure_to_dict
+from cloneproof.mechanisms.catalogue import mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.plots import Figure, figure_from_dict, figure_to_dict
 
 CheckRole = Literal["claim", "reading", "answer", "detail", "ours"]
 RowVerdict = Literal[
@@ -34,6 +39,16 @@ class Check:
     evidence: tuple[tuple[str, TableCell], ...] = ()
 
 
+def _checks(role: CheckRole) -> Callable[..., Check]:
+    def check(statement: str, holds: bool | None, *evidence: tuple[str, TableCell]) -> Check:
+        return Check(statement, role, holds, evidence)
+
+    return check
+
+
+claim, reading, answer, detail, ours = map(_checks, get_args(CheckRole))
+
+
 @dataclass(frozen=True)
 class FindingsTable:
     """Numbers in rows; the first column names the row."""
@@ -42,6 +57,11 @@ class FindingsTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
+
+
+def table(title: str, columns: str, rows: Iterable[Iterable[TableCell]], note: str = "") -> FindingsTable:
+    """The table; `columns` are their names, with | between them."""
+    return FindingsTable(title, tuple(columns.split(" | ")), tuple(map(tuple, rows)), note)
 
 
 @dataclass(frozen=True)
@@ -56,12 +76,11 @@ class Findings:
 
     @property
     def verdict(self) -> RowVerdict:
-        """What the checks come to."""
         return verdict(self.checks)
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:
-    """The one place where a verdict is made, by the rule in docs/principles.md.
+    """The one place where a verdict is made, by the rule in docs/reading.md.
 
     1. A claim that fails is refuted as stated.
     2. Otherwise a hedged remark that fails in the reading that we gave it is refuted on our reading.
@@ -103,57 +122,18 @@ def count_checks(checks: Sequence[Check]) -> str:
     return ", ".join(parts) + "."
 
 
-def all_of(answers: Sequence[bool | None]) -> bool | None:
-    """Whether all hold: no where one does not, open where one is open.
-
-    >>> all_of([True, None]), all_of([None, False]), all_of([])
-    (None, False, True)
-    """
-    if any(answer is False for answer in answers):
-        return False
-    return None if any(answer is None for answer in answers) else True
-
-
-def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
-    """Whether the number is above the bound: open where its interval contains the bound.
-
-    >>> above(Estimate(1.0, 0.5, "proven", "")), above(Estimate(1.0, 2.0, "proven", ""))
-    (True, None)
-    """
-    return True if estimate.low > bound else False if estimate.high <= bound else None
-
-
-def at_most(estimate: Estimate, bound: float = 0.0, rounding: float = 0.0) -> bool | None:
-    """Whether the number is at most the bound; an interval that sticks out by no more than `rounding` counts."""
-    return True if estimate.high <= bound + rounding else False if estimate.low > bound else None
-
-
-def agrees(estimate: Estimate, expected: float, slack: float = 0.0) -> bool:
-    """Whether an expected number lies in the interval, widened by the slack that the expectation itself has."""
-    return estimate.low - slack <= expected <= estimate.high + slack
-
-
 def to_dict(findings: Findings) -> dict[str, Any]:
     """The findings as JSON, with the verdict spelled out for whoever reads it."""
     return {
         "verdict": findings.verdict,
         "computed": findings.computed,
         "checks": [
-            {
-                "statement": check.statement,
-                "role": check.role,
-                "holds": check.holds,
-                "evidence": [{"what": what, "value": _cell_to_json(value)} for what, value in check.evidence],
-            }
+            vars(check) | {"evidence": [{"what": what, "value": _to_json(value)} for what, value in check.evidence]}
             for check in findings.checks
         ],
         "tables": [
-            {
-                "title": table.title,
-                "columns": list(table.columns),
-                "rows": [[_cell_to_json(cell) for cell in row] for row in table.rows],
-                "note": table.note,
-            }
+            vars(table)
+            | {"columns": list(table.columns), "rows": [[_to_json(cell) for cell in row] for row in table.rows]}
             for table in findings.tables
         ],
         "figures": [figure_to_dict(figure) for figure in findings.figures],
@@ -163,34 +143,79 @@ def to_dict(findings: Findings) -> dict[str, Any]:
 
 def from_dict(data: dict[str, Any]) -> Findings:
     """The inverse of `to_dict`; the verdict is computed again."""
-    return Findings(
-        data["computed"],
-        tuple(
-            Check(
-                check["statement"],
-                check["role"],
-                check["holds"],
-                tuple((pair["what"], _cell_from_json(pair["value"])) for pair in check["evidence"]),
-            )
-            for check in data["checks"]
-        ),
-        tuple(figure_from_dict(figure) for figure in data["figures"]),
-        tuple(
-            FindingsTable(
-                table["title"],
-                tuple(table["columns"]),
-                tuple(tuple(_cell_from_json(cell) for cell in row) for row in table["rows"]),
-                table["note"],
-            )
-            for table in data["tables"]
-        ),
-        data["certificates"],
-    )
+    checks, tables = [], []
+    for check in data["checks"]:
+        evidence = tuple((pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
+        checks.append(Check(**check | {"evidence": evidence}))
+    for table in data["tables"]:
+        rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])
+        tables.append(FindingsTable(**table | {"columns": tuple(table["columns"]), "rows": rows}))
+    figures = tuple(figure_from_dict(figure) for figure in data["figures"])
+    return Findings(data["computed"], tuple(checks), figures, tuple(tables), data["certificates"])
 
 
-def _cell_to_json(value: TableCell) -> Any:  # noqa: ANN401
+def _to_json(value: TableCell) -> Any:  # noqa: ANN401
     return value.to_dict() if isinstance(value, Estimate) else value
 
 
-def _cell_from_json(value: Any) -> Any:  # noqa: ANN401
-    return Estimate(**value) if isinstance(value, dict) else value
+def _from_json(value: Any) -> Any:  # noqa: ANN401
+    return Estimate.from_dict(value) if isinstance(value, dict) else value
+
+
+ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
+Scale = Literal["quick", "full"]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How large, with which seed, and by whom mechanisms are made: a test puts a broken one in a good one's place."""
+
+    scale: Scale = "full"
+    seed: int = 0
+    make: Callable[..., Mechanism] = mechanism
+
+    def mechanism(self, name: str, **parameters: Any) -> Mechanism:  # noqa: ANN401 (a mechanism's parameters are its own)
+        """The mechanism of that name; every mechanism of a row is made here."""
+        return self.make(name, **parameters)
+
+    def pick(self, quick: Value, full: Value) -> Value:
+        return quick if self.scale == "quick" else full
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statement of the paper and how it is checked.
+
+    number   its place on the page; no two rows have the same
+    title    what it is called there, e.g. "Theorem 1: UCB1"
+    claim    the statement, quoted briefly, with its number
+    run      a pure function of the setting: the same setting, the same findings
+    summary  what was found, in one sentence, for the verdict that it goes with; where the checks come to another
+             verdict, the page counts the checks instead
+    """
+
+    number: int
+    title: str
+    claim: str
+    run: Callable[[Setting], Findings]
+    summary: Mapping[RowVerdict, str] = field(default_factory=dict)
+
+    def summary_of(self, findings: Findings) -> str:
+        """The finding in one sentence, which never contradicts the verdict."""
+        return self.summary.get(findings.verdict) or count_checks(findings.checks)
+
+
+@cache
+def rows() -> dict[str, Row]:
+    """Name to row, in the order of their numbers: each module of the package `rows` that has a `ROW`.
+
+    >>> list(rows())[0]
+    'introduction'
+    """
+    by_name = {}
+    for module in pkgutil.iter_modules(import_module(ROWS_PACKAGE).__path__):
+        row = getattr(import_module(f"{ROWS_PACKAGE}.{module.name}"), "ROW", None)
+        if isinstance(row, Row):
+            by_name[module.name.replace("_", "-")] = row
+    return dict(sorted(by_name.items(), key=lambda pair: pair[1].number))

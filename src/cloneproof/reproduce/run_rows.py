@@ -7,29 +7,174 @@
     DIR/rows/              finished rows, from which a second call goes on
 
 The page and the results are made from the stored rows alone, so that a run that was killed and continued yields the
-bytes of one that was not.
+bytes of one that was not. A stored row counts only for the same setting and the same code: its key holds the scale, the
+seed, the versions of what computes, and a digest of every source that the row imports, also indirectly.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cloneproof._checks import one_of
 from cloneproof._files import write_whole
-from cloneproof.errors import CloneproofError, did_you_mean
-from cloneproof.reproduce.findings import Findings, from_dict
-from cloneproof.reproduce.parent_watch import end_with_parent
-from cloneproof.reproduce.reproduction_page import Section, page
-from cloneproof.reproduce.row import Scale, Setting, rows
-from cloneproof.reproduce.row_store import load, store, versions
+from cloneproof._processes import process_pool
+from cloneproof._sources import source_digest, sources
+from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.driver import InlineExecutor
+from cloneproof.errors import CloneproofError
+from cloneproof.report import words
+from cloneproof.report.audit_page import PACKAGES, package_versions, render
+from cloneproof.report.plots import draw_figure
+from cloneproof.report.style import Picture
+from cloneproof.reproduce import findings as form
+from cloneproof.reproduce.findings import (
+    CheckRole,
+    Findings,
+    FindingsTable,
+    Row,
+    RowVerdict,
+    Scale,
+    Setting,
+    TableCell,
+    from_dict,
+    rows,
+    to_dict,
+)
+
+ROLES: dict[CheckRole, str] = {
+    "claim": "Claim",
+    "reading": "Remark, as we read it",
+    "answer": "Answer",
+    "detail": "Detail in the paper",
+    "ours": "Our statement",
+}
+ROUNDING = 1e-6  # an error below that part of a number is that of its arithmetic
+CSS_CLASSES: dict[RowVerdict, str] = {
+    "confirmed": "confirmed",
+    "confirmed with corrections": "corrected",
+    "refuted on our reading": "reread",
+    "refuted as stated": "refuted",
+    "answered": "confirmed",
+    "undecided": "undecided",
+}
+SHORT = 10  # letters of a text such as "(100, 1)" that no line break should divide
+ANSWERS = {True: "holds", False: "fails", None: "open"}
+
+
+def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int, map_: Callable[..., Any] = map) -> str:
+    """The page as text: the same findings, the same text; `map_` may draw the figures in several processes."""
+    figures = [
+        (figure, f"{name}-{k}") for name, (_, found) in sections.items() for k, figure in enumerate(found.figures)
+    ]
+    pictures = iter(list(map_(draw_figure, *zip(*figures, strict=True)))) if figures else iter(())
+    verdicts = [found.verdict for _, found in sections.values()]
+    context = {
+        "sections": [_section(name, *section, pictures) for name, section in sections.items()],
+        "tally": [
+            {"verdict": verdict, "css": css, "count": verdicts.count(verdict)}
+            for verdict, css in CSS_CLASSES.items()
+            if verdict in verdicts
+        ],
+        "scale": scale,
+        "seed": seed,
+        "versions": " · ".join(f"{name} {number}" for name, number in versions().items()),
+    }
+    return render("reproduction_page.html", context)
+
+
+def _section(name: str, row: Row, findings: Findings, pictures: Iterator[Picture]) -> dict[str, Any]:
+    certificates = [
+        {"name": title, "file": f"{name}-{title}.json", "verdict": document.get("verdict", ""),
+         "data": "data:application/json;base64," + base64.b64encode(_json(document).encode()).decode()}
+        for title, document in findings.certificates.items()
+    ]  # fmt: skip
+    return {
+        **_heading(row, findings),
+        "name": name,
+        "verdict": findings.verdict,
+        "css": CSS_CLASSES[findings.verdict],
+        "computed": findings.computed,
+        "checks": [
+            {"role": ROLES[check.role], "answer": ANSWERS[check.holds], "statement": check.statement,
+             "evidence": [(what, cell_words(value), _sure(value)) for what, value in check.evidence]}
+            for check in findings.checks
+        ],
+        "figures": [next(pictures) for _ in findings.figures],
+        "methods": _methods(findings),
+        "tables": [_table(table) for table in findings.tables],
+        "certificates": certificates,
+    }  # fmt: skip
+
+
+def _heading(row: Row, findings: Findings) -> dict[str, Any]:
+    summary = row.summary_of(findings)
+    return {"number": row.number, "title": row.title, "claim": row.claim, "summary": summary}
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
+def versions() -> dict[str, str]:
+    """What computes the numbers, and what draws them."""
+    return package_versions((*PACKAGES, "matplotlib"))
+
+
+def _sure(value: TableCell) -> str:
+    """What the error bound means, in a word; the methods in full stand at the end of the section."""
+    if not isinstance(value, Estimate):
+        return ""
+    if value.kind == "estimated":
+        return "computed in floats" if value.error <= ROUNDING * max(1.0, abs(value.value)) else "sampled"
+    return "proven" if value.kind == "proven" else "sampled, the bound holds at its confidence"
+
+
+def _methods(findings: Findings) -> list[str]:
+    """How the numbers of the checks and tables were obtained, each way once."""
+    values = [value for check in findings.checks for _, value in check.evidence]
+    values += [cell for table in findings.tables for row in table.rows for cell in row]
+    return sorted({value.method for value in values if isinstance(value, Estimate) and value.method})
+
+
+def _table(table: FindingsTable) -> dict[str, Any]:
+    """A column that has text in it is set flush left and may wrap; one of numbers is set flush right and may not."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
+    aligned = ["text" if any(isinstance(cell, str) for cell in column) else "number" for column in columns]
+    return {
+        "title": table.title,
+        "columns": list(zip(table.columns, aligned, strict=True)),
+        "rows": [[cell_words(cell) for cell in row] for row in table.rows],
+        "note": table.note,
+    }
+
+
+def cell_words(value: TableCell) -> str:
+    """A number as a reader wants it: an estimate with its error, unless that is no more than rounding.
+
+    >>> cell_words(Estimate(0.25, 1e-12, "proven", "")), cell_words(7000)
+    ('0.25', '7,000')
+    """
+    if isinstance(value, Estimate):
+        rounding = value.error <= ROUNDING * max(1.0, abs(value.value))
+        return words.number(value) if rounding else f"{words.number(value)} {words.error_words(value)}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", words.MINUS)
+    if isinstance(value, float):
+        return words.number(value)
+    return value.replace(" ", words.FIXED) if len(value) <= SHORT else value
+
 
 RowCallback = Callable[[int, int, str], None]  # finished rows, all rows, the rows under way
+Running = dict[Future[tuple[Findings, float]], str]
 
 
 def reproduce(
@@ -38,57 +183,38 @@ def reproduce(
     scale: Scale = "full",
     seed: int = 0,
     processes: int = 1,
-    report: RowCallback | None = None,
+    report: RowCallback = lambda done, total, what: None,
+    finish: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Check every statement, or only the rows named, and return what `results.json` holds.
 
-    Rows that are finished in `out` are not run again; with `only`, the page has them as well.
+    Rows that are finished in `out` are not run again; with `only`, the page has them as well. `report` is told how far
+    it is, `finish` a line about each row.
     """
-    selected = _select(only)
+    for name in only:
+        one_of(name, rows(), "a row")
     folder, setting = _folder(out), Setting(scale, seed)
-    left = [name for name in selected if load(folder / "rows", name, setting) is None]
-    tell = report or (lambda done, total, what: None)
-    with _pool(processes) as pool:
-        _run(left, setting, folder / "rows", pool, tell)
+    left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
+    with process_pool(processes) if processes > 1 else InlineExecutor(1) as pool:
+        _run(left, setting, folder / "rows", pool, report, finish)
         finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
-        sections = [_section(name, from_dict(data["findings"])) for name, data in finished.items()]
-        tell(len(rows()), len(rows()), "drawing")
-        text = page(sections, scale, seed, versions(), (pool.map if pool else map))
+        sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
+        report(len(rows()), len(rows()), "drawing")
+        text = page(sections, scale, seed, pool.map)
     results = {
         "scale": scale,
         "seed": seed,
         "versions": versions(),
         "timings": "timings.json",
-        "rows": {s.name: _heading(s) | finished[s.name]["findings"] for s in sections},
+        "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }
-    _write_certificates(folder / "certificates", sections)
-    _write_json(
-        folder / "timings.json", {"seconds": {name: round(data["seconds"], 3) for name, data in finished.items()}}
-    )
+    for row, (_, findings) in sections.items():
+        for name, document in findings.certificates.items():
+            _write_json(folder / "certificates" / f"{row}-{name}.json", document)
+    _write_json(folder / "timings.json", {"seconds": {n: round(data["seconds"], 3) for n, data in finished.items()}})
     write_whole(folder / "report.html", text)
     _write_json(folder / "results.json", results)  # last: where it is, all is
     return results
-
-
-def _section(name: str, findings: Findings) -> Section:
-    row = rows()[name]
-    return Section(name, row.number, row.title, row.claim, row.summary_of(findings), findings)
-
-
-def _heading(section: Section) -> dict[str, Any]:
-    return {
-        "number": section.number,
-        "title": section.title,
-        "claim": section.claim,
-        "summary": section.summary,
-    }
-
-
-def _select(only: Sequence[str]) -> list[str]:
-    for name in only:
-        if name not in rows():
-            raise CloneproofError(f"unknown row {name!r}; {did_you_mean(name, rows())}known are {', '.join(rows())}")
-    return [name for name in rows() if not only or name in only]
 
 
 def _folder(out: str | Path) -> Path:
@@ -101,28 +227,26 @@ def _folder(out: str | Path) -> Path:
     return folder
 
 
-def _run(left: list[str], setting: Setting, folder: Path, pool: ProcessPoolExecutor | None, tell: RowCallback) -> None:
+def _run(
+    left: list[str], setting: Setting, folder: Path, pool: Executor, report: RowCallback, finish: Callable[[str], None]
+) -> None:
+    running: Running = {}
     total = len(rows())
-    if pool is None:
-        for number, name in enumerate(left):
-            tell(total - len(left) + number, total, name)
-            store(folder, name, setting, *run_timed(name, setting))
-        return
-    futures = {pool.submit(run_timed, name, setting): name for name in left}
-    waiting: set[Future[tuple[Findings, float]]] = set(futures)
-    while waiting:
-        under_way = [name for future, name in futures.items() if future in waiting and future.running()]
-        tell(total - len(waiting), total, ", ".join(under_way))
-        done, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-        for future in done:
-            store(folder, futures[future], setting, *future.result())
 
+    def store_finished(seconds: float) -> None:
+        finished, _ = wait(running, timeout=seconds, return_when=FIRST_COMPLETED)
+        for future in finished:
+            name, (findings, took) = running.pop(future), future.result()
+            store(folder, name, setting, findings, took)
+            finish(f"{name}: {findings.verdict}, {took:.0f} s")
 
-def _pool(processes: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
-    """Fresh processes, which end when this one does, however it ends; None for one process: this one."""
-    if processes <= 1:
-        return nullcontext()
-    return ProcessPoolExecutor(processes, get_context("spawn"), initializer=end_with_parent)
+    for number, name in enumerate(left):
+        report(total - len(left) + number - len(running), total, name)
+        running[pool.submit(run_timed, name, setting)] = name
+        store_finished(0.0)
+    while running:
+        report(total - len(running), total, ", ".join(name for future, name in running.items() if future.running()))
+        store_finished(1.0)
 
 
 def run_timed(name: str, setting: Setting) -> tuple[Findings, float]:
@@ -132,11 +256,31 @@ def run_timed(name: str, setting: Setting) -> tuple[Findings, float]:
     return findings, time.perf_counter() - start
 
 
-def _write_certificates(folder: Path, sections: Sequence[Section]) -> None:
-    for section in sections:
-        for name, document in section.findings.certificates.items():
-            _write_json(folder / f"{section.name}-{name}.json", document)
+def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
+    """The finished row with its seconds, or None if it is absent, of another setting or code, or unreadable."""
+    try:
+        data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) and data.get("key") == key(name, setting) else None
+
+
+def store(folder: Path, name: str, setting: Setting, findings: Findings, seconds: float) -> None:
+    """Write the finished row, whole or not at all."""
+    data = {"key": key(name, setting), "seconds": seconds, "findings": to_dict(findings)}
+    write_whole(folder / f"{name}.json", json.dumps(data, allow_nan=False) + "\n")
+
+
+def key(name: str, setting: Setting) -> dict[str, Any]:
+    """What a stored row must agree with."""
+    digest = _row_digest(f"{form.ROWS_PACKAGE}.{name.replace('-', '_')}")
+    return {"row": name, "scale": setting.scale, "seed": setting.seed, "versions": versions(), "sources": digest}
+
+
+@cache
+def _row_digest(module: str) -> str:
+    return source_digest(sources(module).values())
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_whole(path, _json(data))

@@ -18,12 +18,11 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Final
 
-from cloneproof.serve.api import calls
-from cloneproof.serve.api.client import Client
-from cloneproof.serve.api.messages import DecisionReply
-from cloneproof.serve.ledger.terms import MarketSpec
-from cloneproof.serve.local import LocalService
-from cloneproof.serve.run import create_key
+from cloneproof.serve import calls
+from cloneproof.serve.client import Client
+from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.messages import DecisionReply
+from cloneproof.serve.run import LocalService, create_key
 
 MARKET: Final = "feed"
 TERMS: Final = MarketSpec(
@@ -81,7 +80,7 @@ def _run_seasons(api: Client) -> None:
             served = api.send(calls.decide_batch(MARKET, names)).results
             time.sleep(PAUSE)
             clicks = [
-                (f"click-{season}-{made.decision}", made.decision, float(dice.random() < QUALITY[made.agent][made.arm]))
+                (f"click-{season}-{made.decision}", made, float(dice.random() < QUALITY[made.agent][made.arm]))
                 for made in served
                 if isinstance(made, DecisionReply)
             ]

@@ -5,23 +5,24 @@ from __future__ import annotations
 import gc
 import math
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
+from typing import Final, Self
 
 import msgspec
 import uvicorn
 
 from cloneproof.errors import ServeError, brief
-from cloneproof.serve.commit.group_writer import milliseconds
-from cloneproof.serve.commit.shared_writer import make_writer
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.keys import install_keys, key_from_file, new_key
-from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.terms import Name, Role
+from cloneproof.serve.http.service import Service, install_keys, key_from_file, new_key
+from cloneproof.serve.market.terms import Name, Role
 from cloneproof.serve.storage import open_storage
+from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import milliseconds
 
 
 def run(
@@ -114,3 +115,39 @@ def _address_error(host: str, port: int, problem: Exception) -> ServeError:
 def _address(socket_: socket.socket) -> str:
     host, port = socket_.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+_COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
+
+
+class LocalService:
+    """`cloneproof serve` over a file, on a free loopback port; it ends with `stop`, or with its block.
+
+    Ctrl-C does not reach its process: what is under way in this one can be finished first.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._process = subprocess.Popen(
+            [*_COMMAND, "serve", place, "--port", "0"], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self._process.stdout is not None
+        try:
+            line = self._process.stdout.readline()  # printed when it listens
+        except BaseException:
+            self.stop()
+            raise
+        if not line:
+            self.stop()
+            raise ServeError(f"the service over {place!r} did not start; it has said why")
+        self.address = line.split()[-1]
+
+    def stop(self) -> None:
+        """End it; what it has acknowledged is in the file."""
+        self._process.terminate()
+        self._process.communicate(timeout=30)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.stop()

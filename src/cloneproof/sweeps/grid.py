@@ -6,6 +6,7 @@
     [[grid]]                             # a block is the product of its lists; blocks come one after the other
     market = ["creators.toml", "shops/*.toml"]       # files, from the folder of this one; or tables like them
     mechanism = ["ucb1", { name = "h-etc-r", agent_rounds = 80, arm_rounds = 40 }, { rule = "mymodule:my_rule" }]
+                                         # a module of one's own is imported only if the caller allows that name
     copies = [{}, { ana = [2, 1] }]
     horizon = [1_000, 10_000]
 
@@ -15,35 +16,246 @@ Parameters that a mechanism is not given follow from its theorem, anew for each 
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from cloneproof.errors import CloneproofError, SweepError, brief, did_you_mean
-from cloneproof.market.market import Market
+import tomli_w
+
+from cloneproof._checks import one_of, whole
+from cloneproof.analysis.audit.question import OpponentsName, checked_question
+from cloneproof.analysis.evaluate import ArithmeticName, EngineName
+from cloneproof.analysis.search import Search
+from cloneproof.engines.monte_carlo.job import strata_of
+from cloneproof.engines.monte_carlo.sampler import check_sampling
+from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief, did_you_mean
+from cloneproof.market.market import Market, full_copies
+from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
+from cloneproof.mechanisms.catalogue import mechanism as by_name
+from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.sweeps.grid_point import AXES, COMMON, DEFAULTS, OWN, GridPoint
-from cloneproof.sweeps.point_builder import Builder
+from cloneproof.mechanisms.online.opening import checked_seed
+from cloneproof.sweeps.tasks import Part, mechanism_text, part
 
-MOST_POINTS = 10_000_000
+T = TypeVar("T")
 Grid = Mapping[str, Any]
+Query = Literal["evaluate", "gain", "audit"]
+MOST_POINTS = 10_000_000
+
+COMMON: Final = ("question", "market", "mechanism", "horizon", "seed", "runs")
+OWN: Final[Mapping[Query, tuple[str, ...]]] = {
+    "evaluate": ("copies", "engine", "arithmetic", "confidence"),
+    "gain": ("copies", "agent", "confidence"),
+    "audit": ("agent", "max_copies", "opponents", "withhold", "tolerance"),
+}
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "question": "evaluate", "copies": None, "horizon": None, "seed": 0, "runs": 1000, "engine": "auto",
+    "arithmetic": "float", "confidence": 0.99, "agent": None, "max_copies": 4, "opponents": "market",
+    "withhold": False, "tolerance": 0.0,
+}  # fmt: skip
+AXES: Final = ("question", "market", "mechanism", "copies", "horizon", "seed", *dict.fromkeys(k for k in DEFAULTS))
 
 
-def load_grid(path: str | Path) -> list[GridPoint]:
-    """The points of a grid file."""
+@dataclass(frozen=True, slots=True)
+class GridPoint:
+    """A question, its market and mechanism as they are at its horizon, and its options; numbered from 1.
+
+    `copies` are those of everybody. `label` is what the grid calls the market, `texts` are market and mechanism as
+    text, which many points share.
+    """
+
+    number: int
+    question: Query
+    label: str
+    market: Market
+    mechanism: Mechanism
+    texts: tuple[str, str]
+    copies: Mapping[str, tuple[int, ...]]
+    options: Mapping[str, Any]
+    strata: int = 1  # runs of a pass over them; 1 where means are drawn
+
+    @property
+    def runs(self) -> int:
+        return int(self.options["runs"])
+
+    @property
+    def runs_needed(self) -> int:
+        """The runs that it takes: whole passes over the strata."""
+        return -(-self.runs // self.strata) * self.strata
+
+    @property
+    def seed(self) -> int:
+        return int(self.options["seed"])
+
+    def parts(self) -> tuple[Part | None, tuple[Part, ...]]:
+        """What is computed whole (an audit, or the attempt without sampling), and what is sampled.
+
+        Of a gain those are the runs without and with the deviation. An exact part may spare the runs.
+        """
+        asked, market, texts = self.options, self.market, self.texts
+        if self.question == "audit":
+            names = (*OWN["audit"], "runs", "seed")
+            return part("audit", market, texts, {name: asked[name] for name in names}), ()
+        worlds = (self.honest, self.copies) if self.question == "gain" else (self.copies,)
+        runs = tuple(
+            part("runs", market, texts, {"copies": world, "seed": self.seed, "stratified": self.strata > 1})
+            for world in worlds
+        )
+        if self.question == "gain" or asked["engine"] == "monte-carlo":
+            return None, runs
+        engine = "closed-form" if asked["arithmetic"] == "ball" else asked["engine"]
+        options = {"copies": self.copies, "engine": engine, "arithmetic": asked["arithmetic"]}
+        return part("exact", market, texts, options), runs if engine == "auto" else ()
+
+    @property
+    def honest(self) -> dict[str, tuple[int, ...]]:
+        """The copies of everybody, the deviating agent's honest."""
+        return {
+            name: (1,) * len(counts) if name == self.options["agent"] else counts
+            for name, counts in self.copies.items()
+        }
+
+
+class Builder:
+    """Makes points; remembers markets, mechanisms, copies and options by what they are made from."""
+
+    def __init__(self, folder: Path, rules: Collection[str]) -> None:
+        self.folder, self.rules = folder, rules
+        self._made: dict[Hashable, Any] = {}
+        self._kept: dict[int, Any] = {}  # a value that is remembered by its id must live on
+
+    def point(self, number: int, settings: Mapping[str, Any]) -> GridPoint:
+        """The point of these settings, or a clear error."""
+        question = settings["question"]
+        one_of(question, OWN, "question", SweepError)
+        for key, value in settings.items():
+            if key not in COMMON and key not in OWN[question] and value != DEFAULTS[key]:
+                raise SweepError(
+                    f"expected no {key!r} for the question {question!r}, got {brief(value)}; leave it out, or ask in a "
+                    "block of its own"
+                )
+        given, named, horizon = settings["market"], settings["mechanism"], settings["horizon"]
+        label, base = self._once(("base", self._mark(given)), lambda: self._market(given))
+        market_key = (self._mark(given), self._mark(horizon))
+        market = self._once(("market", *market_key), lambda: base if horizon is None else base.with_horizon(horizon))
+        mechanism_key = ("mechanism", self._mark(named), *market_key)
+        mechanism = self._once(mechanism_key, lambda: self._mechanism(named, market))
+        copies_key = ("copies", self._mark(settings["copies"]), self._mark(given))
+        copies = self._once(copies_key, lambda: full_copies(market.agents, settings["copies"]))
+        texts = (
+            self._once(("market text", *market_key), lambda: market_to_toml(market)),
+            self._once((*mechanism_key, "text"), lambda: mechanism_text(mechanism)),
+        )
+        options = {key: _counted(key, settings[key]) for key in ("seed", "runs", *OWN[question]) if key != "copies"}
+        checked_seed(options["seed"])
+        checks = (question, *(self._mark(value) for key, value in options.items() if key != "seed"), *mechanism_key)
+        self._once(("options", *checks), lambda: _check(question, market, mechanism, options))
+        strata = 1
+        if question == "gain":  # as `cp.gain` samples
+            strata = self._once(("strata", *market_key), lambda: len(strata_of(market).weights))
+        return GridPoint(number, question, label, market, mechanism, texts, copies, options, strata)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        if key not in self._made:
+            self._made[key] = make()
+        value: T = self._made[key]
+        return value
+
+    def _mark(self, value: Any) -> Hashable:  # noqa: ANN401
+        """What a value is remembered by: its type and itself, or where it lives if it cannot be hashed."""
+        if isinstance(value, str | int | float | None):
+            return type(value), value
+        self._kept[id(value)] = value
+        return "at", id(value)
+
+    def _market(self, given: Any) -> tuple[str, Market]:  # noqa: ANN401
+        if isinstance(given, Market):
+            return f"market {_count(self._made, 'base')}", given
+        if isinstance(given, str | Path):
+            return str(given), load_market(self.folder / given)
+        if isinstance(given, Mapping):
+            return f"market {_count(self._made, 'base')}", market_from_toml(tomli_w.dumps(dict(given)), "the market")
+        raise SweepError(f"expected a market file or a table of a market, got {brief(given)}; name a file")
+
+    def _mechanism(self, given: Any, market: Market) -> Mechanism:  # noqa: ANN401
+        if isinstance(given, Mechanism):
+            return given
+        if isinstance(given, str):
+            return self._own(given, {}) if ":" in given else by_name(given, market=market)
+        if isinstance(given, Mapping) and isinstance(given.get("rule"), str) and "name" not in given:
+            return self._own(given["rule"], {key: value for key, value in given.items() if key != "rule"})
+        if isinstance(given, Mapping) and isinstance(given.get("name"), str):
+            options = {key: value for key, value in given.items() if key != "name"}
+            if "market" in options:
+                raise MechanismError("unknown parameter 'market' of a mechanism; the grid's market is taken")
+            return by_name(given["name"], market=market, **options)
+        raise SweepError(
+            f"expected a mechanism's name, or a table with its name and parameters, got {brief(given)}; write e.g. "
+            '"ucb1", { name = "etc", arm_rounds = 40 }, or { rule = "mymodule:my_rule" } for your own'
+        )
+
+    def _own(self, name: str, options: dict[str, Any]) -> Mechanism:
+        """Importing runs code, so a grid cannot ask for it: only who calls can."""
+        if ":" in name and name not in self.rules:
+            raise SweepError(
+                f"expected a rule that you allow, got {brief(name)}, which would be imported and run; if you trust it, "
+                f"add --rule {name}, or rules=[{name!r}] in Python"
+            )
+        return own_mechanism(name, **options)
+
+
+def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping[str, Any]) -> None:
+    """What can be known to be wrong before it is computed."""
+    if options["runs"] is None:
+        raise SweepError("expected runs to be a whole number from 1, got nothing; use e.g. 1000")
+    check_sampling(options["runs"], None, options.get("confidence", 0.99), None, None)
+    if question == "evaluate":
+        one_of(options["engine"], get_args(EngineName), "engine", SweepError)
+        one_of(options["arithmetic"], get_args(ArithmeticName), "arithmetic", SweepError)
+        if options["arithmetic"] == "ball" and options["engine"] not in ("auto", "closed-form"):
+            raise SweepError(f"arithmetic 'ball' expects engine 'closed-form', got {options['engine']!r}; leave it out")
+    elif question == "audit":
+        one_of(options["opponents"], get_args(OpponentsName), "opponents", SweepError)
+        checked_question(market, mechanism, options["agent"], tolerance=options["tolerance"])
+        Search(copies=options["max_copies"])
+        if not isinstance(options["withhold"], bool) or (options["withhold"] and options["opponents"] == "any"):
+            raise SweepError(
+                f"expected withhold to be true or false, and false against any opponents, got "
+                f"{brief(options['withhold'])}; leave it out"
+            )
+    else:
+        one_of(
+            options["agent"], [agent.name for agent in market.agents], "the agent whose gain is asked for", SweepError
+        )
+
+
+def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
+    """A whole number as one: 1e4 runs are 10000, and the same point."""
+    number = whole(value) if key in ("seed", "runs", "max_copies") else None
+    return value if number is None else number
+
+
+def _count(made: Mapping[Any, Any], kind: str) -> int:
+    return 1 + sum(1 for key in made if key[0] == kind)
+
+
+def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:
+    """The points of a grid file; `rules` are the MODULE:NAME that it may ask for."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as problem:
         raise SweepError(f"expected a readable grid file, got {path}: {problem}; check the path") from None
-    try:
-        data = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise SweepError(f"{path} is not TOML: {problem}; mend that line") from None
-    return points_of(data, Path(path).parent, str(path))
+    return points_of(data, Path(path).parent, str(path), rules)
 
 
-def points_of(grid: Grid, folder: str | Path = ".", source: str = "the grid") -> list[GridPoint]:
+def points_of(
+    grid: Grid, folder: str | Path = ".", source: str = "the grid", rules: Collection[str] = ()
+) -> list[GridPoint]:
     """Every point, checked; the first that makes no sense is named, and nothing else happens.
 
     >>> from cloneproof import Agent, Market, Point as At
@@ -52,7 +264,7 @@ def points_of(grid: Grid, folder: str | Path = ".", source: str = "the grid") ->
     >>> len(points), points[4].number, points[4].mechanism.name, points[4].seed
     (6, 5, 'thompson', 1)
     """
-    builder, points = Builder(Path(folder)), []
+    builder, points = Builder(Path(folder), rules), []
     for number, settings in enumerate(_settings(grid, Path(folder), source), start=1):
         try:
             points.append(builder.point(number, settings))
@@ -72,7 +284,7 @@ def _settings(grid: Grid, folder: Path, source: str) -> Iterator[dict[str, Any]]
     if not isinstance(blocks, list) or not blocks or not all(isinstance(block, Mapping) for block in blocks):
         raise SweepError(f"expected [[grid]] tables in {source}, got {brief(blocks)}; write [[grid]] above each block")
     axes = [_axes(defaults | dict(block), folder, source, number) for number, block in enumerate(blocks, start=1)]
-    total = sum(_product(block) for block in axes)
+    total = sum(math.prod(map(len, block.values())) for block in axes)
     if total > MOST_POINTS:
         raise SweepError(f"expected at most {MOST_POINTS} points, got {total} in {source}; cut it into several grids")
     for block in axes:
@@ -113,13 +325,6 @@ def _as_list(value: Any) -> list[Any]:  # noqa: ANN401
     return list(value) if isinstance(value, list | tuple | range) else [value]
 
 
-def _product(block: Mapping[str, Sequence[Any]]) -> int:
-    total = 1
-    for values in block.values():
-        total *= len(values)
-    return total
-
-
 def _words(settings: Mapping[str, Any]) -> str:
     """What tells a point from its neighbours."""
     question = settings["question"]
@@ -128,8 +333,6 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _word(value: Any) -> str:  # noqa: ANN401
-    if isinstance(value, Market | Mechanism):
-        return value.name if isinstance(value, Mechanism) else "as given"
-    if isinstance(value, Mapping) and "agents" in value:
-        return "as given"
-    return value if isinstance(value, str) else str(value)
+    if isinstance(value, Mechanism):
+        return value.name
+    return "as given" if isinstance(value, Market) or (isinstance(value, Mapping) and "agents" in value) else str(value)

@@ -1,4 +1,8 @@
-"""The table of a sweep: one row for each estimate of each point, as columns."""
+"""From what is stored to the table of a sweep: one row for each estimate of each point, as columns.
+
+Runs are read from the store instead of being computed, and everything else is `sample` and `gain`: so an answer has
+the very bits of `cp.evaluate` and `cp.gain`, whatever the chunks were.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,156 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from cloneproof._display import Displayed
+import numpy as np
+
+from cloneproof._checks import one_of
 from cloneproof._files import write_whole
-from cloneproof._tables import Tabular
-from cloneproof.errors import SweepError, did_you_mean
-from cloneproof.sweeps.answers import PointAnswer
-from cloneproof.sweeps.grid_point import GridPoint
+from cloneproof._tables import Displayed, Tabular
+from cloneproof.analysis.evaluate import with_notes
+from cloneproof.analysis.gain import PairedSampling, sampled_gain
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.monte_carlo.driver import InlineExecutor
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.sampler import sample
+from cloneproof.errors import SweepError
+from cloneproof.sweeps.grid import GridPoint
+from cloneproof.sweeps.store import Index, Need, Store, check_shape
+from cloneproof.sweeps.tasks import Chunk
 
 COLUMNS: Final = (
     "point", "question", "market", "mechanism", "parameters", "copies", "horizon", "seed", "engine",
     "quantity", "agent", "value", "error", "kind", "method", "verdict", "scope", "notes",
 )  # fmt: skip
 _WHOLE, _REAL = ("point", "horizon", "seed"), ("value", "error")
+READ = 1 << 14  # runs at a time
+
+
+class PointAnswer(NamedTuple):
+    """The estimates of a point by (quantity, agent), how they were come by, and what a reader must know."""
+
+    estimates: dict[tuple[str, str], Estimate]
+    engine: str
+    notes: tuple[str, ...] = ()
+    verdict: str = ""
+    scope: str = ""
+    witness: dict[str, list[int]] = {}  # noqa: RUF012 (never written to)
+
+
+def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
+    """What is known of a point whose needs are met; `DamagedChunk` where a chunk went bad meanwhile."""
+    refusals: list[str] = []
+    if need.whole:
+        stored_answer, refusals = _whole_answer(point, Chunk(need.whole, 0, 0), index.store)
+        if stored_answer is not None:
+            return stored_answer
+        if not need.sampled:
+            return PointAnswer({}, "refused", tuple(refusals))
+    stored = [StoredRuns(index, key, 2 * len(point.market.agents) + 1) for key in need.sampled]
+    confidence = point.options["confidence"]
+    if point.question == "evaluate":
+        job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
+        sampled = sample(
+            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=InlineExecutor, chunk=READ
+        )
+        evaluation = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
+        return _evaluation_answer(evaluation)
+    honest, agent = point.honest, point.options["agent"]
+    sampling = PairedSampling(
+        runs=point.runs,
+        confidence=confidence,
+        seed=point.seed,
+        threads=1,
+        stop_when_decided=False,
+        outcomes=lambda job, first, count: stored[int(job.copies != honest)](job, first, count),
+        chunk=READ,
+    )
+    found_gain = sampled_gain(point.market, point.mechanism, agent, dict(point.copies), sampling)
+    by_name = {"gain": found_gain.estimate, "honest": found_gain.honest, "copied": found_gain.copied}
+    return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
+
+
+def _whole_answer(point: GridPoint, chunk: Chunk, store: Store) -> tuple[PointAnswer | None, list[str]]:
+    """The answer of a part that was computed whole, None where it was refused, and the refusals."""
+    contents = store.read(chunk)
+    check_shape(chunk, contents)
+    data = json.loads(contents)
+    try:
+        refusals = [str(refusal) for refusal in data.pop("refusals")]
+        if "evaluation" in data:
+            return _evaluation_answer(_evaluation(point, data["evaluation"], refusals)), refusals
+        return (_audit_answer(data) if "verdict" in data else None), refusals
+    except (AttributeError, KeyError, TypeError, ValueError):  # its digest is right: somebody has written it
+        raise SweepError(
+            f"expected the result of a {point.question} in chunk {chunk.name}, got something else with a right digest, "
+            "so not by an accident of the disk; give a new folder"
+        ) from None
+
+
+class StoredRuns:
+    """The outcomes of a part's runs, read from its chunks; the last chunk is kept at hand."""
+
+    def __init__(self, index: Index, key: str, columns: int) -> None:
+        self.store, self.columns = index.store, columns
+        self.chunks = sorted(index.chunks[key], key=lambda chunk: (chunk.first, chunk.stop))
+        self.starts = [chunk.first for chunk in self.chunks]
+        self._open, self._rows = Chunk(key, 0, 0), np.empty((0, columns))
+
+    def __call__(self, job: Job, first: int, count: int) -> Outcomes:
+        """Runs first .. first + count - 1; who asks has made sure that they are stored."""
+        rows, at = [], first
+        while at < first + count:
+            self._open_chunk_with(at)
+            rows.append(self._rows[at - self._open.first : first + count - self._open.first])
+            at += len(rows[-1])
+        together, agents = np.concatenate(rows), self.columns // 2
+        return Outcomes(together[:, :agents], together[:, agents], together[:, agents + 1 :])
+
+    def _open_chunk_with(self, run: int) -> None:
+        if self._open.first <= run < self._open.stop:
+            return
+        numbers = range(bisect_right(self.starts, run) - 1, -1, -1)  # ranges of several sweeps may overlap
+        chunk = next(self.chunks[number] for number in numbers if run < self.chunks[number].stop)
+        contents = self.store.read(chunk)
+        check_shape(chunk, contents, self.columns)
+        self._open, self._rows = chunk, np.frombuffer(contents, dtype="<f8").reshape(chunk.runs, self.columns)
+
+
+def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:
+    """An exact evaluation as it was stored, with why other engines were passed over."""
+    stored = Evaluation.from_dict(data)
+    _check_estimates([*stored.payoff.values(), stored.regret])
+    outside = with_notes(replace(stored, notes=()), point.market, point.mechanism, dict(point.copies), []).notes
+    return replace(stored, notes=(*outside, *refusals, *stored.notes[len(outside) :]))
+
+
+def _evaluation_answer(evaluation: Evaluation) -> PointAnswer:
+    estimates = {("payoff", name): estimate for name, estimate in evaluation.payoff.items()}
+    return PointAnswer(estimates | {("regret", ""): evaluation.regret}, evaluation.engine, evaluation.notes)
+
+
+def _audit_answer(data: dict[str, Any]) -> PointAnswer:
+    worst = data["worst"]
+    estimates = {(name, worst["agent"]): Estimate.from_dict(worst[name]) for name in ("gain", "honest", "copied")}
+    for name, witness in data["also"].items():
+        estimates[f"{name} gain", witness["agent"]] = Estimate.from_dict(witness["gain"])
+    _check_estimates(estimates.values())
+    copies = {worst["agent"]: [int(count) for count in worst["copies"]]}
+    notes = tuple(str(note) for note in data["notes"])
+    return PointAnswer(estimates, "audit", notes, str(data["verdict"]), str(data["scope"]), copies)
+
+
+def _check_estimates(estimates: Iterable[Estimate]) -> None:
+    """Numbers and words where they should be; a ValueError otherwise."""
+    for estimate in estimates:
+        numbers, words = (estimate.value, estimate.error), (estimate.kind, estimate.method)
+        if not (all(isinstance(number, int | float) for number in numbers) and all(isinstance(w, str) for w in words)):
+            raise ValueError(estimate)
 
 
 @dataclass(frozen=True)
@@ -88,10 +225,7 @@ class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
             The same columns, fewer rows.
         """
         for name in wanted:
-            if name not in self._columns:
-                raise SweepError(
-                    f"unknown column {name!r}; {did_you_mean(name, self._columns)}known are {', '.join(self)}"
-                )
+            one_of(name, self, "a column", SweepError)
         kept = [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
         return SweepTable({name: [row[name] for row in kept] for name in self}, self.summary)
 
@@ -125,10 +259,7 @@ class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
         """Write a file, whole or not at all: Parquet if its name ends so (`cloneproof[parquet]`), else CSV."""
         check_output(path)
         try:
-            if str(path).endswith(".parquet"):
-                _write_parquet(self._columns, Path(path))
-            else:
-                write_whole(path, self.to_csv())
+            write_whole(path, _parquet(self._columns) if str(path).endswith(".parquet") else self.to_csv())
         except OSError as problem:
             raise SweepError(f"expected to write {path}, got: {problem}; choose another place") from None
 
@@ -141,36 +272,33 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-@dataclass
-class TableBuilder:
-    """Collects the rows of points."""
+def point_rows(point: GridPoint, answer: PointAnswer) -> Iterator[dict[str, Any]]:
+    """The rows of a point, by column; a point that an engine refused has one, without a value."""
+    estimates: Iterable[tuple[tuple[str, str], Any]] = answer.estimates.items() or [(("refused", ""), None)]
+    copies = {**point.copies, **{name: tuple(counts) for name, counts in answer.witness.items()}}
+    shown = {
+        "point": point.number,
+        "question": point.question,
+        "market": point.label,
+        "mechanism": point.mechanism.name,
+        "parameters": json.dumps(dict(point.mechanism.parameters), default=str),
+        "copies": "; ".join(f"{name} {','.join(map(str, counts))}" for name, counts in copies.items()),
+        "horizon": point.market.horizon,
+        "seed": point.seed,
+        "engine": answer.engine,
+        "verdict": answer.verdict,
+        "scope": answer.scope,
+        "notes": "; ".join(answer.notes),
+    }
+    for (quantity, agent), estimate in estimates:
+        numbers = {name: getattr(estimate, name, None) for name in ("value", "error")}
+        words = {name: getattr(estimate, name, "") for name in ("kind", "method")}
+        yield shown | {"quantity": quantity, "agent": agent} | numbers | words
 
-    columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
 
-    def add(self, point: GridPoint, answer: PointAnswer) -> None:
-        """The rows of a point; a point that an engine refused has one, without a value."""
-        estimates: Iterable[tuple[tuple[str, str], Any]] = answer.estimates.items() or [(("refused", ""), None)]
-        copies = {**point.copies, **{name: tuple(counts) for name, counts in answer.witness.items()}}
-        shown = {
-            "point": point.number,
-            "question": point.question,
-            "market": point.label,
-            "mechanism": point.mechanism.name,
-            "parameters": json.dumps(dict(point.mechanism.parameters), default=str),
-            "copies": "; ".join(f"{name} {','.join(map(str, counts))}" for name, counts in copies.items()),
-            "horizon": point.market.horizon,
-            "seed": point.seed,
-            "engine": answer.engine,
-            "verdict": answer.verdict,
-            "scope": answer.scope,
-            "notes": "; ".join(answer.notes),
-        }
-        for (quantity, agent), estimate in estimates:
-            numbers = {name: getattr(estimate, name, None) for name in ("value", "error")}
-            words = {name: getattr(estimate, name, "") for name in ("kind", "method")}
-            row = shown | {"quantity": quantity, "agent": agent} | numbers | words
-            for name in COLUMNS:
-                self.columns[name].append(row[name])
+def sweep_table(rows: Sequence[Mapping[str, Any]], summary: EstimateSummary) -> SweepTable:
+    """The table of these rows."""
+    return SweepTable({name: [row[name] for row in rows] for name in COLUMNS}, summary)
 
 
 def check_output(path: str | Path) -> None:
@@ -190,16 +318,11 @@ def check_output(path: str | Path) -> None:
             ) from None
 
 
-def _write_parquet(columns: Mapping[str, list[Any]], path: Path) -> None:
+def _parquet(columns: Mapping[str, list[Any]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     kinds = {name: pa.int64() if name in _WHOLE else pa.float64() if name in _REAL else pa.string() for name in columns}
-    table = pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()})
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        pq.write_table(table, temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    file = io.BytesIO()
+    pq.write_table(pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()}), file)
+    return file.getvalue()

@@ -1,22 +1,27 @@
 """The audit finds what is there, claims no more than it knows, and says what it looked at."""
 
 import math
+import os
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import api, deadline
-from cloneproof.analysis.audit.dominance import all_agents
-from cloneproof.analysis.audit.search import exact_search as exact
-from cloneproof.analysis.audit.search import sampling
-from cloneproof.analysis.audit.search.exact_search import payoffs
+from cloneproof.analysis.audit import dominance as all_agents
+from cloneproof.analysis.audit import exact_search as exact
+from cloneproof.analysis.audit import sampled_search as sampling
+from cloneproof.analysis.audit.audit import answer
+from cloneproof.analysis.audit.exact_search import payoffs
+from cloneproof.analysis.audit.question import checked_question
+from cloneproof.engines import deadline
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
+AUDITS = 60 if "CLONEPROOF_LONG" in os.environ else 15
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
 UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
 
@@ -49,7 +54,7 @@ def etc_payoff(values, copies, m, horizon):
 @pytest.fixture
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
-    monkeypatch.setattr(api, "honest_evaluations", lambda cases, seconds=None: None)
+    monkeypatch.setattr(exact, "honest_evaluations", lambda cases, seconds=None: None)
     monkeypatch.setattr(sampling, "elementary", lambda case: None)
 
 
@@ -70,7 +75,7 @@ def test_planted_weaknesses_of_1_and_10_percent_are_found_by_samples_among_harml
 
 
 def sampled_audit(market, m, runs):
-    return cp.audit(market, cp.mechanism("etc", arm_rounds=m), max_copies=2, runs=runs)
+    return cp.audit(market, cp.mechanism("etc", arm_rounds=m), search=cp.Search(copies=2, runs=runs))
 
 
 @pytest.mark.parametrize(("m", "horizon", "size"), [(8, 30_000, 0.001), (5, 30_000, 0.01), (2, 30_000, 0.09)])
@@ -93,7 +98,7 @@ def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
     market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
     harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 120, 400)] + [UNIFORM]
     planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 3, 5)]
-    verdicts = [cp.audit(market, mechanism, max_copies=2).verdict for mechanism in [*harmless, *planted]]
+    verdicts = [cp.audit(market, mechanism, search=cp.Search(copies=2)).verdict for mechanism in [*harmless, *planted]]
     assert verdicts == ["clone-proof"] * 4 + ["exploitable"] * 3
 
 
@@ -113,22 +118,22 @@ def test_no_false_alarm_in_140_exact_audits_of_what_is_clone_proof_by_constructi
     draw = random.Random(5 + part)
     for number in range(70):
         market, mechanism = clone_proof_by_construction(draw, number, [1, 3, 10, 40, 700])
-        found = cp.audit(market, mechanism, max_copies=2)
+        found = cp.audit(market, mechanism, search=cp.Search(copies=2))
         assert found.verdict == "clone-proof", (market, found.scope)
 
 
-def test_no_false_alarm_in_60_sampled_audits_of_the_same(samples_only):
+def test_no_false_alarm_in_sampled_audits_of_the_same(samples_only):
     """Each may err with probability 1 %, by a union over deviations that is far from tight; with these seeds none does.
 
     Without the arguments, too: they would spare most of the samples.
     """
     draw, sampled = random.Random(7), 0
-    for number in range(60):
+    for number in range(AUDITS):
         market, mechanism = clone_proof_by_construction(draw, number, [3, 10, 40])
-        found = cp.audit(market, mechanism, max_copies=2, runs=64, seed=number)
+        found = cp.audit(market, mechanism, search=cp.Search(copies=2, runs=64, seed=number))
         sampled += len(found.samples)
         assert found.verdict != "exploitable", (market, found.scope)
-    assert sampled > 300
+    assert sampled > 5 * AUDITS
 
 
 def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
@@ -138,7 +143,7 @@ def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
         values = sorted(draw.sample([0.1, 0.3, 0.6, 0.9], 2))
         market = one_agent(cp.Discrete(values, [0.5, 0.5]), draw.choice([12, 30, 90]), draw.choice([2, 3]))
         mechanism = cp.mechanism("etc", arm_rounds=draw.choice([1, 2, 4, 9, 20]))
-        found = cp.audit(market, mechanism, max_copies=2)
+        found = cp.audit(market, mechanism, search=cp.Search(copies=2))
         honest = cp.evaluate(market, mechanism).payoff["ana"].value
         originals = market.agents[0].count
         gains = [
@@ -161,7 +166,7 @@ def test_ucb1_pays_at_seven_rounds():
 
 def test_h_ucb_is_found_out_over_horizons():
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=1, rewards="deterministic")
-    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", max_copies=2, horizons="1:30")
+    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", search=cp.Search(copies=2), horizons="1:30")
     assert found.verdict == "exploitable"
     assert list(found.by_horizon) == list(range(1, 31))
     assert found.by_horizon[found.worst.horizon].gain.value >= found.worst.gain.value > 0.1
@@ -192,7 +197,7 @@ def test_h_etc_r_is_exploitable_at_the_smallest_trial():
     prior = cp.Discrete([0, 0.5, 1], [1 / 3, 1 / 3, 1 / 3])
     market = cp.Market([cp.Agent(name, 3, prior) for name in "abc"], horizon=100_000)
     m = cp.mechanism("h-etc-r", market=market).parameters["arm_rounds"]
-    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), max_copies=2)
+    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), search=cp.Search(copies=2))
     assert (found.verdict, found.worst.gain.kind) == ("exploitable", "proven")
     assert found.worst.relative_gain > 0.1
 
@@ -200,7 +205,7 @@ def test_h_etc_r_is_exploitable_at_the_smallest_trial():
 def test_h_etc_r_falls_to_a_ladder_at_the_longer_trial():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.988))]
     market = cp.Market(agents, horizon=10**6, rewards="deterministic")
-    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", max_copies=2, budget_seconds=4)
+    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", search=cp.Search(copies=2, seconds=4))
     assert (found.verdict, found.worst.copies, found.worst.gain.kind) == ("exploitable", (128, 1), "proven")
     assert found.worst.relative_gain == pytest.approx(0.985, abs=0.01)
 
@@ -215,11 +220,16 @@ def test_holdout_is_clone_proof_by_computation():
 
 def test_a_theorem_is_called_a_theorem():
     market = one_agent(cp.Discrete([0.25, 0.75], [0.5, 0.5]), 1000, rewards={"family": "gaussian", "sd": 0.5})
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=30), max_copies=2)  # a quadrature cannot decide by itself
+    found = cp.audit(
+        market, cp.mechanism("etc", arm_rounds=30), search=cp.Search(copies=2)
+    )  # a quadrature cannot decide by itself
     assert found.verdict == "clone-proof"
     assert "a theorem (docs/textbook/hold-out.md" in found.scope
     assert "not a computation" in found.scope
-    assert cp.audit(market, cp.mechanism("etc", arm_rounds=3), max_copies=2, runs=64).verdict != "clone-proof"
+    assert (
+        cp.audit(market, cp.mechanism("etc", arm_rounds=3), search=cp.Search(copies=2, runs=64)).verdict
+        != "clone-proof"
+    )
 
 
 def test_a_tolerance_lets_small_gains_pass_and_is_relative():
@@ -230,7 +240,7 @@ def test_a_tolerance_lets_small_gains_pass_and_is_relative():
 
 def test_undecided_says_what_was_not_ruled_out():
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=20)
-    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", max_copies=2, tolerance=0.5)
+    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", search=cp.Search(copies=2), tolerance=0.5)
     assert found.verdict == "undecided"
     assert "no argument covers" in found.scope
     assert "is not ruled out" in found.scope
@@ -245,7 +255,7 @@ def test_a_gain_of_nothing_at_all_needs_a_tolerance():
 
 def test_twins_are_searched_once_and_reported_each():
     market = cp.Market([cp.Agent(name, 2, HALF) for name in ("ana", "bo")], horizon=100)
-    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), max_copies=2)
+    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), search=cp.Search(copies=2))
     payoffs = {name: [one.copied.value for one in found.tried if one.agent == name] for name in ("ana", "bo")}
     assert payoffs["ana"] == payoffs["bo"] != []
     assert all(one.all_copies[one.agent] == one.copies for one in found.tried)
@@ -260,7 +270,7 @@ def test_mechanisms_may_be_functions_of_the_market():
 
 def test_a_quadratures_guess_decides_nothing():
     market = one_agent(cp.Uniform(0, 1), 5000)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), max_copies=2, runs=64)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     heuristic = [one for one in found.tried if one.gain.heuristic]
     assert any(one.gain.low > 0 for one in heuristic)
     assert all("two resolutions" in one.gain.method for one in heuristic)
@@ -277,8 +287,8 @@ def test_priors_that_differ_are_searched_one_by_one():
 
 def test_a_spent_budget_is_said():
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=3000)
-    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), max_copies=6, budget_seconds=0.05)
-    assert "the budget of 0.05 s was spent" in found.scope or "had no time to go on" in found.scope
+    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), search=cp.Search(copies=6, seconds=0.05))
+    assert "the 0.05 s were over" in found.scope or "had no time to go on" in found.scope
 
 
 def test_a_budget_is_shared_among_the_agents(monkeypatch):
@@ -286,18 +296,19 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     ahead = [0.0]
 
     def slow(*what):
+        found = payoffs(*what)
         ahead[0] += 1000.0
-        return payoffs(*what)
+        return found
 
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: time.perf_counter() + ahead[0]))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0]))
     monkeypatch.setattr(exact, "payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
     ]
     machine = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2)
-    found = cp.audit(cp.Market(agents, horizon=200), machine, budget_seconds=8500)
+    found = cp.audit(cp.Market(agents, horizon=200), machine, search=cp.Search(seconds=8500))
     assert Counter(one.agent for one in found.tried) == {"a": 3, "b": 3, "c": 3}
-    assert "the budget of 8500 s was spent" in found.scope
+    assert "the 8500 s were over" in found.scope
     kinds = {one.gain.kind for one in found.tried if one is not found.worst}
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
 
@@ -305,7 +316,8 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
 def test_a_draft_is_the_audit_before_the_proof():
     market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=300)
     drafts = []
-    found = cp.audit(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), agent="ana", draft=drafts.append)
+    question = checked_question(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), agent="ana")
+    found = answer(question, cp.Search(), deadline.Deadline(), drafts.append)
     (draft,) = drafts
     assert (draft.verdict, draft.worst.agent, draft.worst.copies) == (found.verdict, "ana", found.worst.copies)
     assert (draft.worst.gain.kind, found.worst.gain.kind) == ("estimated", "proven")
@@ -322,9 +334,9 @@ def test_progress_is_reported():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"agent": "anna"}, "unknown agent 'anna'; did you mean 'ana'"),
-        ({"max_copies": 0}, "max_copies"),
-        ({"max_copies": 2.5}, "max_copies"),
+        ({"agent": "anna"}, "did you mean 'ana'"),
+        ({"max_copies": 0}, "copies"),
+        ({"max_copies": 2.5}, "copies"),
         ({"opponents": "anyone"}, "did you mean 'any'"),
         ({"tolerance": -0.1}, "tolerance"),
         ({"tolerance": math.nan}, "tolerance"),
@@ -332,15 +344,30 @@ def test_progress_is_reported():
         ({"horizons": "5"}, "FIRST:LAST"),
         ({"horizons": []}, "FIRST:LAST"),
         ({"horizons": [0, 3]}, "FIRST:LAST"),
-        ({"budget_seconds": 0}, "budget"),
+        ({"budget_seconds": 0}, "seconds"),
         ({"runs": 0}, "runs"),
         ({"opponents": "any", "horizons": "1:5"}, "opponents='any'"),
         ({"seed": "x"}, "seed"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_bad_input_is_one_clear_sentence(options, words):
     with pytest.raises(cp.errors.CloneproofError, match=words.replace("'", ".")):
         cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), **options)
+
+
+def test_old_keywords_ask_the_same_with_a_warning():
+    market, etc = one_agent(COIN, 7), cp.mechanism("etc", arm_rounds=1)
+    new = cp.audit(market, etc, also=("withholding", "copy-cost"), search=cp.Search(copies=2, seed=3))
+    with pytest.warns(DeprecationWarning, match="copies=.., seed=.."):
+        old = cp.audit(market, etc, max_copies=2, seed=3, withhold=True, copy_cost=True, informed=False)
+    assert replace(old, seconds=0.0) == replace(new, seconds=0.0)
+    assert len(old.tried) < len(cp.audit(market, etc).tried)
+    with pytest.warns(DeprecationWarning, match="search=cp.Search"):
+        few = cp.gain(market, etc, "ana", (2, 1), runs=8, search=cp.Search(seed=5))
+    assert few.estimate == cp.gain(market, etc, "ana", (2, 1), search=cp.Search(runs=8, seed=5)).estimate
+    with pytest.raises(TypeError, match="max_coppies"):
+        cp.audit(market, etc, max_coppies=2)
 
 
 def test_what_is_no_market_or_no_mechanism_is_refused():
@@ -355,7 +382,7 @@ def test_no_engine_is_advised_where_none_can_be_chosen():
         cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")
     assert "engine=" not in str(refused.value)
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 2, HALF)], horizon=12)
-    found = cp.audit(market, cp.mechanism("h-ucb"), max_copies=4, budget_seconds=1.0)
+    found = cp.audit(market, cp.mechanism("h-ucb"), search=cp.Search(copies=4, seconds=1.0))
     assert "use engine" not in found.scope
 
 
@@ -366,7 +393,7 @@ def test_reprs_are_short():
         f"      worst={found.worst!r})",
     ]
     assert repr(found.worst).startswith("Witness(agent='ana', copies=(2, 1), horizon=7, gain=0.25 ± ")
-    gain = cp.gain(one_agent(COIN, 7), cp.mechanism("ucb1"), "ana", (2, 1), runs=64)
+    gain = cp.gain(one_agent(COIN, 7), cp.mechanism("ucb1"), "ana", (2, 1), search=cp.Search(runs=64))
     assert repr(gain).startswith("Gain(agent='ana', copies=(2, 1), gain=")
     assert max(len(line) for each in (found, gain) for line in repr(each).splitlines()) < 130
 
@@ -376,11 +403,15 @@ def test_opponents_any_asks_dominance_for_each_agent(monkeypatch):
 
     def dominance(case, max_copies, tolerance):
         asked.append((case.name, max_copies, tolerance))
-        return cp.audit(case.market, case.mechanism, agent=case.name, max_copies=max_copies, tolerance=tolerance)
+        return cp.audit(
+            case.market, case.mechanism, agent=case.name, search=cp.Search(copies=max_copies), tolerance=tolerance
+        )
 
     monkeypatch.setattr(all_agents, "dominance", dominance)
     market = cp.Market([*(cp.Agent(n, 2, HALF) for n in ("ana", "bo")), cp.Agent("cy", 1, cp.Point(0.3))], horizon=100)
-    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", max_copies=2, tolerance=0.01)
+    found = cp.audit(
+        market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", search=cp.Search(copies=2), tolerance=0.01
+    )
     assert asked == [("ana", 2, 0.01), ("cy", 2, 0.01)]
     assert (found.verdict, found.worst.agent) == ("exploitable", "ana")
     assert "bo stands as ana does" in found.scope

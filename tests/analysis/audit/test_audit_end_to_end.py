@@ -70,8 +70,8 @@ def test_everything_at_once(run, tmp_path, market, options, code, kind, word):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--agent", "eve"], "unknown agent 'eve'"),
-        (["--max-copies", "0"], "max_copies"),
+        (["--agent", "eve"], "got 'eve'"),
+        (["--max-copies", "0"], "copies"),
         (["--html", "no/such/folder/x.html"], "expected a folder"),
         (["--certificate", "."], "expected a file to write"),
         (["-m", "thompson", "--horizons", "1000000:1000060"], "at most 50 horizons"),
@@ -110,3 +110,38 @@ def test_damaged_files_are_unreadable(run, tmp_path, text):
     done = run("verify", tmp_path / "c.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["ucb1", "h-ucb"])
+def test_an_interrupt_keeps_what_was_found(name):
+    """Ctrl-C in an exact search and in a sampled one; before anything is known it is passed on."""
+    prior = cp.Discrete([0, 1], [0.5, 0.5]) if name == "ucb1" else cp.Uniform(0.2, 0.8)
+    market = cp.Market([cp.Agent("ana", 2, prior)], horizon=7 if name == "ucb1" else 500)
+    asked = cp.Search(copies=3, runs=50)
+    whole = cp.audit(market, cp.mechanism(name), search=asked)
+
+    def stop_after(number):
+        told = []
+
+        def tell(done, total, what):
+            told.append(what)
+            if len(told) == number:
+                raise KeyboardInterrupt
+
+        return tell
+
+    found = cp.audit(market, cp.mechanism(name), search=asked, progress=stop_after(3))
+    assert found.interrupted
+    assert not whole.interrupted
+    assert 0 < len(found.tried) < len(whole.tried)
+    assert {witness.copies: witness.gain.value for witness in found.tried}.items() <= {
+        witness.copies: witness.gain.value for witness in whole.tried
+    }.items() or name == "h-ucb"
+
+
+def test_an_audit_that_says_no_limit_ends_by_itself(monkeypatch):
+    monkeypatch.setattr("cloneproof.analysis.audit.audit.SECONDS", 0.2)
+    market = cp.Market([cp.Agent("ana", 3, cp.Uniform(0.2, 0.8)), cp.Agent("bo", 3, cp.Uniform(0, 1))], horizon=20_000)
+    found = cp.audit(market, cp.mechanism("h-ucb"))
+    assert found.seconds < 20  # without a limit: minutes
+    assert "s were not enough" in found.scope

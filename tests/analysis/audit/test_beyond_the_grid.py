@@ -7,14 +7,12 @@ import pytest
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race.api import race
-from cloneproof.analysis.audit.search.race.beyond import neighbours
-from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.race import neighbours, race
+from cloneproof.analysis.audit.race_state import RaceEntry
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, words
 
 TWO = cp.Market([cp.Agent("ana", 2, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(1.0))], horizon=1)
 
@@ -36,7 +34,9 @@ def planted(chance):
 
 def raced(play, vectors, tolerance, seed=0, runs=4096, alpha=0.01):
     case = audit_case(TWO, cp.mechanism("ucb1"), "ana")
-    (found,) = race([RaceEntry(case, v) for v in vectors], tolerance, runs, seed, Deadline(), None, alpha, play)
+    (found,) = race(
+        [RaceEntry(case, v) for v in vectors], tolerance, cp.Search(runs=runs, seed=seed), Deadline(), None, alpha, play
+    )
     return found
 
 
@@ -59,7 +59,7 @@ def test_a_mix_that_no_grid_has_is_found():
 
 def test_nothing_is_added_where_no_gain_rises():
     found = raced(planted(lambda copies: 0.5), [(2, 1), (4, 1), (2, 2)], tolerance=0.1, runs=512)
-    assert found.added == []
+    assert found.added == ()
 
 
 def test_what_is_said_of_the_tried_covers_with_those_that_were_added():
@@ -73,7 +73,7 @@ def test_what_is_said_of_the_tried_covers_with_those_that_were_added():
 def test_the_scope_names_what_was_added():
     """Under Thompson sampling the gain still rises at the last rung of the ladder, 64 copies for 90 rounds."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
-    found = cp.audit(market, cp.mechanism("thompson"), agent="ana", max_copies=2, runs=64, tolerance=1.5)
+    found = cp.audit(market, cp.mechanism("thompson"), agent="ana", search=cp.Search(copies=2, runs=64), tolerance=1.5)
     assert found.verdict == "undecided"
     assert "among them beyond these, where the gain rose: (" in found.scope
     assert len(found.tried) > 7  # the ladder up to 64 copies, and 3 of the grid

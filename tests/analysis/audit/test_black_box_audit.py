@@ -27,11 +27,11 @@ class Slow(InTurn):
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    monkeypatch.setattr("cloneproof.analysis.audit.search.sampling.available_threads", lambda: 1)
+    monkeypatch.setattr("cloneproof.analysis.audit.sampled_search.available_threads", lambda: 1)
 
 
 def test_an_attack_on_an_own_policy_is_found():
-    found = cp.audit(cp.Market(PAIR, horizon=40), cp.BlackBox(InTurn), runs=256)
+    found = cp.audit(cp.Market(PAIR, horizon=40), cp.BlackBox(InTurn), search=cp.Search(runs=256))
     assert (found.verdict, found.mechanism.name) == ("exploitable", "InTurn")
     assert found.worst.gain.low > 0
     with pytest.raises(cp.errors.CertificateError, match="a file can hold"):
@@ -39,7 +39,7 @@ def test_an_attack_on_an_own_policy_is_found():
 
 
 def test_where_copies_change_nothing_no_attack_is_found():
-    found = cp.audit(cp.Market(PAIR, horizon=8), cp.BlackBox(Agents), runs=512, tolerance=5.0)
+    found = cp.audit(cp.Market(PAIR, horizon=8), cp.BlackBox(Agents), search=cp.Search(runs=512), tolerance=5.0)
     assert (found.verdict, found.state) == ("undecided", "none tried pays")
     assert {one.agent for one in found.tried} == {"ana", "bo"}  # nobody stands for another: order may matter
 
@@ -47,16 +47,16 @@ def test_where_copies_change_nothing_no_attack_is_found():
 def test_a_budget_ends_between_two_calls():
     """One run of 600 rounds takes six seconds; what is known after a tenth of a second is nothing, and that is said."""
     start = time.monotonic()
-    found = cp.audit(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), agent="ana", budget_seconds=0.1)
+    found = cp.audit(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), agent="ana", search=cp.Search(seconds=0.1))
     assert time.monotonic() - start < 5
     assert found.verdict == "undecided"
     assert found.worst.gain_at_most <= 300
-    gain = cp.gain(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), "ana", (2,), budget_seconds=0.1)
+    gain = cp.gain(cp.Market(PAIR, horizon=600), cp.BlackBox(Slow), "ana", (2,), search=cp.Search(seconds=0.1))
     assert (gain.runs, gain.stopped) == (0, "budget")
 
 
 def test_what_needs_rules_is_refused():
-    for option in ({"opponents": "any"}, {"withhold": True}, {"split": True}):
+    for option in ({"opponents": "any"}, {"also": ["withholding"]}, {"also": ["splitting"]}):
         with pytest.raises(cp.errors.EngineError, match="a black box"):
             cp.audit(cp.Market(PAIR, horizon=20), cp.BlackBox(InTurn), **option)
 

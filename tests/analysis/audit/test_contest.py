@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.dominance.contest import contest_dominance
-from cloneproof.analysis.audit.proof.theorems import theorem
+from cloneproof.analysis.audit.dominance import dominance
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.theorems import Basis, theorem
 from cloneproof.analysis.certificate.verification import check
 from cloneproof.analysis.certificate.writer import certificate
 
@@ -34,7 +34,7 @@ def verdict(case, made):
 def test_no_opponents_of_the_state_tree_exceed_the_corners(rule):
     """Whole contests by the tree: gains never above the largest corner, equal to it where nobody else takes part."""
     case, made = market(14), contest(1, 3, 14, contest=rule)
-    found = contest_dominance(audit_case(case, made, "a0"))
+    found = dominance(audit_case(case, made, "a0"))
     assert found.worst.market.agents[1].name == "a1"
     for means, others in product([(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)], [(1, 1), (2, 1), (3, 2)]):
         own = case.at({"a1": means})
@@ -69,7 +69,7 @@ def test_what_is_not_covered_is_refused():
 def test_the_contest_theorem_covers_every_number_of_copies():
     case = market(2000)
     made = cp.mechanism("holdout-kl-ucb", market=case)
-    assert "contest theorem" in theorem(audit_case(case, made, "a0"))
+    assert theorem(audit_case(case, made, "a0")).basis is Basis.CONTEST
     assert theorem(audit_case(case, contest(2, 2, 2000), "a0")) is None
     assert theorem(audit_case(market(50), made, "a0")) is None  # ends before the contest
     with pytest.raises(cp.errors.MechanismError, match="at least 33 agent rounds"):  # before all have explored
@@ -155,6 +155,6 @@ def test_a_gain_is_linear_in_what_the_contest_pays():
     better = Fraction(1, 2) * high * rounds * ((copied_good + copied_bad) / 2 - one_good)
     explored = Fraction(1, 2)
     gain = Fraction(1, 2) * (3 * explored + after[1] - 2 * explored - 2 * after[0]) + better
-    tried = contest_dominance(audit_case(case, made, "a0")).tried
+    tried = dominance(audit_case(case, made, "a0")).tried
     found = next(each for each in tried if each.copies == (2, 1))
     assert found.gain.high + 1e-12 >= float(gain)

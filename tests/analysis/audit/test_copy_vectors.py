@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
 from cloneproof.analysis.audit.copy_vectors import (
     OriginalKinds,
     all_below,
@@ -19,8 +18,9 @@ from cloneproof.analysis.audit.copy_vectors import (
     of_sum,
     withholding_vectors,
 )
-from cloneproof.analysis.audit.proof.gain_ceiling import ceiling
-from cloneproof.analysis.audit.proof.theorems import elementary, theorem
+from cloneproof.analysis.audit.coverage import ceiling
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.theorems import elementary, theorem
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 
@@ -92,7 +92,7 @@ def test_order_of_registration_breaks_the_symmetry():
     ana = cp.Agent("ana", 2, COIN)
     assert kinds_of(ana, in_order=False).labels == (0, 0)
     market = cp.Market([ana], horizon=9)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=2, order="index"), max_copies=2)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=2, order="index"), search=cp.Search(copies=2))
     assert {(2, 1), (1, 2)} <= {one.copies for one in found.tried}
 
 

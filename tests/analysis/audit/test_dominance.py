@@ -7,14 +7,19 @@ import random
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.dominance.check import dominance
-from cloneproof.analysis.audit.dominance.deviations import deviations, parts
-from cloneproof.analysis.audit.dominance.score_profile import ScoreProfiler
-from cloneproof.analysis.audit.dominance.threshold_sweep import threshold_grid, threshold_sweep, upper_sweep
-from cloneproof.analysis.audit.dominance.two_phase_game import two_phase_game
-from cloneproof.analysis.audit.dominance.worst_opponents import best_opponents, enclosed_witness
-from cloneproof.engines.closed_form.laws.arithmetic import BALLS, FLOATS
+from cloneproof.analysis.audit.copy_vectors import of_sum
+from cloneproof.analysis.audit.dominance import dominance
+from cloneproof.analysis.audit.opponents import best_opponents, enclosed_witness
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.two_phase_game import (
+    ScoreProfiler,
+    deviations,
+    threshold_grid,
+    threshold_sweep,
+    two_phase_game,
+    upper_sweep,
+)
+from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from cloneproof.errors import EngineError, MarketError
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -233,22 +238,20 @@ def test_more_copies_of_a_score_of_all_rewards_stay_open():
     assert few.verdict == "exploitable" or "arms or more" in few.scope
 
 
-def test_vectors():
-    assert list(parts(6, 3, 4, True)) == [(4, 1, 1), (3, 2, 1), (2, 2, 2)]
-    assert len(list(parts(6, 3, 4, False))) == math.comb(5, 2)
+def test_every_vector_that_has_a_score_is_searched():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=3, score_rounds=4, max_arms=6)
-    searched = deviations(two_phase_game(audit_case(market, mechanism, "ana")), 3)
-    every = {v for arms in range(3, searched.unsearched) for v in parts(arms, 2, arms, True)}
-    assert every <= set(searched.vectors)
+    game = two_phase_game(audit_case(market, mechanism, "ana"))
+    searched = deviations(game, 3)
+    assert {vector for arms in range(3, 7) for vector in of_sum(game.case.kinds, arms)} <= set(searched.vectors)
     assert searched.unsearched == 7
 
 
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"agent": "nobody"}, MarketError, "unknown agent 'nobody'"),
-        ({"max_copies": 0}, EngineError, "cap"),
+        ({"agent": "nobody"}, MarketError, "got 'nobody'"),
+        ({"max_copies": 0}, EngineError, "copies"),
         ({"tolerance": -1}, EngineError, "tolerance"),
         ({"mechanism": cp.mechanism("h-ucb")}, EngineError, "explore and then commit"),
         ({"mechanism": cp.mechanism("etc", arm_rounds=3)}, EngineError, "compete"),

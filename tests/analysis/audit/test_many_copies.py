@@ -5,9 +5,9 @@ from math import comb
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.proof.arms_in_play import arms_in_play, limit_worlds, worlds_that_suffice
-from cloneproof.analysis.exact_evaluations import exact_evaluations
+from cloneproof.analysis.audit.coverage import arms_in_play, limit_worlds, worlds_that_suffice
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.evaluate import exact_evaluations
 
 UNSURE = cp.Discrete([0.2, 0.9], [0.5, 0.5])
 AGENTS = [cp.Agent("ana", 2, UNSURE), cp.Agent("bo", 1, cp.Point(0.6))]
@@ -57,7 +57,7 @@ def test_the_limit_of_many_copies_is_the_original_alone():
 def test_every_number_of_copies_within_a_tolerance(tmp_path):
     """RH-UCB keeps floor(ln T) arms of an agent, so a few worlds stand for all vectors, at any horizon."""
     market = cp.Market(AGENTS, horizon=200)
-    found = cp.audit(market, cp.mechanism("rh-ucb"), tolerance=0.1, runs=4096, max_copies=2)
+    found = cp.audit(market, cp.mechanism("rh-ucb"), tolerance=0.1, search=cp.Search(copies=2, runs=4096))
     assert (found.verdict, found.state) == ("clone-proof", "none pays at 99 %")
     assert "complete for ana: at most 5 arms of the agent come into play" in found.scope
     assert "at 99 %" in found.scope
@@ -79,7 +79,7 @@ def test_a_world_without_an_original_is_no_attack():
     """Where registering one original alone would pay, no verdict rests on that: it is not a replication."""
     agents = [cp.Agent("ana", prior=[cp.Point(0.9), cp.Point(0.1)]), cp.Agent("bo", 1, cp.Point(0.6))]
     market = cp.Market(agents, horizon=200)
-    found = cp.audit(market, cp.mechanism("rh-ucb"), agent="ana", runs=512, max_copies=2, tolerance=2.0)
+    found = cp.audit(market, cp.mechanism("rh-ucb"), agent="ana", search=cp.Search(copies=2, runs=512), tolerance=2.0)
     assert all(0 not in one.copies for one in (found.worst, *found.tried))
     assert {limit.original for limit in found.limits} == {1, 2}
     assert max(limit.gain.value for limit in found.limits) > 0
@@ -90,15 +90,17 @@ def test_a_flat_mechanism_is_flooded(name, copies):
     """The limit in closed form, and a finite simulation with many copies beside it."""
     market = cp.Market(AGENTS, horizon=30, share=0.5)
     payoff = 0.5 * 30 * UNSURE.mean
-    many = cp.evaluate(market, cp.mechanism(name), {"ana": (copies, 1)}, engine="monte-carlo", runs=100)
-    few = cp.evaluate(market, cp.mechanism(name), {"ana": (2, 1)}, engine="monte-carlo", runs=100)
+    many = cp.evaluate(
+        market, cp.mechanism(name), {"ana": (copies, 1)}, engine="monte-carlo", search=cp.Search(runs=100)
+    )
+    few = cp.evaluate(market, cp.mechanism(name), {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=100))
     assert abs(many.payoff["ana"].value - payoff) < 0.12 * payoff
     assert many.payoff["bo"].value < 0.3 < 1.0 < few.payoff["bo"].value
 
 
 def test_the_audit_of_a_flat_mechanism_has_its_limit():
     market = cp.Market(AGENTS, horizon=90, share=0.5)
-    found = cp.audit(market, cp.mechanism("thompson"), runs=4, max_copies=2, tolerance=9.0)
+    found = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(copies=2, runs=4), tolerance=9.0)
     assert [(limit.agent, limit.copied.value) for limit in found.limits] == [
         ("ana", pytest.approx(0.5 * 90 * UNSURE.mean)),
         ("bo", pytest.approx(0.5 * 90 * 0.6)),

@@ -5,14 +5,13 @@ import pytest
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race import levels, pilot
-from cloneproof.analysis.audit.search.race.api import race
-from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.analysis.audit.search.race.looks import look
-from cloneproof.engines.monte_carlo.job import Outcomes
-from cloneproof.engines.monte_carlo.randomness.run_means import run_streams, words
+from cloneproof.analysis.audit import race as pilot
+from cloneproof.analysis.audit import race_state as levels
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.race import look, race
+from cloneproof.analysis.audit.race_state import RaceEntry
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, words
 
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(1.0)), cp.Agent("bo", 1, cp.Point(1.0))], horizon=1)
 TRUTH = 0.1
@@ -31,7 +30,7 @@ def coins(job, first, count):
 def bounds_of(seed, numbers, alpha):
     case = audit_case(MARKET, cp.mechanism("ucb1"), "ana")
     entries = [RaceEntry(case, (number,)) for number in numbers]
-    (found,) = race(entries, 10.0, 32, seed, Deadline(), None, alpha, coins)
+    (found,) = race(entries, 10.0, cp.Search(runs=32, seed=seed), Deadline(), None, alpha, coins)
     return list(found.at_most.values())
 
 
@@ -68,7 +67,7 @@ def test_h_ucb_ends_with_a_bound_and_no_shrug():
     market = cp.Market(
         [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
     )
-    found = cp.audit(market, cp.mechanism("h-ucb"), tolerance=0.1, runs=2048, max_copies=2)
+    found = cp.audit(market, cp.mechanism("h-ucb"), tolerance=0.1, search=cp.Search(copies=2, runs=2048))
     assert (found.verdict, found.state) == ("undecided", "none tried pays")
     assert found.tried_at_most <= 0.1
     assert "gains more than 10 % of the honest payoff, at 99 %" in found.about_tried

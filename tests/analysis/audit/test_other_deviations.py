@@ -3,18 +3,17 @@
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis.audit.beside import smallest_copy_cost, splits
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.search.copy_cost import smallest_copy_cost
-from cloneproof.analysis.audit.search.splitting import splits
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 
 
 def test_withholding_pays_at_short_horizons_and_leaves_the_verdict_alone():
     market = cp.Market([cp.Agent("ana", 3, COIN)], horizon=96)
-    found = cp.audit(market, cp.mechanism("etc", market=market), withhold=True)
+    found = cp.audit(market, cp.mechanism("etc", market=market), also=("withholding",))
     assert found.verdict == "clone-proof"
-    apart = found.apart["withholding"]
+    apart = found.also["withholding"]
     assert (apart.honest.value, apart.copied.value, apart.gain.kind) == (48.0, 56.0, "proven")
     assert 0 in apart.copies
     assert all(0 not in one.copies for one in found.tried)
@@ -23,16 +22,16 @@ def test_withholding_pays_at_short_horizons_and_leaves_the_verdict_alone():
 def test_withholding_together_with_copies():
     market = cp.Market([cp.Agent("ana", 4, cp.Discrete([0, 1], [0.1, 0.9]))], horizon=85)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=7, score_rounds=1, max_arms=4)
-    found = cp.audit(market, mechanism, withhold=True, max_copies=2)
-    assert found.apart["withholding"].honest.value == pytest.approx(79.4, abs=0.05)
-    assert found.apart["withholding"].copied.value >= 81.59
+    found = cp.audit(market, mechanism, also=("withholding",), search=cp.Search(copies=2))
+    assert found.also["withholding"].honest.value == pytest.approx(79.4, abs=0.05)
+    assert found.also["withholding"].copied.value >= 81.59
 
 
 def test_two_accounts_double_a_uniform_share():
     market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=60)
-    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=2), agent="ana", split=True)
+    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=2), agent="ana", also=("splitting",))
     assert found.verdict == "clone-proof"
-    apart = found.apart["splitting"]
+    apart = found.also["splitting"]
     assert (apart.honest.value, apart.copied.value) == pytest.approx((15.0, 20.0))
     assert [agent.name for agent in apart.market.agents] == ["ana", "ana (second account)", "bo"]
 
@@ -40,8 +39,10 @@ def test_two_accounts_double_a_uniform_share():
 def test_a_name_that_begins_like_another_is_another_agent():
     """Agents "anabel" and "an": the arms of the two accounts are those of "an"."""
     market = cp.Market([cp.Agent("anabel", 3, COIN), cp.Agent("an", 2, COIN)], horizon=60)
-    found = cp.audit(market, cp.mechanism("uniform-etc", arm_rounds=2), agent="an", max_copies=2, split=True)
-    arms = {agent.name: agent.count for agent in found.apart["splitting"].market.agents}
+    found = cp.audit(
+        market, cp.mechanism("uniform-etc", arm_rounds=2), agent="an", also=("splitting",), search=cp.Search(copies=2)
+    )
+    arms = {agent.name: agent.count for agent in found.also["splitting"].market.agents}
     assert list(arms) == ["anabel", "an", "an (second account)"]
     (note,) = [text for text in found.notes if text.startswith("splitting")]
     assert f"with {arms['an']} and {arms['an (second account)']} arms" in note
@@ -51,7 +52,7 @@ def test_shared_originals_have_one_mean():
     """Both accounts with the one original: averaging over independent means would find the maximum of two draws."""
     market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=600)
     mechanism = cp.mechanism("h-etc-r", agent_rounds=20, arm_rounds=20)
-    apart = cp.audit(market, mechanism, agent="ana", split=True).apart["splitting"]
+    apart = cp.audit(market, mechanism, agent="ana", also=("splitting",)).also["splitting"]
     assert apart.copies == (2,)
     assert apart.copied.value == pytest.approx(0.5 * (600 - 20), rel=1e-3)  # wins all of the award iff the mean is 1
 
@@ -64,16 +65,41 @@ def test_splits_up_to_symmetry():
 
 def test_the_cost_of_a_copy_makes_honesty_optimal():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 0.5], [0.5, 0.5]))], horizon=400)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), copy_cost=True)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), also=("copy-cost",))
     cost, setter = smallest_copy_cost(found.tried)
     gains = [one.gain.value - cost.value * (sum(one.copies) - 2) for one in found.tried]
     assert max(gains) == pytest.approx(0, abs=1e-9)
-    assert found.apart["copy cost"] is setter
+    assert found.also["copy cost"] is setter
     assert any(text.startswith("copy cost") for text in found.notes)
 
 
 def test_no_cost_is_needed_where_nothing_pays():
     market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=400)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=5), copy_cost=True)
-    assert "copy cost" not in found.apart
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=5), also=("copy-cost",))
+    assert "copy cost" not in found.also
     assert smallest_copy_cost(found.tried) is None
+
+
+@pytest.mark.parametrize("accounts", [3, 5])
+def test_more_accounts_are_as_many_agents_of_the_same_means(accounts):
+    """By hand: the market of so many points, averaged over what the originals are."""
+    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
+    market = cp.Market([cp.Agent("ana", 1, prior), cp.Agent("bo", 1, prior)], horizon=300)
+    mechanism = cp.mechanism("reservoir", rounds=10, draws=3, threshold=6)
+    found = cp.audit(market, mechanism, agent="ana", also=("splitting",)).also[f"{accounts} accounts"]
+    total = 0.0
+    for mean in (0.2, 0.8):
+        mine = [cp.Agent(f"ana {k}", 1, cp.Point(mean)) for k in range(accounts)]
+        payoff = cp.evaluate(cp.Market([*mine, cp.Agent("bo", 1, prior)], horizon=300), mechanism).payoff
+        total += sum(payoff[each.name].value for each in mine) / 2
+    assert found.copied.value == pytest.approx(total, rel=1e-9)
+    assert found.gain.value > 0
+
+
+def test_each_original_in_an_account_of_its_own_is_tried_too():
+    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
+    market = cp.Market([cp.Agent("ana", 3, prior), cp.Agent("bo", 1, prior)], horizon=40)
+    mechanism = cp.mechanism("uniform-etc", arm_rounds=2)
+    found = cp.audit(market, mechanism, agent="ana", also=("splitting",)).also["3 accounts"]
+    assert found.copies in ((1, 1, 1), (3, 3, 3))
+    assert [agent.name for agent in found.market.agents][:3] == ["ana", "ana (second account)", "ana (account 3)"]

@@ -3,15 +3,14 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.deadline import Deadline
-from cloneproof.analysis.audit.search.race import state
-from cloneproof.analysis.audit.search.race.api import race
-from cloneproof.analysis.audit.search.race.candidates import RaceEntry
-from cloneproof.analysis.audit.search.race.levels import confirmation_level
+from cloneproof.analysis.audit import race_state as state
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.race import race
+from cloneproof.analysis.audit.race_state import RaceEntry, confirmation_level
 from cloneproof.analysis.gain import sampled_gain
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
-from cloneproof.report.formatting import verdict_sentence
+from cloneproof.report.words import verdict_sentence
 
 # with posteriors to draw from, the tree goes up to some 80 rounds of two arms; from there on everything is sampled
 PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
@@ -30,7 +29,7 @@ def sampling(monkeypatch):
 
 
 def test_a_sampled_weakness_is_found_with_confidence(sampling):
-    found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", runs=512)
+    found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=512))
     assert found.verdict == "exploitable"
     assert found.worst.gain.kind == "confidence"
     assert found.worst.gain.low > 0
@@ -41,7 +40,9 @@ def test_a_sampled_weakness_is_found_with_confidence(sampling):
 
 def test_what_pays_is_confirmed_on_fresh_pairs(sampling):
     """The seed of the search made it look good; the verdict rests on another one, at a level of its own."""
-    found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", runs=512, seed=7)
+    found = cp.audit(
+        cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=512, seed=7)
+    )
     witness = next(sample for sample in found.samples if sample.copies == found.worst.copies)
     assert witness.seed != 7
     assert {options.seed for _, copies, options in sampling if copies != found.worst.copies} >= {7}
@@ -51,12 +52,12 @@ def test_what_pays_is_confirmed_on_fresh_pairs(sampling):
 
 
 def test_large_rungs_come_early_and_agents_take_turns(sampling):
-    cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), runs=1, tolerance=100.0)
+    cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), search=cp.Search(runs=1), tolerance=100.0)
     looks = list(dict.fromkeys((agent, copies) for agent, copies, _ in sampling))
     assert [copies for _, copies in looks[:3]] == [(16,), (64,), (4,)]
     pair = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))]
     sampling.clear()
-    cp.audit(cp.Market(pair, horizon=90), cp.mechanism("thompson"), runs=1, tolerance=100.0)
+    cp.audit(cp.Market(pair, horizon=90), cp.mechanism("thompson"), search=cp.Search(runs=1), tolerance=100.0)
     assert [agent for agent, _, _ in sampling[:4]] == ["ana", "bo", "ana", "bo"]
 
 
@@ -70,11 +71,11 @@ def test_honest_runs_are_played_once_and_change_no_bit(monkeypatch):
 
     case = audit_case(market, cp.mechanism("ucb1"), "ana")
     entries = [RaceEntry(case, (number,)) for number in (2, 3, 4)]
-    found = race(entries, 100.0, 64, 0, Deadline(), None, play=counted)
+    found = race(entries, 100.0, cp.Search(runs=64), Deadline(), None, play=counted)
     assert sorted(played) == sorted(set(played))
     for copies, sample in found[0].samples.items():
         again = cp.gain(
-            market, cp.mechanism("ucb1"), "ana", copies, runs=sample.progress.runs, seed=sample.seed,
+            market, cp.mechanism("ucb1"), "ana", copies, search=cp.Search(runs=sample.progress.runs, seed=sample.seed),
             confidence=sample.confidence, stop_when_decided=False,
         )  # fmt: skip
         assert again.progress == sample.progress
@@ -82,13 +83,15 @@ def test_honest_runs_are_played_once_and_change_no_bit(monkeypatch):
 
 def test_none_of_the_tried_pays_is_a_state_of_its_own():
     market = cp.Market(PAIR, horizon=90)
-    found = cp.audit(market, cp.mechanism("thompson"), tolerance=5.0, agent="ana", max_copies=2, runs=1024)
+    found = cp.audit(
+        market, cp.mechanism("thompson"), tolerance=5.0, agent="ana", search=cp.Search(copies=2, runs=1024)
+    )
     assert (found.verdict, found.state) == ("undecided", "none tried pays")
     assert "gains more than 500 % of the honest payoff, at 99 %" in found.about_tried
     assert found.scope.startswith(found.about_tried)
     assert found.to_dict()["state"] == "none tried pays"
     assert "No attack was found" in verdict_sentence(found)
-    short = cp.audit(market, cp.mechanism("thompson"), runs=4, agent="ana")
+    short = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(runs=4), agent="ana")
     assert (short.verdict, short.state) == ("undecided", "open")
     assert short.tried_at_most is not None
     assert short.tried_at_most > 0
@@ -96,20 +99,20 @@ def test_none_of_the_tried_pays_is_a_state_of_its_own():
 
 def test_no_bound_is_beyond_what_can_be_earned():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.25)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
-    found = cp.audit(market, cp.mechanism("thompson"), agent="ana", runs=4)
+    found = cp.audit(market, cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=4))
     assert found.worst.gain.high > 90 * 0.25  # the interval itself knows the range of payoffs only
     assert all(one.gain_at_most <= 90 * 0.25 for one in found.tried)
     assert "a gain of up to 22.5 " in found.scope
 
 
 def test_nothing_is_claimed_of_what_samples_cannot_tell(sampling):
-    found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", runs=32)
+    found = cp.audit(cp.Market(PAIR, horizon=90), cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=32))
     assert found.verdict == "undecided"
 
 
 def test_an_argument_spares_the_samples(sampling):
     mechanism = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("thompson"))
-    found = cp.audit(cp.Market(PAIR, horizon=24, rewards="beta"), mechanism, runs=4096)
+    found = cp.audit(cp.Market(PAIR, horizon=24, rewards="beta"), mechanism, search=cp.Search(runs=4096))
     assert found.verdict == "clone-proof"
     assert sampling == []
     assert found.worst.gain.value == 0
@@ -118,8 +121,10 @@ def test_an_argument_spares_the_samples(sampling):
 
 def test_a_budget_ends_it(sampling):
     market = cp.Market(PAIR, horizon=200)
-    cp.gain(market, cp.mechanism("thompson"), "ana", (2,), runs=1)  # what has to be compiled is compiled
-    found = cp.audit(market, cp.mechanism("thompson"), budget_seconds=0.4)
+    cp.gain(
+        market, cp.mechanism("thompson"), "ana", (2,), search=cp.Search(runs=1)
+    )  # what has to be compiled is compiled
+    found = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(seconds=0.4))
     assert len(found.tried) <= 16  # the ladder has nine rungs for each agent, and each is to be had at 2,048 pairs
     assert max(int(one.gain.method.split()[0]) for one in found.tried) < 2048
     assert found.verdict in ("undecided", "exploitable")
@@ -127,7 +132,7 @@ def test_a_budget_ends_it(sampling):
 
 def test_a_good_guess_is_confirmed_by_samples(sampling):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
-    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), max_copies=2, runs=64)
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     assert {one.gain.kind for one in found.tried} == {"estimated", "confidence"}
 
 

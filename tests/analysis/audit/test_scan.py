@@ -12,20 +12,19 @@ import pytest
 from flint import arb
 
 import cloneproof as cp
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.proof.gain_ceiling import UNBOUNDED, ceiling
-from cloneproof.analysis.audit.proof.scan import is_scan, scan_theorem
-from cloneproof.analysis.audit.proof.scan_conditions import (
+from cloneproof.analysis.audit.coverage import UNBOUNDED, ceiling
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.scan import is_scan, scan_theorem, violated_odds
+from cloneproof.analysis.audit.theorems import elementary, theorem
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from support.scan_conditions import (
     ScanEvent,
     first_pass_events,
     unfinished_events,
     violated_concavity,
     violated_condition,
     violated_likelihood_ratio,
-    violated_odds,
 )
-from cloneproof.analysis.audit.proof.theorems import elementary, theorem
-from cloneproof.engines.closed_form import closed_form
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [0.25] * 4)
 TWO_AGENTS = cp.Market([cp.Agent("ana", 3, FOUR), cp.Agent("bo", 2, cp.Point(0.5))], horizon=200, share=0.5)
@@ -141,15 +140,15 @@ def test_balls_decide_only_what_is_certain():
     ],
 )
 def test_reservoirs_are_clone_proof(mechanism, opponents):
-    audit = cp.audit(TWO_AGENTS, mechanism, agent="ana", opponents=opponents, withhold=True)
+    audit = cp.audit(TWO_AGENTS, mechanism, agent="ana", opponents=opponents, also=("withholding",))
     assert audit.verdict == "clone-proof"
     assert audit.worst.gain.value <= 0
     assert audit.tried
     assert audit.notes[0].startswith("withholding: covered by the scan theorem")
-    for words in ("all copies and withholdings", "any opponents", "every horizon", "our proof, unreviewed"):
+    for words in ("all copies and withholdings", "any opponents", "every horizon", "checked by machine"):
         assert words in audit.scope
     if mechanism.agent is None:
-        assert audit.apart["withholding"].gain.value < 0
+        assert audit.also["withholding"].gain.value < 0
         assert (1000, 1, 1) in {witness.copies for witness in audit.tried}
 
 
@@ -168,7 +167,7 @@ def test_several_horizons_and_rewards():
 def test_sure_means_equal_means_and_one_original(values, originals):
     prior = cp.Discrete(values, [1 / len(values)] * len(values))
     market = cp.Market([cp.Agent("ana", originals, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=60)
-    audit = cp.audit(market, cp.mechanism("reservoir", rounds=4, draws=2, threshold=3), withhold=True)
+    audit = cp.audit(market, cp.mechanism("reservoir", rounds=4, draws=2, threshold=3), also=("withholding",))
     assert audit.verdict == "clone-proof"
     assert all(witness.gain.value <= 1e-9 for witness in audit.tried)
 
@@ -195,17 +194,17 @@ def test_originals_of_different_priors_are_not_covered():
     market = cp.Market([mixed, cp.Agent("bo", 1, cp.Point(0.5))], horizon=200)
     mechanism = cp.mechanism("reservoir", rounds=5, draws=2, threshold=4)
     assert scan_theorem(audit_case(market, mechanism, "ana")) is None
-    audit = cp.audit(market, mechanism, agent="ana", max_copies=2)
+    audit = cp.audit(market, mechanism, agent="ana", search=cp.Search(copies=2))
     assert audit.verdict == "exploitable"  # copies of the better one
     assert audit.worst.copies[1] > audit.worst.copies[0]
-    both = cp.audit(market, mechanism, max_copies=2)
+    both = cp.audit(market, mechanism, search=cp.Search(copies=2))
     assert both.verdict == "exploitable"
 
 
 def test_other_rules_on_slots_are_not_covered():
     raw = replace(cp.mechanism("reservoir", rounds=3, draws=2, choose="best").arm, binarise=False)
-    slots = replace(cp.rule("ucb"), draws=3, name="ucb on slots")
-    renamed = replace(cp.rule("ucb"), draws=3, name="first-pass")
+    slots = replace(cp.rule("ucb"), slots=cp.parts.Slots(3), name="ucb on slots")
+    renamed = replace(cp.rule("ucb"), slots=cp.parts.Slots(3), name="first-pass")
     lone = cp.Market([cp.Agent("ana", 3, FOUR)], horizon=3)
     for rule in (raw, slots, renamed):
         mechanism = cp.Mechanism(arm=rule)

@@ -10,26 +10,26 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._discovery import factories
-from cloneproof.analysis.audit.cases import audit_case
-from cloneproof.analysis.audit.proof.slot_concavity import slot_concavity
-from cloneproof.engines.drawn_arms import on_arms, payoffs_by_slots, slots_held
+from cloneproof.analysis.audit.coverage import slot_concavity
+from cloneproof.analysis.audit.question import audit_case
 from cloneproof.engines.reference import simulate_runs
-from cloneproof.engines.tree import tree
-from cloneproof.market.family import FAMILIES_PACKAGE, RewardFamily
+from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
+from cloneproof.engines.tree.state_tree import tree
+from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
 from support.brute_force import brute_force
 
 HALVES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 SIGMAS = 7.0  # rarer than one in a million, with room for the skew of 600 runs
-UCB_ON_SLOTS = replace(cp.rule("ucb"), draws=3)
+UCB_ON_SLOTS = replace(cp.rule("ucb"), slots=cp.parts.Slots(3))
 
 
-def worst_first(clock, log_clock, pulls, average, coin, draw, candidates):
+def worst_first(inputs):
     """Planted: the slot with the lowest average, so that slots of one original are better than a mix."""
-    return -average
+    return -inputs.mean
 
 
-GAMEABLE = cp.Mechanism(arm=cp.parts.Rule("worst first", worst_first, explore=1, draws=2))
+GAMEABLE = cp.Mechanism(arm=cp.parts.Rule("worst first", worst_first, explore=1, slots=cp.parts.Slots(2)))
 
 
 def in_fractions(market, mechanism, copies, horizon):
@@ -55,8 +55,8 @@ def in_fractions(market, mechanism, copies, horizon):
 @pytest.mark.parametrize(
     ("mechanism", "copies"),
     [
-        (cp.Mechanism(arm=replace(UCB_ON_SLOTS, draws=2)), (2, 1)),
-        (cp.Mechanism(agent=cp.rule("ucb"), arm=replace(UCB_ON_SLOTS, draws=2)), (3, 0)),
+        (cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(2))), (2, 1)),
+        (cp.Mechanism(agent=cp.rule("ucb"), arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(2))), (3, 0)),
     ],
 )
 def test_payoffs_are_those_of_fractions_and_of_the_session(mechanism, copies):
@@ -81,7 +81,7 @@ def test_a_raw_best_of_draws_is_evaluated_too():
     for copies in ((1, 1), (3, 1), (1, 0)):
         own, other = (cp.evaluate(market, each, {"ana": copies}).payoff["ana"].value for each in (raw, coins))
         assert own == pytest.approx(other, rel=1e-12)
-    audit = cp.audit(market, raw, withhold=True)
+    audit = cp.audit(market, raw, also=("withholding",))
     assert audit.verdict == "clone-proof"
     assert "the concavity check" in audit.scope
 
@@ -98,12 +98,12 @@ def test_how_slots_are_shared():
 @pytest.mark.parametrize("agent_rule", [None, cp.rule("ucb")])
 def test_the_check_decides_small_cases(agent_rule):
     market = cp.Market([cp.Agent("ana", 2, HALVES), cp.Agent("bo", 1, cp.Point(0.5))], horizon=10)
-    mechanism = cp.Mechanism(agent=agent_rule, arm=replace(UCB_ON_SLOTS, draws=2))
-    audit = cp.audit(market, mechanism, withhold=True)
+    mechanism = cp.Mechanism(agent=agent_rule, arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(2)))
+    audit = cp.audit(market, mechanism, also=("withholding",))
     assert audit.verdict == "clone-proof"
     for words in ("the concavity check", "unreviewed", "against honest others"):
         assert words in audit.scope
-    assert audit.apart["withholding"].gain.value < 0
+    assert audit.also["withholding"].gain.value < 0
     with pytest.raises(cp.errors.CertificateError):
         cp.write_certificate(audit, "unused.json")
 
@@ -111,7 +111,7 @@ def test_the_check_decides_small_cases(agent_rule):
 def test_sufficient_and_not_necessary():
     """Four slots, sure rewards, T = 12: g(3, 1) = 7.25 is above g(2, 2) = 7, and no copies that were tried pay."""
     market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=12)
-    mechanism = cp.Mechanism(arm=replace(UCB_ON_SLOTS, draws=4))
+    mechanism = cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(4)))
     table = payoffs_by_slots(market, mechanism, "ana", [12], tree)
     assert {held: payoffs[12].value for held, payoffs in table.items()} == {(4, 0): 6.0, (3, 1): 7.25, (2, 2): 7.0}
     audit = cp.audit(market, mechanism, tolerance=1e-6)
@@ -145,7 +145,9 @@ def test_ucb_on_slots_can_be_gamed():
     assert payoff(1, 1) == Fraction(6047, 512)
     assert payoff(5, 3) - payoff(1, 1) == Fraction(180559, 33554432)
     market = cp.Market([cp.Agent("ana", 2, COIN)], horizon=21)
-    audit = cp.audit(market, cp.Mechanism(arm=replace(UCB_ON_SLOTS, draws=8)), max_copies=5)
+    audit = cp.audit(
+        market, cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(8))), search=cp.Search(copies=5)
+    )
     assert (audit.verdict, audit.worst.copies) == ("exploitable", (5, 3))
     assert audit.worst.gain.value == pytest.approx(float(payoff(5, 3) - payoff(1, 1)), rel=1e-9)
 
@@ -159,10 +161,10 @@ def test_exact_neutrality_needs_a_tolerance():
 
 def test_a_rule_on_slots_that_can_be_gamed_is_found():
     market = cp.Market([cp.Agent("ana", 2, HALVES)], horizon=12)
-    audit = cp.audit(market, GAMEABLE, withhold=True)
+    audit = cp.audit(market, GAMEABLE, also=("withholding",))
     assert audit.verdict == "exploitable"
     assert audit.worst.copies != (1, 1)
-    assert audit.apart["withholding"].gain.value > audit.worst.gain.value
+    assert audit.also["withholding"].gain.value > audit.worst.gain.value
     case = audit_case(market, GAMEABLE, "ana")
     assert slot_concavity(case, audit.worst.honest, 0.0) is None
 
@@ -185,14 +187,14 @@ def test_best_of_draws_without_likelihood_ratios_is_never_called_clone_proof(mon
     prior = cp.Discrete([0.2495, 0.25, 0.99925], [1 / 3] * 3)
     market = cp.Market([cp.Agent("ana", 3, prior)], horizon=21, rewards=family)
     raw = cp.Mechanism(arm=replace(cp.mechanism("reservoir", rounds=1, draws=20, choose="best").arm, binarise=False))
-    audit = cp.audit(market, raw, runs=20, budget_seconds=1.0)
+    audit = cp.audit(market, raw, search=cp.Search(seconds=1.0, runs=20))
     assert audit.verdict == "undecided"
     assert "scan theorem" not in audit.scope
 
 
 def test_what_the_tree_cannot_do_is_refused_in_a_sentence():
     market = cp.Market([cp.Agent("ana", 3, HALVES), cp.Agent("bo", 3, HALVES)], horizon=10)
-    many = cp.Mechanism(arm=replace(UCB_ON_SLOTS, draws=40))
+    many = cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(40)))
     with pytest.raises(cp.errors.EngineError, match="at most 500 ways"):
         cp.evaluate(market, many, engine="tree")
     in_order = cp.Mechanism(arm=replace(UCB_ON_SLOTS, order="index"))

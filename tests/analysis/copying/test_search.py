@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from cloneproof.analysis.copying import ArmRecord, find_copies
-from cloneproof.analysis.copying.discoveries import discoveries
-from cloneproof.analysis.copying.evidence import arm_evidence
+from cloneproof.analysis.copying.discoveries import CopyQuestion, discoveries, question_weights
 from cloneproof.analysis.copying.likeness import alike
-from cloneproof.analysis.copying.two_agents import judge_two
-from cloneproof.analysis.copying.weights import CopyQuestion, question_weights
+from cloneproof.analysis.copying.priors import arm_evidence
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.analysis.copying.search import find_copies
 from cloneproof.errors import CloneproofError
-from planted_logs import PLANTS, WORDS, draw_log, near_copy
+from planted_logs import PLANTS, WORDS, draw_copiers_inside, draw_log, draw_variants, near_copy
 
 
 def record(agent, arm, rounds, clicks, **features):
@@ -27,7 +26,7 @@ def record(agent, arm, rounds, clicks, **features):
 
 def test_honest_logs_give_few_findings_and_plants_are_found():
     """The study in small (`studies/copy_power.py`): at level .05 at most one log in twenty has a wrong finding."""
-    logs = [draw_log(1000 + seed, "beta", 32_000, planted) for seed in range(5) for planted in (False, True)]
+    logs = [draw_log(1000 + seed, "beta", 128_000, planted) for seed in range(3) for planted in (False, True)]
     wrong, found = 0, []
     for log in logs:
         groups = find_copies(log.records, 0.05, ["title"]).found
@@ -37,7 +36,7 @@ def test_honest_logs_give_few_findings_and_plants_are_found():
     assert wrong <= binom.isf(1e-6, len(logs), 0.05)
     near = sum(PLANTS[5] in one for one in found)
     assert near > binom.ppf(1e-6, len(found), 0.95)
-    assert any(PLANTS[2] in one for one in found)
+    assert sum(map(len, found)) > len(found)
 
 
 def test_a_phrase_that_many_share_does_not_hide_second_accounts():
@@ -56,34 +55,79 @@ def test_a_phrase_that_many_share_does_not_hide_second_accounts():
     assert len(found) <= 4
 
 
+@pytest.mark.parametrize(
+    ("draw", "rewards"), [(draw_variants, 2_000), (draw_variants, 32_000), (draw_copiers_inside, 2_000)]
+)
+def test_shops_of_variants_and_copies_inside_two_agents_are_not_taken_for_copies(draw, rewards):
+    """Sizes of a product with rates within 1.6 times of each other; agents that copy inside under the same titles."""
+    wrong = 0
+    for seed in range(3):
+        log = draw(seed, rewards)
+        wrong += any(not log.is_right(group) for group in find_copies(log.records, 0.05, ["title"]).found)
+    assert wrong <= 1
+
+
 def test_findings_are_data():
     log = draw_log(3, "beta", 32_000, True)
     findings = find_copies(log.records, 0.05, ["title"])
     assert json.loads(json.dumps(findings.to_dict()))["level"] == 0.05
     assert [group.found for group in findings.groups] == sorted((g.found for g in findings.groups), reverse=True)
-    assert findings.hypotheses == 20 + 20 * 19 // 2
-    assert findings.compared <= findings.hypotheses
     text = " ".join([findings.guarantee, *findings.notes, *(group.evidence for group in findings.groups)])
     assert not any(word in text.lower() for word in ("cheat", "fraud", "guilty", "suspect", "manipul", "attack"))
 
 
 def test_rounds_are_enough_without_features():
     honest = [record(f"p{k}", "only", 10_000, 250 * k) for k in range(1, 30)]
-    copied = [record("ana", f"ad {k}", 10_000, 3_100 + 9 * k) for k in range(4)]
+    copied = [record("ana", f"ad {k}", 10_000, 3_100 + k) for k in range(6)]
     (group,) = find_copies(honest + copied).found
-    assert (group.agents, len(group.arms), group.kind) == (("ana",), 4, "one agent")
-    apart = [record("ana", f"ad {k}", 10_000, 1_100 + 2_100 * k) for k in range(4)]
+    assert (group.agents, len(group.arms), group.kind) == (("ana",), 6, "one agent")
+    apart = [record("ana", f"ad {k}", 10_000, 1_100 + 1_300 * k) for k in range(6)]
     assert find_copies(honest + apart).found == ()
 
 
-def test_a_finding_names_the_arms_that_are_alike():
-    honest = [record(f"p{k}", "only", 10_000, 250 * k, title=f"title number {k * 7919}") for k in range(1, 30)]
-    titles = ["red shoes sale", "red shoes sale", "walnut garden table", "walnut garden table"]
-    rates = [3_100, 3_110, 5_500, 5_510]
-    copied = [record("ana", f"ad {k}", 10_000, rates[k], title=titles[k]) for k in range(4)]
-    (group,) = find_copies(honest + copied, same=["title"]).found
-    assert "'ad 0' and 'ad 1' (" in group.evidence
-    assert "'ad 2' and 'ad 3' (" in group.evidence
+def mugs():
+    """An honest market, and a shop of ten equal mugs beside two other things that happen to earn the same."""
+    dice = np.random.default_rng(4)
+    honest = [
+        record(f"p{k}", f"{k}-{j}", 20_000, dice.binomial(20_000, dice.beta(2, 38)), title=f"{word} {k} {j * 71}")
+        for k, word in enumerate(WORDS[:25])
+        for j in range(3)
+    ]
+    ten = [
+        record("shop", f"mug {k}", 20_000, dice.binomial(20_000, 0.05), title="Organic mug size L") for k in range(10)
+    ]
+    two = [record("shop", f"other {k}", 20_000, 1_800, title=f"{WORDS[30 + k]} thing") for k in range(2)]
+    return honest + two + ten
+
+
+def test_a_finding_names_the_arms_that_matched_with_their_titles():
+    findings = find_copies(mugs(), same=["title"])
+    (group,) = findings.found
+    assert {arm for _, arm in group.arms} == {f"mug {k}" for k in range(10)}
+    assert "Organic mug size L" in group.evidence
+    assert group.probability > 0.9
+
+
+def test_equal_texts_are_listed_before_any_statistics():
+    """Also where too few rewards came for any finding, and where more agents share a text than count as likeness."""
+    few = [replace(one, rounds=1, total=0.0, squares=0.0) for one in mugs()]
+    many = [record(f"m{k}", f"m{k}", 1, 0, title="Free delivery") for k in range(40)]
+    found = find_copies(few + many, same=["title"])
+    assert found.found == ()
+    listed = {(one.text, one.equal, len(one.arms), len(one.agents)) for one in found.duplicates}
+    assert ("Organic mug size L", True, 10, 1) in listed
+    assert ("Free delivery", True, 40, 40) in listed
+    names = [record("a", "Ad 7", 1, 0), record("b", "ad-7 (copy)", 1, 0), record("b", "ad 8", 1, 0)]
+    assert [one.arms for one in find_copies(names).duplicates] == [(("a", "Ad 7"), ("b", "ad-7 (copy)"))]
+
+
+def test_a_large_log_is_searched_in_time_and_says_what_was_left_out():
+    dice = np.random.default_rng(2)
+    means = dice.beta(2, 38, 2_000)
+    records = [record(f"{k // 5}", f"{k}", 5_000, dice.binomial(5_000, mean)) for k, mean in enumerate(means)]
+    late = find_copies(records, seconds=0.1)
+    assert "questions were not asked" in " ".join(late.notes)
+    assert late.found == ()
 
 
 # ---- discoveries and weights
@@ -102,12 +146,11 @@ def test_e_bh_is_the_largest_set():
     assert discoveries(np.array([]), np.array([]), 3, 0.05) == []
 
 
-def test_weights_average_one_over_all_hypotheses():
-    asked = [CopyQuestion((f"a{k}",), (0, 1), 0.0, float(k < 2)) for k in range(5)]
-    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), 0.0, k / 3) for k in range(6)]
-    weights, left = question_weights(asked, 5, 40), 40 - 6
-    plain = question_weights([*asked, CopyQuestion(("x", "y"), (0, 1), 0.0)], 5, 40)[-1]
-    assert weights.sum() + left * plain == pytest.approx(45)
+def test_weights_average_one():
+    asked = [CopyQuestion((f"a{k}",), (0, 1), rarity=float(k < 2)) for k in range(5)]
+    asked += [CopyQuestion((f"a{k}", "b"), (0, 1), rarity=k / 3) for k in range(1, 6)]
+    assert question_weights(asked).mean() == pytest.approx(1)
+    assert question_weights(asked[2:5]).tolist() == [1, 1, 1]
 
 
 def test_likeness_and_so_the_weights_look_at_no_reward():
@@ -130,25 +173,7 @@ def test_rarity_counts_other_agents_and_links_grow_with_the_arms():
         assert {round(1 / like.rarity) for (i, j), like in links.items() if agents[i] == agents[j]} == {64}
     assert len(alike(few, ["title"])) == 8 * 2 + 28 * 3  # chains, and an arm to an arm of two agents
     both = alike([replace(one, features={**one.features, "url": one.agent[:3]}) for one in own + few], ["title", "url"])
-    assert both[0, 1] == ("title equal; url equal", 1.0)
-
-
-# ---- two agents
-
-
-def test_the_e_value_of_two_agents_has_the_mean_one_or_less():
-    """By summing over all outcomes of two agents with two arms each, of two rewards."""
-    means, prior = np.array([0.1, 0.4, 0.8]), np.array([0.5, 0.3, 0.2])
-    laws = np.stack([(1 - means) ** 2, 2 * means * (1 - means), means**2])
-    chance = laws @ prior
-    for matched in ((), ((0, 1),), ((0, 1), (1, 0))):
-        total = 0.0
-        for outcome in np.ndindex(3, 3, 3, 3):
-            table = np.log(laws[list(outcome)])
-            total += np.exp(judge_two(table[:2], table[2:], prior[None], matched).log_e) * np.prod(
-                chance[list(outcome)]
-            )
-        assert 0.5 < total <= 1 + 1e-12
+    assert both[0, 1] == ("title equal; url equal", 1.0, True)
 
 
 # ---- evidence and likeness
@@ -200,7 +225,7 @@ def test_without_rapidfuzz_one_sentence_says_what_to_install(monkeypatch):
         ([record("a", "x", 10, 3)] * 2, {}, "each arm of an agent once"),
         ([record("a", "x", 10, 13)], {}, "rewards in \\[0, 1\\]"),
         ([record("a", "x", 10, float("nan"))], {}, "rewards in \\[0, 1\\]"),
-        ([record("a", "x", 10, 3)], {"level": 0}, "a level between 0 and 1"),
+        ([record("a", "x", 10, 3)], {"level": 0}, "level"),
         ([record("a", "x", 10, 3)], {"same": ["title"]}, "a feature of some arm"),
     ],
 )

@@ -1,15 +1,19 @@
 """Every mechanism passes; and for each check there is a broken mechanism that it catches."""
 
 import random
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import uniform
-from cloneproof.analysis.properties.conformance_checks import CHECKS
+from cloneproof.analysis.properties.conformance import CHECKS, biased_events, least_bias, reservoir
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online.level import Level
+from cloneproof.mechanisms.online import state as epoch_state
+from cloneproof.mechanisms.online.levels import Level
+from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
 from support.strategies import small
 
@@ -69,8 +73,8 @@ def test_a_rule_that_looks_at_the_order_of_its_calls_is_caught():
     """It favours whoever is asked first in a round: the lowest label."""
     last = [None]
 
-    def first_come(clock, log_clock, pulls, mean, coin, draw, candidates):
-        new, last[0] = last[0] != clock, clock
+    def first_come(inputs):
+        new, last[0] = last[0] != inputs.clock, inputs.clock
         return float(new)
 
     failed = failed_checks(flat(first_come))
@@ -88,7 +92,7 @@ def test_a_rule_that_falsely_claims_invariance_is_caught():
 def test_a_rule_that_carries_a_market_is_caught():
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], horizon=5)
 
-    def knowing(clock, log_clock, pulls, mean, coin, draw, candidates):
+    def knowing(inputs):
         return market.agents[0].priors[0].mean
 
     assert failed_checks(flat(knowing)) == {"nothing private is reachable"}
@@ -98,10 +102,10 @@ SECRET = cp.Point(0.9)
 
 
 def test_a_rule_that_knows_a_prior_by_a_global_or_a_default_is_caught():
-    def by_global(clock, log_clock, pulls, mean, coin, draw, candidates):
+    def by_global(inputs):
         return SECRET.mean
 
-    def by_default(clock, log_clock, pulls, mean, coin, draw, candidates, *, prior=SECRET):
+    def by_default(inputs, *, prior=SECRET):
         return prior.mean
 
     for rule in (by_global, by_default):
@@ -117,7 +121,7 @@ class Known:
         return self.prior.mean
 
 
-def by_nested(clock, log_clock, pulls, mean, coin, draw, candidates):
+def by_nested(inputs):
     def inside():
         return SECRET.mean
 
@@ -173,6 +177,7 @@ def test_a_machine_that_favours_the_latest_arrival_is_caught(monkeypatch):
     def fading(level, k, ticks):
         level.arrived[k] += 1
         level.total[k] = level.total[k] // 2 + ticks
+        level.means[k] = level.total[k] / (level.arrived[k] << 60)
         level.missing -= 1
 
     monkeypatch.setattr(Level, "add", fading)
@@ -196,3 +201,107 @@ def test_a_session_that_forgets_what_is_outstanding_is_caught(monkeypatch):
     honest = Level.to_dict
     monkeypatch.setattr(Level, "to_dict", lambda level: honest(level) | {"missing": 0})
     assert "restored run continues" in failed_checks(small("etc"))
+
+
+RATE, MOST, REPEATS = 0.05, 300, 200
+TOO_OFTEN = 0.05 + np.sqrt(np.log(1e6) / (2 * REPEATS))  # Hoeffding: once in a million at the rate itself
+
+
+def named(probabilities, random):
+    """Whether some event is named, and after how many trials, where one of them happens in each trial."""
+    trials = ([event] for event in random.choice(len(probabilities), p=probabilities, size=MOST))
+    biased, counts, seen = biased_events(trials, len(probabilities), 0.25, RATE, MOST)
+    assert counts.sum() == seen
+    return biased, seen
+
+
+def test_equal_shares_are_seldom_called_biased_and_mostly_cleared_early():
+    random = np.random.default_rng(1)
+    found = [named([0.25] * 4, random) for _ in range(REPEATS)]
+    assert np.mean([bool(biased) for biased, _ in found]) <= TOO_OFTEN
+    assert np.mean([seen for _, seen in found]) < MOST / 2
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_bias_of_the_promised_size_is_seldom_missed(side):
+    random, bias = np.random.default_rng(2), side * least_bias(4, RATE, MOST)
+    off = [0.25 + bias, *[0.25 - bias / 3] * 3]
+    assert np.mean([not named(off, random)[0] for _ in range(REPEATS)]) <= TOO_OFTEN
+
+
+@pytest.mark.parametrize(("of_50", "biased"), [(17, []), (18, [0])])
+def test_a_bias_between_the_two_is_decided_at_the_last_trial(of_50, biased):
+    """Half the promised bias is 0.098: a share of 0.34 is within it, one of 0.36 is beyond."""
+    trials = [[0] if number * of_50 % 50 < of_50 else [1 + number % 7 % 3] for number in range(MOST)]
+    found, counts, seen = biased_events(trials, 4, 0.25, RATE, MOST)
+    assert (found, seen, counts[0]) == (biased, MOST, MOST * of_50 // 50)
+
+
+def test_too_few_trials_are_an_error():
+    with pytest.raises(ValueError, match="expected 300 trials, got 1"):
+        biased_events([[0]], 4, 0.25, RATE, MOST)
+
+
+FLAT = cp.mechanism("reservoir", rounds=3, draws=2, threshold=3)
+CONTEST = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=3, horizon=100)
+ON_SLOTS = replace(cp.rule("ucb"), slots=cp.parts.Slots(3), name="ucb on slots")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        FLAT,
+        CONTEST,
+        cp.mechanism("reservoir", rounds=2, draws=3, choose="best"),
+        cp.mechanism("reservoir", rounds=3, draws=2, threshold=3, fallback="draw"),
+        cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=100, contest="ucb"),
+        cp.Mechanism(arm=ON_SLOTS),
+        cp.Mechanism(arm=ON_SLOTS, agent=cp.rule("ucb")),
+        cp.mechanism("etc", arm_rounds=2),  # draws nothing, so that nothing is asked
+    ],
+)
+def test_it_is_kept(mechanism):
+    assert list(reservoir(mechanism)) == []
+
+
+def test_it_is_one_of_the_checks():
+    assert "reservoir" in {result.name for result in cp.check_mechanism(FLAT).results}
+
+
+class LongerTests(SlotState):
+    """Tests are longer where many arms are registered."""
+
+    def __init__(self, mechanism, registration, horizon, stream, first=0):
+        super().__init__(mechanism, registration, horizon, stream, first)
+        self.level.explore += max(registration.arms) > 2
+
+
+class LargeAgentsFirst(SlotState):
+    """The timetable begins with the agents of the most arms."""
+
+    def __init__(self, mechanism, registration, horizon, stream, first=0):
+        super().__init__(mechanism, registration, horizon, stream, first)
+        self.level.arms = self.candidates = sorted(self.candidates, key=lambda slot: -registration.arms[slot[0]])
+
+
+class LaterChampion(TwoLevelState):
+    """The tests of an agent with many arms are longer."""
+
+    def __init__(self, mechanism, registration, horizon, stream, first=0):
+        super().__init__(mechanism, registration, horizon, stream, first)
+        self.inner[0].explore += registration.arms[0] > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "mechanism"),
+    [
+        ("SlotState", LongerTests, FLAT),
+        ("SlotState", LargeAgentsFirst, FLAT),
+        ("TwoLevelState", LaterChampion, CONTEST),
+    ],
+)
+def test_a_state_that_peeks_is_caught(monkeypatch, name, state, mechanism):
+    monkeypatch.setattr(epoch_state, name, state)
+    assert "though every slot has the same rewards" in next(reservoir(mechanism))
+    with pytest.raises(cp.errors.ConformanceError, match="reservoir: with"):
+        cp.check_mechanism(mechanism)

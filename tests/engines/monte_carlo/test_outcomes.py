@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.block_kernel import run_blocks
+from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
+from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
-from cloneproof.engines.monte_carlo.source_stamp import source_stamp
-from cloneproof.engines.monte_carlo.stepping.stepping_kernel import run_steps
+from cloneproof.engines.monte_carlo.stepping.rounds import RUN_CHUNK
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
 from support.strategies import small
@@ -30,8 +30,8 @@ def job(mechanism, market=MARKET):
         (small("h-etc-r"), {"blocks"}),
         (small("holdout-h-etc"), {"blocks"}),
         (small("h-etc-r", choice="greedy"), {"stepping"}),
-        (small("thompson"), {"randomised"}),
-        (small("h-ucb"), {"ucb", "stepping"}),
+        (small("thompson"), {"stepping"}),
+        (small("h-ucb"), {"stepping"}),
         (NOT_COMPILED, {"reference"}),
     ],
 )
@@ -41,7 +41,7 @@ def test_the_kernel_follows_the_structure(mechanism, names):
 
 def test_an_edit_of_the_sources_is_another_key_of_the_cache():
     """Numba keys its cache by what a cached function closes over, and the kernels close over the stamp."""
-    for kernel in (run_steps, run_blocks):
+    for kernel in (*RUN_CHUNK.values(), run_blocks):
         assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.uncounted_arrays import uncounted
+from cloneproof.engines.monte_carlo.compiling import uncounted
 
 
 class Inner(NamedTuple):

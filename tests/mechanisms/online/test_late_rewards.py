@@ -109,7 +109,7 @@ def test_runs_with_a_window_are_those_of_single_decisions():
 
 @pytest.mark.parametrize("window", [0, 1.5, "day"])
 def test_a_bad_window_is_refused(window):
-    with pytest.raises(cp.errors.SessionError, match="expected a window of a whole number of rounds from 1"):
+    with pytest.raises(cp.errors.SessionError, match="window"):
         cp.session(H_ETC_R, {"ana": 1}, 10, window=window)
 
 

@@ -12,7 +12,7 @@ RESERVOIRS = {
     "best": cp.mechanism("reservoir", rounds=4, draws=3, choose="best"),
     "contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=120),
     "ucb contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, horizon=120, contest="ucb"),
-    "own": cp.Mechanism(arm=cp.parts.Rule("greedy slots", average, explore=4, binarise=True, draws=3)),
+    "own": cp.Mechanism(arm=cp.parts.Rule("greedy slots", average, explore=4, binarise=True, slots=cp.parts.Slots(3))),
     "doubling": cp.mechanism("reservoir", rates=(0.2, 0.8), originals=2, agents=2, horizon="unknown"),
     "contest, doubling": cp.mechanism("reservoir-contest", rates=(0.2, 0.8), originals=2, horizon="unknown"),
 }

@@ -3,8 +3,9 @@
 import time
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.figures.figure_data import Lines, Series
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above
+from cloneproof.report.plots import Lines, Series
+from cloneproof.reproduce.evidence import above
+from cloneproof.reproduce.findings import Check, Findings, FindingsTable
 
 MOMENT = 0.25  # seconds
 

@@ -1,32 +1,177 @@
-"""From what was searched to a verdict: the witness to show, the argument of each case, and the scope."""
+"""From what was searched to a verdict: the witness to show, the argument of each case, and the scope.
+
+*Late rewards* (docs/textbook/delays.md). A mechanism that commits waits for late rewards in neutral rounds, and what it
+does besides is what it does without delays, over fewer rounds; copies then gain at most a stated bound, mostly 0. A
+mechanism that decides every round goes on with what has arrived, and nothing is proven of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from cloneproof.analysis.audit.judgement import NEARLY, best_of, pays, relative_gain_at_most, simplest_of
-from cloneproof.analysis.audit.proof.coverage import Coverage, coverage
-from cloneproof.analysis.audit.proof.many_copies import copy_limits
-from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.scope import scope_of
-from cloneproof.analysis.audit.search.results import SampledResult, SearchResult, for_exchangeable
-from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.analysis.audit.beside import Beside
+from cloneproof.analysis.audit.coverage import Coverage, copy_limits, coverage
+from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.results import (
+    ExactResult,
+    FoundDeviations,
+    SampledResult,
+    SearchResult,
+    for_exchangeable,
+)
+from cloneproof.analysis.audit.scan import INDEX_SCOPE, SCAN_SCOPE, scan_theorem
+from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
+from cloneproof.analysis.audit.verdict import (
+    NEARLY,
+    Audit,
+    CopyLimit,
+    Verdict,
+    Witness,
+    best_of,
+    pays,
+    relative_gain_at_most,
+    simplest_of,
+)
 from cloneproof.errors import EngineError
+from cloneproof.market.priors import smallest_gap
+from cloneproof.mechanisms.rules.uniform import is_uniform
+
+MOST_LIMITS = 4
+
+
+def scope_of(
+    question: Question,
+    copies: int,
+    verdict: Verdict,
+    worst: Witness,
+    results: Sequence[SearchResult],
+    covered: Mapping[tuple[str, int], Coverage],
+    limits: Sequence[CopyLimit] = (),
+) -> str:
+    """One paragraph; `covered` has the argument of each case, by agent and horizon."""
+    parts = [_who(question), _tried(copies, results), *_added(results), *_left_out(results)]
+    if verdict == "exploitable":
+        parts.append(_evidence(worst))
+        parts.append("larger gains, with copies that were not tried, are possible")
+    else:
+        parts += _reasons(question.agents, covered)
+    parts += [limit.words for limit in limits[:MOST_LIMITS]]
+    return "; ".join(parts) + "."
+
+
+def _who(question: Question) -> str:
+    horizons = question.horizons
+    when = (
+        f"horizon {horizons[0]}"
+        if len(horizons) == 1
+        else f"{len(horizons)} horizons from {horizons[0]} to {horizons[-1]}"
+    )
+    slack = f", gains of up to {question.tolerance:.3g} of the honest payoff pass" if question.tolerance else ""
+    return f"replications by {_listed(question.agents)} against honest others with the market's priors, {when}{slack}"
+
+
+def _tried(copies: int, results: Sequence[SearchResult]) -> str:
+    words = []
+    for agent in dict.fromkeys(result.agent for result in results):
+        vectors = [vector for result in results if result.agent == agent for vector in result.evaluated]
+        most = max((max(vector) for vector in vectors), default=1)
+        words.append(f"{len(set(vectors))} vectors of copies of {agent} (up to {most} of an original)")
+    engines = _listed(sorted({result.engine for result in results}))
+    enclosed = any(witness.gain.kind == "proven" for result in results for witness in result.witnesses)
+    how = {
+        "closed-form": f"closed form, {'the best and the doubtful ones in balls' if enclosed else 'in floats'}",
+        "tree": "state tree in floats",
+        "sampled": "paired samples",
+        "argument": "argument alone",
+        "argument and sampled": "argument, and paired samples",
+    }
+    cap = f"up to {copies} of each and ladders of 2, 4, 8, .."
+    return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
+
+
+def _added(results: Sequence[SearchResult]) -> list[str]:
+    """The vectors beyond grid and ladders that a race tried where the gain rose, each by name."""
+    words = []
+    for agent in dict.fromkeys(result.agent for result in results):
+        of_agent = [result for result in results if result.agent == agent and isinstance(result, SampledResult)]
+        vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
+        words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
+    return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
+
+
+def _left_out(results: Sequence[SearchResult]) -> list[str]:
+    reasons = Counter(why for result in results for why in result.left_out.values())
+    return [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
+
+
+def _evidence(worst: Witness) -> str:
+    gain = worst.gain
+    if gain.kind == "proven":
+        return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
+    if gain.kind in ("confidence", "asymptotic"):
+        sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
+        return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
+    return (
+        f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
+        f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"
+    )
+
+
+def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
+    """The argument for each agent (those of several horizons together), or what was not ruled out."""
+    words = []
+    for agent in agents:
+        at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
+        number = len(at_horizon)
+        arguments = [each.argument for each in at_horizon.values() if each.argument is not None]
+        words_of = [_general(argument) if number > 1 else argument.words for argument in arguments]
+        for argument, count in list(Counter(words_of).items())[:3]:
+            at = "" if number == 1 else f" at {count} of {number} horizons"
+            words.append(f"complete for {agent}{at}: {argument}")
+        incomplete = {horizon: each for horizon, each in at_horizon.items() if each.argument is None}
+        if incomplete:
+            horizon = max(incomplete, key=lambda h: incomplete[h].not_ruled_out)
+            at = "" if number == 1 else f" at {len(incomplete)} of {number} horizons"
+            words.append(
+                f"not complete for {agent}{at}: {incomplete[horizon].why_not}, so a gain of up to "
+                f"{incomplete[horizon].not_ruled_out:.4g} at horizon {horizon} is not ruled out"
+            )
+    return words
+
+
+def _general(argument: Argument) -> str:
+    """The argument for several horizons, without the numbers of one."""
+    if argument.basis is not Basis.SEARCH:
+        return argument.words
+    return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
 
 BoundedDeviation = tuple[Witness, float | None]
 CoverageByCase = dict[tuple[str, int], Coverage]  # (agent, horizon)
 
 
-def conclude(
-    question: Question,
-    searched: Sequence[SearchResult],
-    apart: dict[str, Witness],
-    notes: Sequence[str],
-    seconds: float,
-) -> Audit:
-    """The audit, from the results of one agent of each kind and the deviations that are reported apart."""
-    results = _of_everybody(question, searched)
+def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside, seconds: float) -> Audit:
+    """The audit, from what a strategy found and what was found beside it; a check of dominance is an audit already."""
+    if isinstance(found, Audit):
+        audit = found
+    else:
+        audit = replace(_concluded(question, found), seconds=seconds)
+        notes = (*found.notes, *beside.notes, *audit.notes)
+        audit = replace(audit, also=beside.deviations, informed=beside.informed, notes=notes)
+    return audit if question.box is not None else under_delays(audit, question)
+
+
+def _concluded(question: Question, found: FoundDeviations) -> Audit:
+    """The verdict, from the results of one agent of each kind."""
+    results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
     if not tried:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
@@ -43,7 +188,6 @@ def conclude(
     verdict: Verdict
     if paying:
         verdict, worst = "exploitable", _shown(paying)
-        notes = [*notes, *_contradictions(paying, covered)]
     elif len(covered) == cases and all(each.argument is not None for each in covered.values()):
         sampled = [witness for result in results if result.samples for witness in result.witnesses]
         verdict, worst = "clone-proof", best_of(sampled or tried)  # what was computed, rather than argued about
@@ -56,19 +200,32 @@ def conclude(
         market=question.market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, verdict, worst, results, covered, limits),
+        scope=scope_of(question, found.copies, verdict, worst, results, covered, limits),
         tried_at_most=_largest(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(tried),
-        apart=apart,
-        notes=tuple(notes),
+        notes=tuple(_contradictions(paying, covered)),
         samples=tuple(sample for result in results for sample in result.samples.values()),
-        seconds=seconds,
         limits=limits,
-        sampled_proof=verdict == "clone-proof" and any(each.sampled for each in covered.values()),
+        sampled_proof=verdict == "clone-proof" and any(each.rests_on_samples for each in covered.values()),
     )
+    if found.by_scan and verdict == "clone-proof":
+        return replace(audit, scope=_scan_scope(question, found.results))
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
+
+
+def _scan_scope(question: Question, results: Sequence[SearchResult]) -> str:
+    """The scan theorem's scope, which is wider than what was tried."""
+    argument = next(iter(results[0].arguments.values()))
+    tried = {w.copies for result in results if isinstance(result, ExactResult) for w in result.witnesses}
+    covers = INDEX_SCOPE if question.market.ends == "at-random" else SCAN_SCOPE
+    besides = f"{len(tried)} deviations were evaluated besides, by closed form against honest others with their priors"
+    return (
+        f"{covers}, by {', '.join(question.agents)}: {argument.words}; not covered: an agent that knows which of "
+        f"its originals is better, originals of different priors, second accounts; "
+        f"{besides if tried else 'no deviation was evaluated'}."
+    )
 
 
 def _bounds(result: SearchResult) -> list[BoundedDeviation]:
@@ -118,9 +275,89 @@ def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
 
 def _contradictions(paying: list[Witness], covered: CoverageByCase) -> list[str]:
     """An argument that says clone-proof where a deviation pays is a fault of ours, and is shown, not hidden."""
-    wrong = [witness for witness in paying if covered[witness.agent, witness.horizon].argument is not None]
+    against = [(witness, covered[witness.agent, witness.horizon].argument) for witness in paying]
     return [
         f"contradiction, please report: copies {witness.copies} of {witness.agent} pay at horizon {witness.horizon}, "
-        f"against this argument: {covered[witness.agent, witness.horizon].argument}"
-        for witness in wrong[:3]
-    ]
+        f"against this argument: {argument.words}"
+        for witness, argument in against
+        if argument is not None
+    ][:3]
+
+
+SIMULATED = "proven without delays, only simulated with them"
+
+
+class DelayBound(NamedTuple):
+    """The most that copies gain by delays that depend neither on what is registered nor on rewards; None: unknown."""
+
+    gain: float | None
+    reason: str
+
+
+def delay_bound(case: AuditCase) -> DelayBound:
+    """The bound for an agent at a horizon, or why there is none.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent(name, 2, Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
+    >>> delay_bound(audit_case(market, mechanism("reservoir", rounds=5, draws=3, threshold=3), "ana")).gain
+    0.0
+    >>> delay_bound(audit_case(market, mechanism("ucb1"), "ana")).gain is None
+    True
+    """
+    if case.running.clearing.planned_epochs:
+        parts = [delay_bound(epoch) for epoch in epoch_cases(case)]
+        gains = [part.gain for part in parts if part.gain is not None]
+        return DelayBound(sum(gains) if len(gains) == len(parts) else None, parts[-1].reason)
+    rules = case.running.rules
+    if scan_theorem(case) is not None and len(rules) == 1:
+        return DelayBound(0.0, "each round is then still a scan, in the order in which tests are known")
+    if not rules[0].commits and not is_uniform(rules[0]):
+        return DelayBound(None, f"the mechanism decides every round on what has arrived: {SIMULATED}")
+    if theorem(case) is None:
+        return DelayBound(None, "no theorem covers it then")
+    if len(rules) == 2 and case.running.clearing.at_award and case.horizon >= case.agents * rules[0].explore:
+        return DelayBound(_award_gain(case), "the trial waits at turns that do not depend on what is registered")
+    gain = sum(rounds * math.exp(error_exponent(case.market, case.agent, m)) for rounds, m in stages(case))
+    return DelayBound(gain, "a commitment waits on uniform draws, which may make the exploration of copies free")
+
+
+def _award_gain(case: AuditCase) -> float:
+    """The theorem of docs/textbook/delays.md, part (a), for a trial and an award."""
+    agent, horizon, m = case.agent, case.horizon, case.running.arm.explore
+    assert agent.support is not None
+    mistakes = horizon * math.exp(error_exponent(case.market, agent, m))
+    if mistakes == 0:
+        return 0.0
+    gap, count = smallest_gap(agent.support), agent.count
+    if case.agents == 1 or mistakes * count > horizon:
+        return 2 * mistakes
+    return max(0.0, (1 + gap) * mistakes - m * gap / count, 2 * mistakes - m / count)
+
+
+def under_delays(audit: Audit, question: Question) -> Audit:
+    """The audit with a sentence on late rewards; `undecided`, not `clone-proof`, where declared ones are not covered.
+
+    References
+    ----------
+    docs/textbook/delays.md: the theorem's part (a).
+    """
+    bounds = [delay_bound(case) for cases in question.searched for case in cases]
+    worst = max(bounds, key=lambda bound: math.inf if bound.gain is None else bound.gain)
+    if worst.gain is None:
+        words = f"with late rewards: {worst.reason}"
+    else:
+        gained = "no copies gain" if worst.gain == 0 else f"copies gain at most {worst.gain:.3g}"
+        words = (
+            f"with late rewards: {gained} where delays depend neither on what is registered nor on rewards "
+            f"(docs/textbook/delays.md; our proof, unreviewed): {worst.reason}"
+        )
+    verdict = audit.verdict
+    if question.market.delays == "independent":
+        allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
+        if verdict == "clone-proof" and (worst.gain is None or worst.gain > allowed):
+            verdict = "undecided"
+        before = "the deviations are evaluated without delays; " if verdict == "exploitable" else ""
+    else:
+        before = "rewards arrive before the next decision; "
+    return replace(audit, verdict=verdict, scope=f"{audit.scope.removesuffix('.')}; {before}{words}.")

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import comb, prod
 
-from cloneproof.market.agents import Agent
-from cloneproof.market.copies import MOST_ARMS
+from cloneproof.market.market import MOST_ARMS, Agent
 
 CopyVector = tuple[int, ...]
 MOST_VECTORS = 2000  # of the grid; beyond it, those of the fewest arms

@@ -1,20 +1,164 @@
-"""What is asked of an audit, checked: the cases, the cap on copies and the tolerance."""
+"""What is asked of an audit, checked: a case for each agent and horizon, the tolerance, and what else is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal, get_args
 
-from cloneproof._checks import real, whole
-from cloneproof.analysis.audit.cases import AgentCases, Auditable, audit_cases, representatives
+from cloneproof._checks import number_in, one_of, whole
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
+from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.errors import EngineError, MarketError, MechanismError, brief, did_you_mean
-from cloneproof.market.market import Market, checked_market
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import EngineError, MarketError, MechanismError, brief
+from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market
+from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
+from cloneproof.mechanisms.rule import Rule
 
+MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
+Auditable = MechanismOrFactory | BlackBox
+
+
+@dataclass(frozen=True, eq=False)
+class AuditCase:
+    """One agent at one horizon.
+
+    market     at that horizon
+    mechanism  as declared, for whoever runs it among more agents (two accounts) or as a whole (engines)
+    running    the mechanism that runs among these agents at this horizon: the declared one, or its fallback
+    kinds      which of the agent's originals can be exchanged at every horizon of the audit
+    box        a black box, for which `mechanism` stands in: a rule of which nothing is known
+    """
+
+    agent: Agent
+    market: Market
+    mechanism: Mechanism
+    running: Mechanism
+    kinds: OriginalKinds
+    box: BlackBox | None = None
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def played(self) -> Mechanism | BlackBox:
+        """What plays: the mechanism, or the black box in whose place it stands."""
+        return self.box or self.mechanism
+
+    @property
+    def horizon(self) -> int:
+        """The rounds of its market."""
+        return self.market.horizon
+
+    @property
+    def agents(self) -> int:
+        """How many agents there are, this one included."""
+        return len(self.market.agents)
+
+    def copies(self, vector: CopyVector) -> FullCopies:
+        """What everybody registers where this agent registers so many of each original and the others are honest."""
+        return {each.name: vector if each.name == self.name else (1,) * each.count for each in self.market.agents}
+
+    def witness(self, vector: CopyVector, honest: Estimate, copied: Estimate) -> Witness:
+        """A deviation against honest others, from the two payoffs."""
+        return Witness(self.name, vector, honest, copied, copied - honest, self.market, self.copies(vector))
+
+
+AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
+
+
+def audit_cases(
+    market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
+) -> dict[str, AgentCases]:
+    """The cases of each agent.
+
+    >>> from cloneproof import Point, mechanism
+    >>> market = Market([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], horizon=100)
+    >>> cases = audit_cases(market, mechanism("ucb1"), ["ana"], [10, 100])
+    >>> [(case.name, case.horizon) for case in cases["ana"]], cases["ana"][0].copies((2, 1))
+    ([('ana', 10), ('ana', 100)], {'ana': (2, 1), 'bo': (1,)})
+    """
+    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
+    box = mechanism if isinstance(mechanism, BlackBox) else None
+    declared = [_declared(mechanism, each) for each in markets]
+    pairs = zip(declared, markets, strict=True)
+    running = [chosen.at_horizon(len(each.agents), each.horizon) for chosen, each in pairs]
+    in_order = any(each.arm.order == "index" for each in running)
+    agents = {agent.name: agent for agent in market.agents}
+    cases = {}
+    for name in names:
+        kinds = kinds_of(agents[name], in_order)
+        at_each = zip(markets, declared, running, strict=True)
+        cases[name] = tuple(AuditCase(agents[name], *resolved, kinds, box) for resolved in at_each)
+    return cases
+
+
+def stand_in(box: BlackBox) -> Mechanism:
+    """A mechanism in the place of a black box: one rule of which nothing is known, its regard to order included.
+
+    No engine runs it and no argument applies to it; it carries the name.
+    """
+    return Mechanism(arm=Rule(box.name, _unknown, order="index", randomised=True), name=box.name)
+
+
+def _unknown(*numbers: float) -> float:
+    raise EngineError("expected an engine that plays the black box itself, got one that asks for its rule")
+
+
+def _declared(mechanism: Auditable, market: Market) -> Mechanism:
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    return stand_in(mechanism) if isinstance(mechanism, BlackBox) else _derived(mechanism, market)
+
+
+def _derived(mechanism: Callable[[Market], Mechanism], market: Market) -> Mechanism:
+    derived = mechanism(market)
+    if not isinstance(derived, Mechanism):
+        raise MechanismError(
+            f"expected the function of the market to return a mechanism, got {brief(derived)}; "
+            "return cp.mechanism(name, market=market)"
+        )
+    return derived
+
+
+def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
+    """The case of one agent at the market's horizon."""
+    one_of(name, [agent.name for agent in market.agents], "agent", MarketError)
+    return audit_cases(market, mechanism, [name], [market.horizon])[name][0]
+
+
+def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
+    """For each agent the first one with the same priors, where the mechanism cannot tell agents apart."""
+    rules = [case.mechanism.agent or case.mechanism.arm for of_agent in cases.values() for case in of_agent]
+    exchangeable = all(rule.order != "index" for rule in rules)
+    chosen: dict[str, str] = {}
+    for name, (case, *_) in cases.items():
+        alike = [other for other in chosen if exchangeable and cases[other][0].agent.priors == case.agent.priors]
+        chosen[name] = chosen[alike[0]] if alike else name
+    return chosen
+
+
+def epoch_cases(case: AuditCase) -> list[AuditCase]:
+    """A case for each epoch of a mechanism that starts afresh in epochs; the case itself for any other."""
+    epochs = running_epochs(case.running, case.agents, case.horizon)
+    return [
+        replace(
+            case,
+            market=case.market.with_horizon(epoch.rounds),
+            mechanism=epoch.mechanism,
+            running=epoch.mechanism,
+        )
+        for epoch in epochs
+    ]
+
+
+OpponentsName = Literal["market", "any"]
+AlsoName = Literal["withholding", "splitting", "informed", "copy-cost"]
 MOST_HORIZONS = 100_000
-MOST_CAP = 10**6
 
 
 @dataclass(frozen=True)
@@ -24,13 +168,16 @@ class Question:
     market          as given, at its own horizon
     cases           of each agent under suspicion: one for each horizon asked for, rising
     representatives for each agent the first one that it can be exchanged with; only that one is searched
+    opponents       "market": honest, with their priors; "any": dominance
+    also            the deviations other than copies that are asked for
     """
 
     market: Market
     cases: dict[str, AgentCases]
     representatives: dict[str, str]
-    max_copies: int
     tolerance: float
+    opponents: OpponentsName = "market"
+    also: frozenset[AlsoName] = frozenset()
 
     @property
     def box(self) -> BlackBox | None:
@@ -56,10 +203,11 @@ class Question:
 def checked_question(
     market: Market,
     mechanism: Auditable,
-    agent: str | None,
-    max_copies: int,
-    tolerance: float,
-    horizons: str | Sequence[int] | None,
+    agent: str | None = None,
+    opponents: OpponentsName = "market",
+    tolerance: float = 0.0,
+    horizons: str | Sequence[int] | None = None,
+    also: Iterable[AlsoName] = (),
 ) -> Question:
     """The question, or one clear sentence about what is wrong with it."""
     checked_market(market)
@@ -69,23 +217,22 @@ def checked_question(
             "make one with cp.mechanism"
         )
     names = [each.name for each in market.agents]
-    if agent is not None and agent not in names:
-        raise MarketError(
-            f"unknown agent {brief(agent)}; {did_you_mean(str(agent), names)}the market has {', '.join(names)}"
-        )
-    cap, slack = whole(max_copies), real(tolerance)
-    if cap is None or not 1 <= cap <= MOST_CAP:
+    agents = names if agent is None else [one_of(agent, names, "agent", MarketError)]
+    one_of(opponents, get_args(OpponentsName), "opponents", EngineError)
+    others: list[AlsoName] = [also] if isinstance(also, str) else list(also)  # type: ignore[list-item]
+    for other in others:
+        one_of(other, get_args(AlsoName), "what else is asked for", EngineError)
+    if isinstance(mechanism, BlackBox) and (opponents == "any" or set(others) - {"copy-cost"}):
         raise EngineError(
-            f"expected max_copies to be a whole number from 1 to {MOST_CAP}, got {brief(max_copies)}; "
-            "4 tries up to four registrations of each original"
+            "expected a mechanism made of rules for opponents='any', withholding, splitting and informed agents, got a "
+            "black box; leave them out"
         )
-    if slack is None or slack < 0:
-        raise EngineError(
-            f"expected a tolerance of at least 0, got {brief(tolerance)}; 0.005 lets gains of half a percent pass"
-        )
+    slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    cases = audit_cases(market, mechanism, names if agent is None else [agent], asked)
-    return Question(market, cases, representatives(cases), cap, slack)
+    cases = audit_cases(market, mechanism, agents, asked)
+    if not all(case.running.arm.slots.falling for of_agent in cases.values() for case in of_agent):
+        check_fixed_end(market, "an audit of any mechanism but 'reservoir-index'")
+    return Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
 
 
 def checked_horizons(horizons: object) -> list[int]:
@@ -111,15 +258,3 @@ def checked_horizons(horizons: object) -> list[int]:
             "write e.g. '1:500'"
         )
     return rising
-
-
-def checked_budget(budget_seconds: float | None) -> float | None:
-    """A time in seconds, or none."""
-    if budget_seconds is None:
-        return None
-    seconds = real(budget_seconds)
-    if seconds is None or seconds <= 0:
-        raise EngineError(
-            f"expected a budget above 0 seconds, got {brief(budget_seconds)}; give e.g. 30, or leave it out"
-        )
-    return seconds

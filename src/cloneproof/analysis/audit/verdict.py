@@ -1,27 +1,182 @@
-"""What an audit says: a verdict, its witness, and its scope."""
+"""What an audit says: a verdict, its witness, and its scope.
+
+A gain counts as above the tolerance only where its whole enclosure lies there: an enclosure in balls, a confidence
+sequence, or floats with a counted bound of roundings that the gain exceeds a thousandfold. The bound is a count of
+operations, not a proof of each, so it gets that margin; a heuristic error, as of a quadrature, decides nothing.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
 
-from cloneproof._display import Displayed
-from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.copy_limit import CopyLimit
-from cloneproof.analysis.audit.informed_gain import InformedGain
+from cloneproof._tables import Displayed, Tabular, fields_of, to_data
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
-from cloneproof.market.copies import FullCopies
-from cloneproof.market.market import Market
+from cloneproof.engines.monte_carlo.statistics import RunTotals
+from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-Verdict = Literal["exploitable", "clone-proof", "undecided"]
-AuditState = Literal["attack", "proof", "none pays at 99 %", "none tried pays", "open"]
+
+class Gained:
+    """What is compared with honesty: the honest payoff, and a gain."""
+
+    honest: Estimate
+    gain: Estimate
+
+    @property
+    def relative_gain(self) -> float:
+        """The gain as a part of the honest payoff (infinite where that is nothing)."""
+        if self.honest.value > 0:
+            return self.gain.value / self.honest.value
+        return math.inf if self.gain.value > 0 else 0.0
+
+    @property
+    def relative_gain_or_none(self) -> float | None:
+        """The same for JSON, which has no infinities."""
+        return self.relative_gain if math.isfinite(self.relative_gain) else None
+
+
+@dataclass(frozen=True)
+class CopyLimit(Gained):
+    """The limit in which the copies of one original never end and all that is served of the agent is a fresh one.
+
+    Attributes
+    ----------
+    agent : str
+        Who copies.
+    original : int
+        Which of its originals, counted from 1.
+    horizon : int
+        The rounds of the market.
+    honest, copied, gain : Estimate
+        Its payoff when honest, the payoff that copies tend to, and the difference: no gain of any number of copies.
+    """
+
+    agent: str
+    original: int
+    horizon: int
+    honest: Estimate
+    copied: Estimate
+    gain: Estimate
+
+    @property
+    def words(self) -> str:
+        """A sentence, such as "with ever more copies of original 1 of ana the gain tends to -3 ± 0.2"."""
+        return (
+            f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
+            f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limit as data for JSON; a relative gain over nothing is None."""
+        return fields_of(self, "agent", "original", "horizon", "honest") | {
+            "limit_payoff": self.copied.to_dict(),
+            "limit_of_gain": self.gain.to_dict(),
+            "limit_of_relative_gain": self.relative_gain_or_none,
+        }
+
+
+@dataclass(frozen=True)
+class InformedResponse:
+    """The best registration found for one realisation of the agent's means.
+
+    Attributes
+    ----------
+    means : tuple of float
+        The realised means of its originals.
+    chance : float
+        How likely they are under its prior.
+    copies : tuple of int
+        How often it registers each original then; 0 withholds it.
+    honest, best : Estimate
+        Its payoff at these means if it is honest, and with these copies.
+    """
+
+    means: tuple[float, ...]
+    chance: float
+    copies: tuple[int, ...]
+    honest: Estimate
+    best: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """The response as data for JSON.
+
+        Returns
+        -------
+        dict
+            means, chance, copies, honest and best.
+        """
+        return fields_of(self, "means", "chance", "copies", "honest", "best")
 
 
 @dataclass(frozen=True, repr=False)
-class Witness(Displayed):
+class InformedGain(Gained, Displayed):
+    """What an agent earns that knows its means before it registers, against honest others with their priors.
+
+    Attributes
+    ----------
+    agent : str
+        Who is informed.
+    horizon : int
+        The rounds of the market.
+    honest : Estimate
+        Its honest payoff before means are drawn.
+    informed : Estimate
+        The average, over realisations of its means, of its payoff with the best registration found for each.
+    gain : Estimate
+        The difference.
+    responses : tuple of InformedResponse
+        The registration for each realisation, up to exchanges of originals of equal prior.
+    complete : bool
+        Whether no other registration is better at any realisation; else `gain` is that of the best of those tried.
+    """
+
+    agent: str
+    horizon: int
+    honest: Estimate
+    informed: Estimate
+    gain: Estimate
+    responses: tuple[InformedResponse, ...]
+    complete: bool
+
+    def __repr__(self) -> str:
+        best = "best response" if self.complete else "best of those tried"
+        return (
+            f"InformedGain(agent={self.agent!r}, horizon={self.horizon}, gain={self.gain.value:.6g} ± "
+            f"{self.gain.error:.2g} ({self.relative_gain:+.2%}, {self.gain.kind}), {best})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The gain as data for JSON; a relative gain over nothing is None.
+
+        Returns
+        -------
+        dict
+            agent, horizon, honest, informed, gain, relative_gain, complete and responses.
+        """
+        return fields_of(
+            self, "agent", "horizon", "honest", "informed", "gain", "relative_gain", "complete", "responses"
+        )
+
+
+Verdict = Literal["exploitable", "clone-proof", "undecided"]
+
+
+class AuditState(StrEnum):
+    """What the scope of an audit comes to."""
+
+    ATTACK = "attack"  # a deviation surely pays
+    PROOF = "proof"  # none does, by an argument that covers all of them
+    SAMPLED_PROOF = "none pays at 99 %"  # the same, by samples of worlds that stand for all of them
+    NONE_TRIED_PAYS = "none tried pays"  # beyond the tolerance, and nothing covers the others
+    OPEN = "open"  # some of those tried may pay, and time or runs were out
+
+
+@dataclass(frozen=True, repr=False)
+class Witness(Gained, Displayed):
     """A deviation and what it is worth: everything needed to play it again.
 
     Attributes
@@ -70,13 +225,6 @@ class Witness(Displayed):
         """The upper end of the gain, and no more than the agent can earn."""
         return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
 
-    @property
-    def relative_gain(self) -> float:
-        """The gain as a part of the honest payoff (infinite where that is nothing)."""
-        if self.honest.value > 0:
-            return self.gain.value / self.honest.value
-        return float("inf") if self.gain.value > 0 else 0.0
-
     def to_dict(self) -> dict[str, Any]:
         """The deviation as data for JSON; a relative gain over nothing is None.
 
@@ -85,17 +233,7 @@ class Witness(Displayed):
         dict
             agent, copies, horizon, honest, copied, gain, relative_gain and all_copies.
         """
-        relative = self.relative_gain
-        return {
-            "agent": self.agent,
-            "copies": list(self.copies),
-            "horizon": self.horizon,
-            "honest": self.honest.to_dict(),
-            "copied": self.copied.to_dict(),
-            "gain": self.gain.to_dict(),
-            "relative_gain": relative if math.isfinite(relative) else None,
-            "all_copies": {name: list(numbers) for name, numbers in self.all_copies.items()},
-        }
+        return fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
 
 
 @dataclass(frozen=True)
@@ -140,10 +278,10 @@ class Audit(Displayed, Tabular):
     thresholds : tuple of (float, Estimate)
         (Score that must be beaten, largest gain over copies at it): an upper bound over all opponents, where dominance
         was asked for and the mechanism has two phases.
-    apart : dict of str to Witness
-        Further deviations, reported apart: withholding, splitting.
+    also : dict of str to Witness
+        The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
-        What an agent would gain that knows its means before it registers, where that was asked for; apart too.
+        What an agent would gain that knows its means before it registers, where that was asked for.
     notes : tuple of str
         What a reader must know.
     samples : tuple of SampledDeviation
@@ -155,6 +293,8 @@ class Audit(Displayed, Tabular):
         How long it took.
     limits : tuple of CopyLimit
         What ever more copies of an original tend to gain, where the audit sampled and the mechanism has such a limit.
+    interrupted : bool
+        Whether somebody pressed Ctrl-C: more would have been tried.
     sampled_proof : bool
         Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     """
@@ -168,7 +308,7 @@ class Audit(Displayed, Tabular):
     tried: tuple[Witness, ...] = ()
     by_horizon: dict[int, Witness] = field(default_factory=dict)
     thresholds: tuple[tuple[float, Estimate], ...] = ()
-    apart: dict[str, Witness] = field(default_factory=dict)
+    also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
@@ -176,6 +316,7 @@ class Audit(Displayed, Tabular):
     tried_at_most: float | None = None
     limits: tuple[CopyLimit, ...] = ()
     sampled_proof: bool = False
+    interrupted: bool = False
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
@@ -183,19 +324,13 @@ class Audit(Displayed, Tabular):
 
     @property
     def state(self) -> AuditState:
-        """What the scope comes to.
-
-        "attack": a deviation surely pays. "proof": no deviation does, by an argument that covers all of them. "none
-        pays at 99 %": the same, by samples of worlds that stand for all of them. "none tried pays": none of those tried
-        gains more than the tolerance, and nothing covers the others. "open": some of those tried may pay, and time or
-        runs were out.
-        """
-        if self.verdict != "undecided":
-            if self.verdict == "exploitable":
-                return "attack"
-            return "none pays at 99 %" if self.sampled_proof else "proof"
+        """What the scope comes to."""
+        if self.verdict == "exploitable":
+            return AuditState.ATTACK
+        if self.verdict == "clone-proof":
+            return AuditState.SAMPLED_PROOF if self.sampled_proof else AuditState.PROOF
         bounded = self.tried_at_most is not None and self.tried_at_most <= self.tolerance
-        return "none tried pays" if bounded else "open"
+        return AuditState.NONE_TRIED_PAYS if bounded else AuditState.OPEN
 
     @property
     def about_tried(self) -> str:
@@ -209,7 +344,7 @@ class Audit(Displayed, Tabular):
         bound = self.tried_at_most
         if self.verdict != "undecided" or bound is None or not math.isfinite(bound):
             return ""
-        bound = max(bound, self.tolerance) if self.state == "none tried pays" else bound
+        bound = max(bound, self.tolerance) if self.state == AuditState.NONE_TRIED_PAYS else bound
         what = f"gains more than {100 * bound:.3g} % of the honest payoff" if bound else "gains anything"
         kinds = {witness.gain.kind for witness in self.tried}
         sure = ", at 99 % in the limit of many runs" if "asymptotic" in kinds else ", at 99 %"
@@ -223,26 +358,16 @@ class Audit(Displayed, Tabular):
         -------
         dict
             verdict, state, tried_at_most, about_tried, scope, tolerance, mechanism, worst, tried, by_horizon,
-            thresholds, apart, limits, informed, notes and seconds.
+            thresholds, also, limits, informed, notes and seconds.
         """
-        bound = self.tried_at_most
+        shown = ("verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst")
+        further = ("also", "limits", "informed", "notes", "seconds", "interrupted")
         return {
-            "verdict": self.verdict,
-            "state": self.state,
-            "tried_at_most": bound if bound is not None and math.isfinite(bound) else None,
-            "about_tried": self.about_tried,
-            "scope": self.scope,
-            "tolerance": self.tolerance,
-            "mechanism": self.mechanism.to_dict(),
-            "worst": self.worst.to_dict(),
+            **fields_of(self, *shown),
             "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],
-            "by_horizon": [witness.to_dict() for witness in self.by_horizon.values()],
+            "by_horizon": to_data(list(self.by_horizon.values())),
             "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
-            "apart": {name: witness.to_dict() for name, witness in self.apart.items()},
-            "limits": [limit.to_dict() for limit in self.limits],
-            "informed": None if self.informed is None else self.informed.to_dict(),
-            "notes": list(self.notes),
-            "seconds": self.seconds,
+            **fields_of(self, *further),
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -271,3 +396,64 @@ def _score(threshold: float) -> float | str:
     if math.isfinite(threshold):
         return threshold
     return "nobody else has a score" if threshold < 0 else "out of reach"
+
+
+MARGIN = 1000.0
+NEARLY = 0.01  # gains that differ by so small a part are as good as each other, and the simpler one is shown
+
+
+def pays(witness: Witness, tolerance: float) -> bool:
+    """Whether the gain is surely above the tolerance."""
+    error = _gain_error(witness)
+    return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
+
+
+def does_not_pay(witness: Witness, tolerance: float) -> bool:
+    """Whether the gain is surely at most the tolerance."""
+    error = _gain_error(witness)
+    return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
+
+
+def is_open(witness: Witness, tolerance: float) -> bool:
+    """Whether neither is sure."""
+    return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
+
+
+def relative_gain_at_most(witness: Witness) -> float | None:
+    """The relative gain that it surely does not exceed (0 where it pays nothing); None where its error is heuristic."""
+    error = _gain_error(witness)
+    if error is None:
+        return None
+    least = _honest_bound(witness, -1)
+    most = min(witness.gain.value + error, witness.earned_at_most - least)
+    if most <= 0:
+        return 0.0
+    return most / least if least > 0 else math.inf
+
+
+def best_of(witnesses: Iterable[Witness]) -> Witness:
+    """The largest gain relative to honesty; of those, the fewest arms."""
+    return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))
+
+
+def simplest_of(witnesses: Iterable[Witness]) -> Witness:
+    """The fewest arms whose relative gain is within a hundredth of the largest: the witness to show, and to certify."""
+    listed = list(witnesses)
+    largest = best_of(listed).relative_gain
+    enough = largest - NEARLY * abs(largest) if math.isfinite(largest) else largest
+    nearly_best = (witness for witness in listed if witness.relative_gain >= enough)
+    return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
+
+
+def _gain_error(witness: Witness) -> float | None:
+    """The error with its margin; None where it is heuristic, and bounds nothing."""
+    gain = witness.gain
+    if gain.kind != "estimated":
+        return gain.error
+    return None if gain.heuristic else MARGIN * gain.error
+
+
+def _honest_bound(witness: Witness, side: int) -> float:
+    """The upper (+1) or lower (-1) end of the honest payoff, with its margin."""
+    margin = MARGIN if witness.honest.kind == "estimated" else 1.0
+    return max(0.0, witness.honest.value + side * margin * witness.honest.error)

@@ -1,10 +1,5 @@
 """Certificates: a verdict with everything needed to check it, and a small checker that shares no code with the search.
 
-`document` reads (every number an exact fraction), `checker` has all of the mathematics, `verification` calls it, and
-`writer` makes certificates of audits; only the writer knows of the search.
+`document` reads (every number an exact fraction), `checker` and `proof_checkers` have all of the mathematics,
+`verification` calls them, and `writer` makes certificates of audits; only the writer knows of the search.
 """
-
-from cloneproof.analysis.certificate.verification import Verification
-from cloneproof.analysis.certificate.writer import checked_certificate, write_certificate
-
-__all__ = ["Verification", "checked_certificate", "write_certificate"]

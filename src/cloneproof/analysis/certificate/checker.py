@@ -1,30 +1,291 @@
 """The checker: re-derives the verdict of a certificate from its data alone, in rational and ball arithmetic.
 
-It imports nothing of the search and nothing of the engines; the laws that it needs are in `checker_laws`.
+It imports nothing of the search and nothing of the engines. Realised means are enumerated one by one, laws are whole
+and ties are integrals of polynomials in a uniform tie-breaker x: a candidate at value s wins if each other one is
+below s, or at s with a smaller tie-breaker. Numbers of the file are the dyadic fractions that they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import product
 from typing import Any
 
-from flint import arb, arb_poly
+from flint import arb, arb_poly, fmpq, fmpz
 
-from cloneproof.analysis.certificate.checker_laws import (
-    Ball,
-    award_reward,
-    committed_mean,
-    late_rounds,
-    mean_of,
-    realised_means,
-    score_law,
-    to_ball,
-)
-from cloneproof.analysis.certificate.document import number, only, require, whole
-from cloneproof.analysis.certificate.game import Game
+from cloneproof.analysis.certificate.document import LARGEST, certified_mechanism, number, only, require, whole
+
+MOST_WORK = 3 * 10**8  # operations on balls, about twenty seconds of them
+CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
+
+
+def prior(atoms: list[list[float]]) -> CertifiedPrior:
+    """Values and weights, taken as proportions."""
+    exact = [(number(value), number(weight)) for value, weight in atoms]
+    total = sum((weight for _, weight in exact), Fraction(0))
+    require(all(v <= 1 for v, _ in exact) and len(dict(exact)) == len(exact), "a prior's values are not distinct means")
+    require(abs(total - 1) < Fraction(1, 10**8), "a prior's weights do not sum to 1")
+    return tuple((value, weight / total) for value, weight in exact if weight)
+
+
+def likely(mean: Fraction, rounds: int) -> int:
+    """A number of successes that is hardly ever exceeded: how far a law is followed, and nothing rests on it."""
+    expected = float(mean) * rounds
+    return min(rounds, math.ceil(expected + 20 * math.sqrt(expected) + 80))
+
+
+class Game:
+    """The priors and the mechanism that runs: trial (rounds with chances; None: each round with 1/n) and award."""
+
+    def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
+        self.work = 0
+        only(market, ("horizon", "share", "rewards", "agents"), "the market")
+        for agent in market["agents"]:
+            only(agent, ("name", "priors"), "an agent")
+            require(isinstance(agent["name"], str), f"the name {agent['name']!r} of an agent is not text")
+        # an opponent whose priors do not matter may have none (null)
+        self.priors = {agent["name"]: [prior(p) for p in agent["priors"] or ()] for agent in market["agents"]}
+        self.n, self.horizon, self.share = len(market["agents"]), whole(market["horizon"]), number(market["share"])
+        self.bernoulli = market["rewards"] == "bernoulli"
+        require(len(self.priors) == self.n and 0 < self.share <= 1, "names are not distinct, or the share is none")
+        require(self.bernoulli or market["rewards"] == "deterministic", "only bernoulli and deterministic rewards")
+        made = certified_mechanism(mechanism)
+        require(self.n == 1 or made.uniform or made.trial is not None, "arms of all agents compete in it")
+        self.m, self.block, self.award = made.m, made.block, 0
+        self.max_arms, self.fresh = made.max_arms, made.fresh is not None
+        self.length = self.scored = self.horizon
+        self.trial = None if made.uniform else [(Fraction(1), self.horizon)]
+        if made.trial is not None:
+            self.length = self.scored = made.trial
+            self.award = max(0, self.horizon - self.n * self.length)
+            self.trial = [(Fraction(1), self.length)]
+            if self.horizon < self.n * self.length:
+                require(made.agent_order == "round-robin", "unfinished trials are checked in round-robin order only")
+                each, extra = divmod(self.horizon, self.n)
+                self.trial = [(1 - Fraction(extra, self.n), each), (Fraction(extra, self.n), each + 1)]
+        if made.fresh is not None:
+            self.scored = made.fresh
+        self.contested = self.award > 0 and self.n > 1
+        most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
+        self.last_score = likely(Fraction(most), self.scored) if self.fresh and self.bernoulli else self.scored
+        self.last_score = 1 if self.fresh and not self.bernoulli else self.last_score
+        require(
+            likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all"
+        )
+        require(self.last_score <= LARGEST or not self.contested, f"scores of up to {self.last_score} are too many")
+
+    def spend(self, operations: int) -> None:
+        """Reject what would take too long to check, before it is done; a certificate is not to be waited for."""
+        self.work += operations
+        require(
+            self.work <= MOST_WORK, f"checking it takes more than {MOST_WORK:.0e} operations, which are not spent on it"
+        )
+
+    @property
+    def rounds(self) -> Fraction:
+        """The expected rounds without the award."""
+        parts = [(Fraction(1, self.n), self.horizon)] if self.trial is None else self.trial
+        return sum((chance * rounds for chance, rounds in parts), Fraction(0))
+
+    def has_score(self, arms: int) -> bool:
+        """Whether so many arms have a score."""
+        return self.max_arms is None or arms <= self.max_arms
+
+
+TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
+Ball = Any
+CheckedMeans = tuple[tuple[Fraction, int], ...]  # realised means, and how many arms have each
+
+
+def to_ball(value: Fraction | int) -> Ball:
+    """The fraction as a ball around its nearest numbers."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+@cache
+def _binomial_polynomial(mean: Fraction, rounds: int) -> Ball:
+    """The binomial law as a generating polynomial, whole."""
+    p, q, ways = to_ball(mean), to_ball(1 - mean), fmpz.bin_uiui
+    return arb_poly([arb(ways(rounds, j)) * p**j * q ** (rounds - j) for j in range(rounds + 1)])
+
+
+def _binomial_law(mean: Fraction, rounds: int) -> list[Ball]:
+    return [_binomial_polynomial(mean, rounds)[j] for j in range(rounds + 1)]
+
+
+@lru_cache(maxsize=32)
+def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
+    """The binomial law up to a number of successes, term by term."""
+    if mean in (0, 1):
+        return [arb(int(j == rounds * mean)) for j in range(last + 1)]
+    odds, law = to_ball(mean / (1 - mean)), [to_ball(1 - mean) ** rounds]
+    for j in range(last):
+        law.append(law[j] * odds * (rounds - j) / (j + 1))
+    return law
+
+
+@lru_cache(maxsize=32)
+def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
+    """The law of a score; what is above the last one is one more score, twice for ties among them."""
+    law = _law_until(mean, rounds, last)
+    if last == rounds:
+        return law
+    missed = (1 - sum(law, arb(0))).nonnegative_part()
+    return [*law, (2 * missed).union(arb(0))]
+
+
+def mean_of(types: CheckedMeans) -> Fraction:
+    """The average mean over the arms."""
+    return sum((v * count for v, count in types), Fraction(0)) / sum(count for _, count in types)
+
+
+def late_rounds(game: Game, arms: int) -> Ball:
+    """E max(H - k m, 0): the rounds of the trial after the commitment; exactly 0 where there are none."""
+    cap, total = arms * game.m, arb(0)
+    if game.trial is not None:  # not drawn round by round
+        return to_ball(sum((chance * max(0, rounds - cap) for chance, rounds in game.trial), Fraction(0)))
+    game.spend(2 * game.horizon)
+    term = arb(1) / arb(game.n) ** game.horizon  # P(H = T), and on downwards
+    for h in range(game.horizon, cap, -1):
+        total += term * (h - cap)
+        term = term * (game.n - 1) * h / (game.horizon - h + 1)
+    return total
+
+
+def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[CheckedMeans, Fraction]:
+    """Every multiset of realised means with its probability."""
+    priors, chances = game.priors[name], dict[CheckedMeans, Fraction]()
+    require(len(copies) == len(priors) and sum(copies) > 0, f"{name!r} has other originals than {copies}")
+    game.spend(400 * len(priors) * math.prod(len(p) for p in priors) + 100 * sum(copies))
+    for drawn in product(*priors):
+        arms = dict[Fraction, int]()
+        for (value, _), copied in zip(drawn, copies, strict=True):
+            arms[value] = arms.get(value, 0) + copied
+        types = tuple(sorted((value, copied) for value, copied in arms.items() if copied))
+        chances[types] = chances.get(types, Fraction(0)) + math.prod((w for _, w in drawn), start=Fraction(1))
+    each = 200 + 3 * sum(copies) ** 2 // 2  # measured, of a commitment, for every type and success
+    for types in (types for types in chances if len(types) > 1 and game.bernoulli):
+        game.spend(each * len(types) * likely(types[-1][0], game.m))
+    return chances
+
+
+@cache
+def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
+    """The chance that the arm committed to is of each type."""
+    if len(types) == 1:
+        return (arb(1),)
+    if not bernoulli:
+        seen = [float(Fraction(round(v * TICK), TICK)) for v, _ in types]
+        tied = [count if value == max(seen) else 0 for value, (_, count) in zip(seen, types, strict=True)]
+        return tuple(to_ball(Fraction(count, sum(tied))) for count in tied)
+    last = likely(types[-1][0], m)  # more successes than that: any of the arms may be the one
+    laws = [_law_until(v, m, last) for v, _ in types]
+    totals, below = [arb(0)] * len(types), [arb(0)] * len(types)
+    for s in range(last + 1):
+        factors = [arb_poly([low, law[s]]) for low, law in zip(below, laws, strict=True)]
+        for t, (_, arms) in enumerate(types):
+            if laws[t][s] != 0:
+                rest = math.prod((f ** (types[u][1] - (u == t)) for u, f in enumerate(factors)), start=arb_poly([1]))
+                totals[t] += arms * laws[t][s] * rest.integral()(arb(1))
+        below = [low + law[s] for low, law in zip(below, laws, strict=True)]
+    missed = sum((arms * (1 - low) for low, (_, arms) in zip(below, types, strict=True)), arb(0)).nonnegative_part()
+    return tuple(total + missed.union(arb(0)) if last < m else total for total in totals)
+
+
+def committed_mean(game: Game, types: CheckedMeans) -> Ball:
+    """The expected mean of the arm committed to."""
+    return sum(
+        (to_ball(t[0]) * c for t, c in zip(types, committed_chances(game.m, game.bernoulli, types), strict=True)),
+        arb(0),
+    )
+
+
+def award_reward(game: Game, types: CheckedMeans) -> Ball:
+    """What the award pays with these means."""
+    early = min(game.award, game.m * sum(count for _, count in types))
+    return to_ball(mean_of(types) * early) + committed_mean(game, types) * (game.award - early)
+
+
+@lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
+def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
+    """The law of the score given the realised means."""
+    arms, law = sum(count for _, count in types), dict[float, Ball]()
+    left, chances = game.length - arms * game.m, committed_chances(game.m, game.bernoulli, types)
+    if not game.has_score(arms):
+        return {-math.inf: arb(1)}  # below every score
+    if game.fresh and game.bernoulli:
+        laws = [_fresh_scores(value, game.scored, game.last_score) for value, _ in types]
+        by_score = enumerate(zip(*laws, strict=True))
+        return {key: sum((c * w for c, w in zip(chances, at, strict=True)), arb(0)) for key, at in by_score}
+    if game.fresh:
+        parts = [(chance, [(v, game.scored)]) for (v, _), chance in zip(types, chances, strict=True)]
+    elif len(types) == 1 or left == 0:
+        parts = [(arb(1), [(v, game.length * count // arms) for v, count in types])]
+    elif left < 0:
+        parts = list(_cut_exploration(game, types, arms))
+    elif game.bernoulli:
+        return dict(enumerate(_success_law(game, types, left)))
+    else:
+        explored = [(v, count * game.m) for v, count in types]
+        parts = [(chance, [*explored, (v, left)]) for (v, _), chance in zip(types, chances, strict=True)]
+    for chance, pulls in parts:
+        sums: Iterable[tuple[float, Ball]]
+        if game.bernoulli:
+            sums = enumerate(math.prod((_binomial_polynomial(v, r) for v, r in pulls), start=arb_poly([1])).coeffs())
+        else:
+            total = Fraction(sum(round(v * TICK) * rounds for v, rounds in pulls), game.scored * TICK)
+            sums = [(float(total), arb(1))]
+        for key, weight in sums:
+            law[key] = law.get(key, arb(0)) + chance * weight
+    return law
+
+
+def _cut_exploration(game: Game, types: CheckedMeans, arms: int) -> Iterator[tuple[Ball, list[tuple[Fraction, int]]]]:
+    """Exploration that ends early: a random set of arms has one pull more, or its block (and one arm a part of it)."""
+    counts, step = [count for _, count in types], game.m if game.block else 1
+    each, draws = (0, game.length // game.m) if game.block else divmod(game.length, arms)
+    part = game.length % game.m if game.block else 0
+    for begun in range(len(types) if part else 1):
+        left = [count - (part > 0 and t == begun) for t, count in enumerate(counts)]
+        for drawn in product(*(range(min(count, draws) + 1) for count in left[:-1])):
+            counted = (*drawn, draws - sum(drawn))
+            if 0 <= counted[-1] <= left[-1]:
+                game.spend(game.length * len(types) * (2 + game.length // 400))
+                ways = math.prod(math.comb(c, d) for c, d in zip(left, counted, strict=True))
+                chance = Fraction(ways, math.comb(sum(left), draws)) * (Fraction(counts[begun], arms) if part else 1)
+                more = [step * d + (part if t == begun else 0) for t, d in enumerate(counted)]
+                yield to_ball(chance), [(v, each * c + extra) for (v, c), extra in zip(types, more, strict=True)]
+
+
+def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
+    """All successes of the trial, summed over every best value s of exploration and every number of ties there."""
+    game.spend(len(types) * game.m**2 * sum(count for _, count in types) ** 3)
+    laws, skipped = [_binomial_law(v, game.m) for v, _ in types], arb(0)
+    below, totals = [arb(0)] * len(types), [arb_poly([0])] * len(types)
+    for s in range(game.m + 1):
+        below = [low + law[s] for low, law in zip(below, laws, strict=True)]
+        chance = math.prod((low**count for low, (_, count) in zip(below, types, strict=True)), start=arb(1))
+        if chance < 1e-60:
+            skipped = chance.union(arb(0))  # the best is at most s: all that was left out so far
+            continue
+        for t, arms in [(t, arms) for t, (_, arms) in enumerate(types) if laws[t][s] != 0]:
+            ties = [arb_poly([0] * s + [arms * laws[t][s]])]
+            for u, (_, count) in enumerate(types):
+                others, low, top = count - (u == t), arb_poly(laws[u][:s]), arb_poly([0] * s + [laws[u][s]])
+                more = [arb_poly([0])] * (len(ties) + others)
+                for j in range((others if laws[u][s] != 0 else 0) + 1):
+                    term = low ** (others - j) * top**j * math.comb(others, j)
+                    more = [part + (ties[i - j] * term if 0 <= i - j < len(ties) else 0) for i, part in enumerate(more)]
+                ties = more
+            totals[t] += sum((part * to_ball(Fraction(1, j + 1)) for j, part in enumerate(ties)), arb_poly([0]))
+    total = sum(
+        (part * _binomial_polynomial(v, left) for part, (v, _) in zip(totals, types, strict=True)), arb_poly([0])
+    )
+    return [total[j] + skipped for j in range(game.length + 1)]
 
 
 @dataclass(frozen=True)
@@ -49,15 +310,21 @@ def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRew
         dict[float, Ball](),
         dict[float, Ball](),
     )
+    _spend_scores(game, realised)
     for types, weight in realised.items():
         if len(types) > 1:
             excess += to_ball(weight) * (committed_mean(game, types) - to_ball(mean_of(types)))
         part, prize = varied if len(types) > 1 else level, to_ball(weight) * award_reward(game, types)
         for key, chance in score_law(game, types).items() if game.contested else ():
             part[key] = part.get(key, arb(0)) + chance * prize
-    game.spend(len(realised) * game.last_score if game.contested else 0)
     mean = sum((weight * mean_of(types) for types, weight in realised.items()), Fraction(0))
     return VectorRewards(sum(copies), mean, excess, varied, level)
+
+
+def _spend_scores(game: Game, realised: Iterable[CheckedMeans]) -> None:
+    """Count what the laws of scores cost: some sixty operations for each score and type of arms."""
+    if game.contested:
+        game.spend(60 * (game.last_score + 1) * sum(len(types) + 1 for types in realised))
 
 
 def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
@@ -69,7 +336,9 @@ def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
     rivals = []
     for other in set(game.priors) - {name}:
         law = dict[float, Ball]()
-        for types, weight in realised_means(game, other, copies[other]).items():
+        realised = realised_means(game, other, copies[other])
+        _spend_scores(game, realised)
+        for types, weight in realised.items():
             for key, chance in score_law(game, types).items():
                 law[key] = law.get(key, arb(0)) + to_ball(weight) * chance
         rivals.append(law)
@@ -133,7 +402,8 @@ def all_vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator
     """Every vector of so many arms, with at most that many copies of an original; only falling ones if asked for."""
     if originals == 0:
         yield from [()] if arms == 0 else []
-    for first in range(1, min(most, arms) + 1) if originals else ():
+    least = -(-arms // originals) if falling and originals else 1
+    for first in range(least, min(most, arms - originals + 1) + 1) if originals else ():
         for rest in all_vectors(arms - first, originals - 1, first if falling else most, falling):
             yield (first, *rest)
 

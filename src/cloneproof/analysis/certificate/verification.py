@@ -9,15 +9,27 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
-from cloneproof.analysis.certificate.contest_checker import contest_attack, contest_honesty, is_contest_mechanism
-from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
-from cloneproof.analysis.certificate.facts import CertificateFacts, facts
-from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
-from cloneproof.analysis.certificate.scan_facts import scan_facts
+from cloneproof.analysis.certificate.document import (
+    KEYS,
+    RejectedError,
+    number,
+    only,
+    require,
+)
+from cloneproof.analysis.certificate.proof_checkers import (
+    contest_attack,
+    contest_honesty,
+    is_contest_mechanism,
+    is_scan_argument,
+    scan_honesty,
+)
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
 PRECISION = 160  # bits
+
+
+CertificateFacts = tuple[tuple[str, str], ...]  # what, and how it is in the certificate
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,9 @@ def check(data: dict[str, Any]) -> Verification:
     try:
         with ctx.workprec(PRECISION):
             tolerance = number(data["tolerance"])
+            require(tolerance < 1, f"a tolerance of {data['tolerance']!r} proves nothing: it is not below 1")
+            named = [agent["name"] for agent in data["market"]["agents"]]
+            require(named.count(data["agent"]) == 1, f"the agent {data['agent']!r} is not one of the market's")
             require(data["verdict"] in ("exploitable", "clone-proof"), "only exploitable and clone-proof are certified")
             exploitable = data["verdict"] == "exploitable"
             evidence = "witness" if exploitable else "argument"
@@ -104,3 +119,93 @@ def _check_built(data: dict[str, Any]) -> None:
     again = {key: value for key, value in built.to_dict().items() if key != "parameters"}
     same = again == {key: value for key, value in data.items() if value is not None or key in again}
     require(same, "the mechanism that runs by this description has another one")
+
+
+def facts(data: dict[str, Any]) -> CertificateFacts:
+    """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
+    market, mechanism, witness = data["market"], data["mechanism"], data.get("witness")
+    score = mechanism.get("score") or {}
+    counted = f"the first {score['rounds']} rewards after the commitment" if "rounds" in score else "all rewards"
+    most = f"{score['max_arms']}; an agent with more has no score" if score else "no limit"
+    if "constant" in (mechanism["agent"] or {}):
+        counted = f"fresh rewards, after {score['max_arms'] * mechanism['arm']['rounds']} rounds of each agent"
+    lines = [
+        ("mechanism", mechanism["name"]),
+        ("agents", "one level" if mechanism["agent"] is None else _level(mechanism["agent"])),
+        ("arms", _level(mechanism["arm"])),
+        ("restart", "at the award" if mechanism.get("restart") else "never"),
+        ("score", counted),
+        ("max arms (K)", most),
+        ("horizon", f"{market['horizon']} rounds"),
+        ("rewards", f"{market['rewards']}, of which agents get {_number(market['share'])}"),
+        ("tolerance", _number(data["tolerance"])),
+        ("agent", repr(data["agent"])),
+        *((f"prior of {agent['name']!r}", prior_words(agent["priors"])) for agent in market["agents"]),
+    ]
+    if witness is not None:
+        for agent in witness["market"]["agents"]:
+            name, copies = agent["name"], ", ".join(map(str, witness["copies"][agent["name"]]))
+            means = "" if name == data["agent"] else f"has {prior_words(agent['priors'])} and "
+            lines.append((f"attack: {name!r}", f"{means}registers {copies}"))
+    return tuple(lines)
+
+
+def prior_words(priors: list[list[list[float]]] | None) -> str:
+    """The priors of an agent's originals in words.
+
+    >>> prior_words([[[0, 0.5], [1, 0.5]]] * 2)
+    '2 originals, each 0 (0.5) or 1 (0.5)'
+    """
+    if priors is None:
+        return "a continuous prior, on which nothing depends"
+    each = [" or ".join(f"{_number(mean)} ({_number(weight)})" for mean, weight in atoms) for atoms in priors]
+    each = [_number(atoms[0][0]) if len(atoms) == 1 else text for atoms, text in zip(priors, each, strict=True)]
+    if len(each) == 1:
+        return f"1 original, {each[0]}"
+    if len(set(each)) == 1:
+        return f"{len(each)} originals, each {each[0]}"
+    return f"{len(each)} originals: {'; '.join(each)}"
+
+
+def _level(rule: dict[str, Any]) -> str:
+    if rule["rule"] == "uniform":
+        return "uniformly at random in each round"
+    if "constant" in rule:
+        words = f"constant {_number(rule['constant'])}, for {rule['horizon']} rounds"
+        return f"{rule['rounds']} rounds each, {rule['order']}, then the contest by {rule['rule']} ({words})"
+    return f"etc, {rule['rounds']} rounds each, {rule['order']}, then {rule['choice']}"
+
+
+def _number(value: float) -> str:
+    """All digits: two facts that differ are not to look the same."""
+    return repr(value).removesuffix(".0")
+
+
+def scan_facts(data: dict[str, Any]) -> CertificateFacts:
+    """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
+    market, mechanism, law = data["market"], data["mechanism"], data["argument"]["law"]
+    arm, score = mechanism["arm"], mechanism.get("score")
+    tests = f"{arm['draws']} draws, {arm['rounds']} pulls each"
+    if arm["rule"] == "first-pass":
+        otherwise = "the best count" if arm["fallback"] == "best" else "a fresh draw"
+        tests += f"; the first that counts {arm['threshold']} is champion, else {otherwise}"
+    else:
+        tests += "; the best count is champion"
+    contest = "draws of all agents in one timetable"
+    if mechanism["agent"] is not None:
+        rule = mechanism["agent"]
+        contest = (
+            f"a contest of champions by {rule['rule']} (constant {rule['constant']!r}, for {rule['horizon']} rounds) "
+            f"on rewards after {score['after'] if score else 0} rounds each"
+        )
+    return (
+        ("mechanism", mechanism["name"]),
+        ("agents", contest),
+        ("arms", tests),
+        ("scores", f"counts of {law['pulls']} coins of means {', '.join(law['means'])}"),
+        ("horizon", f"{market['horizon']} rounds, and every other"),
+        ("rewards", f"{market['rewards']}, of which agents get {market['share']!r}"),
+        ("tolerance", repr(data["tolerance"])),
+        ("agent", repr(data["agent"])),
+        *((f"prior of {agent['name']!r}", prior_words(agent["priors"])) for agent in market["agents"]),
+    )

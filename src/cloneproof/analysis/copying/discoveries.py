@@ -5,13 +5,179 @@ k hypotheses of the largest w e are discoveries for the largest k with  (k-th la
 E[e] <= 1 under every true null, the expected share of true nulls among the discoveries is at most the level, however
 the e-values depend on each other: each rejected null has 1 <= level k w e / K, so the share is at most
 level sum(w e over nulls) / K, whose expected value is at most the level.
+
+Where arms are alike, the e-values are *boosted*. An e-value e is 1/p or more with a probability of at most p under the
+null, and for Bayes factors far less often. For the arms that likeness matched, T = q / n is the evidence under Q, where
+each group or pair is one item with probability TRUST, over that under the null, or the largest one where the null has
+several laws (`judging.log_shared`). With draws T_1, .., T_B of it under Q,
+
+    p = (1/T + sum of 1/T_b over the T_b >= T) / (B + 1)
+
+is a p-value for every B (importance sampling with the observation counted in: Harrison 2012; where n is larger than the
+true law, so is p), and it is never above 1/T. With R chosen without these agents' rewards,
+
+    boosted = (1 - s) e + K / (level w R) where p <= s level w R / K
+
+has the mean 1 or less under the null, and is large enough with R findings. R is 1 + the findings that weighted e-BH
+makes by T among the other questions whose arms are alike and that none of these agents is in, with T under the laws
+that were fitted without these agents' folds (conditional calibration: Fithian and Lei 2022, Lee and Ren 2024). Whether
+these laws suit the others does not matter: R only has to be a function of other agents' rewards.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final, Literal
+
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.judging import TRUST, joined, log_one_item, log_shared, log_trusted
+from cloneproof.analysis.copying.likeness import Links, alike
+from cloneproof.analysis.copying.priors import (
+    MOST_IN_UNIT,
+    MOST_UNITS,
+    ArmEvidence,
+    FittedWithout,
+    RateLaw,
+    arm_evidence,
+    deal_folds,
+    fit_law,
+    fit_without,
+)
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.engines.deadline import Deadline
+
+SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level: agents by themselves, arms that are alike
+DRAWS: Final = 299
+SEED: Final = 20
+ROUNDING: Final = 1e-6
+Relation = Literal["one agent", "variants", "same words"]
+
+
+@dataclass(frozen=True)
+class CopyQuestion:
+    """Whether some agents' arms hold copies.
+
+    agents   one, or two
+    arms     the numbers of all their arms
+    log_e    ln of the e-value
+    rarity   of what is alike among the arms (of two agents: an arm of each), summed over `matched`; 0 for nothing
+    matched  the groups of arms that likeness alone matched; of two agents: pairs
+    by_likeness  whether what likeness matched is what speaks for it
+    """
+
+    agents: tuple[str, ...]
+    arms: tuple[int, ...]
+    log_e: float = -np.inf
+    rarity: float = 0.0
+    matched: tuple[tuple[int, ...], ...] = ()
+    by_likeness: bool = False
+
+
+@dataclass(frozen=True)
+class SearchedLog:
+    """The arms with rewards: their numbers by agent, what they say, priors fitted to them, and which are alike.
+
+    inside   each agent's groups of arms that are alike
+    """
+
+    records: Sequence[ArmRecord]
+    by_agent: Mapping[str, list[int]]
+    evidence: ArmEvidence
+    priors: FittedWithout
+    links: Links
+    inside: Mapping[str, list[tuple[int, ...]]]
+    known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = field(default_factory=dict)
+
+    def rarity(self, pair: tuple[int, int]) -> float:
+        """That of two arms that are alike, in either order."""
+        return self.links[min(pair), max(pair)].rarity
+
+    def folds(self, question: CopyQuestion) -> tuple[int, int]:
+        """Those of the agents of a question."""
+        first, last = self.priors.folds[question.arms[0]], self.priors.folds[question.arms[-1]]
+        return int(min(first, last)), int(max(first, last))
+
+    def laws(self, kind: Relation, folds: tuple[int, int]) -> tuple[RateLaw, RateLaw]:
+        """The laws of arms that belong together, by each of the two priors fitted without these folds."""
+        if (kind, *folds) not in self.known_laws:
+            groups = [group for own in self.inside.values() for group in own if self.relation(group) == kind]
+            belonging = self.by_agent.values() if kind == "one agent" else groups
+            units = [list(group) for group in belonging if self.priors.folds[group[0]] not in folds and len(group) > 1]
+            few = [units[k] for k in np.unique(np.linspace(0, len(units) - 1, MOST_UNITS).astype(int))] if units else []
+            tables = [np.exp(self.evidence.log_likelihood[unit[:MOST_IN_UNIT]]) for unit in few]
+            raw, smooth = (fit_law(prior, self.evidence.means, tables, kind) for prior in self.priors.pair(*folds))
+            self.known_laws[(kind, *folds)] = raw, smooth
+        return self.known_laws[(kind, *folds)]
+
+    def relation(self, group: Sequence[int]) -> Relation:
+        """What arms of one agent that are alike may be besides copies: variants, if a word makes the difference."""
+        known = {*group}
+        same = all(
+            self.links[pair].same for pair in combinations(group, 2) if known.issuperset(pair) and pair in self.links
+        )
+        return "same words" if same else "variants"
+
+    def matched_laws(self, question: CopyQuestion, folds: tuple[int, int]) -> list[list[RateLaw]]:
+        """By each of the two priors, the law of each group of arms of one agent, or that of two agents' arms."""
+        kinds: list[Relation] = [self.relation(group) for group in question.matched]
+        if len(question.agents) == 2:
+            kinds = ["one agent"]
+        return [[self.laws(kind, folds)[fit] for kind in kinds] for fit in (0, 1)]
+
+    def observed_ratio(self, question: CopyQuestion, folds: tuple[int, int]) -> float:
+        """Ln T under the laws fitted without these folds, the smaller one."""
+        logs = self.evidence.log_likelihood
+        tables = {arm: np.exp(logs[[arm]]) for group in question.matched for arm in group}
+        return min(float(log_ratio(question, tables, laws)[0]) for laws in self.matched_laws(question, folds))
+
+
+def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Sequence[RateLaw]) -> FloatArray:
+    """Ln T of the arms that likeness matched in a question, given their likelihoods and `matched_laws`."""
+    stacked = [np.stack([tables[arm] for arm in group]) for group in question.matched]
+    if len(question.agents) == 1:
+        return sum((log_one_item(each, law) for each, law in zip(stacked, laws, strict=True)), np.zeros(1))
+    first, second = np.stack(stacked, axis=1)
+    return log_shared(first, second, laws[0])
+
+
+def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
+    """What is computed once for all questions."""
+    evidence, by_agent = arm_evidence(seen), defaultdict(list)
+    for number, record in enumerate(seen):
+        by_agent[record.agent].append(number)
+    links, agents = alike(seen, same), [record.agent for record in seen]
+    folds = deal_folds(agents)
+    inside = defaultdict(list)
+    for group in joined(len(seen), [pair for pair in links if agents[pair[0]] == agents[pair[1]]]):
+        if len(group) > 1:
+            inside[agents[group[0]]].append(group)
+    pairs = {(int(folds[one]), int(folds[other])) for one, other in links}
+    priors = fit_without(evidence.log_likelihood, evidence.places, folds, evidence.step, pairs)
+    return SearchedLog(seen, by_agent, evidence, priors, links, inside)
+
+
+def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
+    """The weight of each question; the average is 1.
+
+    Where arms are alike, four fifths of the level go to them, to each question in proportion to its rarity: copies are
+    likelier there, and the few items that two accounts share bound their evidence, so that the level decides. The rest
+    goes to agents by themselves, whose evidence grows with each copy. A share that nobody can have goes to the other.
+
+    >>> asked = [CopyQuestion(("a",), (0, 1)), CopyQuestion(("a", "b"), (0, 1, 2), rarity=1.0)]
+    >>> question_weights(asked).round(2).tolist()
+    [0.4, 1.6]
+    """
+    rarity = np.array([question.rarity for question in questions])
+    single = np.array([float(len(question.agents) == 1) for question in questions])
+    of = {"one": single.sum(), "alike": rarity.sum()}
+    spent = sum(share for kind, share in SHARES.items() if of[kind])
+    each = {kind: SHARES[kind] / spent / of[kind] if of[kind] else 0.0 for kind in SHARES}
+    return np.asarray(len(questions) * (each["one"] * single + each["alike"] * rarity))
 
 
 def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: float) -> list[int]:
@@ -28,3 +194,105 @@ def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: 
     ranks = np.arange(1, len(order) + 1)
     passed = np.nonzero(weighted[order] >= np.log(hypotheses / level) - np.log(ranks))[0]
     return [int(number) for number in order[: passed[-1] + 1]] if len(passed) else []
+
+
+def matched_p_value(evidence: ArmEvidence, question: CopyQuestion, laws: Sequence[RateLaw], most: float = 1.0) -> float:
+    """The p-value of agents whose arms are matched, under `matched_laws` by one prior, or 1 where it is above `most`.
+
+    Draws are fixed by the arms' numbers. What ties with the observation up to rounding counts as large as it.
+    """
+    arms = [arm for group in question.matched for arm in group]
+    seen = float(log_ratio(question, {arm: np.exp(evidence.log_likelihood[[arm]]) for arm in arms}, laws)[0])
+    if seen <= 0:
+        return 1.0  # more than it is: what is no evidence need not be computed
+    dice = np.random.default_rng([SEED, *arms])
+    total = float(np.exp(-seen))
+    for few in (30, 70, 100, DRAWS - 200):
+        drawn = log_ratio(question, _drawn(evidence, question, laws, few, dice), laws)
+        total += float(np.exp(-drawn[drawn >= seen - ROUNDING]).sum())
+        if total > most * (DRAWS + 1):
+            return 1.0
+    return total / (DRAWS + 1)
+
+
+def _drawn(
+    evidence: ArmEvidence, question: CopyQuestion, laws: Sequence[RateLaw], draws: int, dice: np.random.Generator
+) -> dict[int, FloatArray]:
+    """Likelihoods of the matched arms in drawn worlds (rows) where each group is one item with probability TRUST."""
+    tables, levels = {}, np.zeros((0, 0))
+    for place, group in enumerate(question.matched):
+        if place < len(laws):  # each group has a level of its own, two agents' pairs have one
+            weights = np.exp(laws[place].log_weights)
+            cumulated = np.cumsum(laws[place].priors, axis=1)
+            levels = cumulated[dice.choice(len(weights), draws, p=weights / weights.sum())]
+        chances = dice.random((len(group), draws)) * levels[:, -1]
+        places = np.stack([(levels < one[:, None]).sum(axis=1) for one in chances])
+        places = np.where(dice.random(draws) < TRUST, places[0], places)
+        tables.update({arm: evidence.drawn(arm, row, dice) for arm, row in zip(group, places, strict=True)})
+    return tables
+
+
+def matched_ratios(
+    evidence: ArmEvidence, questions: Sequence[Sequence[Sequence[int]]], priors: FloatArray
+) -> FloatArray:
+    """Ln T of each question (rows; its groups of matched arms) under each prior (columns).
+
+    >>> table = np.log(np.eye(4)[[1, 1, 2]] + 1e-300)
+    >>> seen = ArmEvidence(table, np.zeros(3), 0.1, 1.0, np.zeros(4), np.ones(3))
+    >>> np.exp(matched_ratios(seen, [[(0, 1)], [(0, 2)]], np.full((1, 4), 0.25))).round(3).tolist()
+    [[3.7], [0.1]]
+    """
+    ratios = np.zeros((len(questions), len(priors)))
+    for number, groups in enumerate(questions):
+        for group in groups:
+            tables = np.exp(evidence.log_likelihood[list(group)])
+            with np.errstate(divide="ignore"):
+                factor = np.log(priors @ tables.prod(axis=0)) - np.log(tables @ priors.T).sum(axis=0)
+            ratios[number] += log_trusted(factor)
+    return ratios
+
+
+def boosted(log_e: float, p_value: float, target: float, share: float) -> float:
+    """Ln of the boosted e-value, which reaches the target K / (level w R) where p <= share / target.
+
+    >>> [round(float(np.exp(boosted(np.log(30.0), p, target=100.0, share=0.9))), 9) for p in (0.008, 0.02)]
+    [103.0, 3.0]
+    """
+    reached = np.log(target) if p_value <= share / target else -np.inf
+    return float(np.logaddexp(np.log1p(-share) + log_e, reached))
+
+
+def boosted_e_values(
+    log: SearchedLog,
+    questions: Sequence[CopyQuestion],
+    ratios: FloatArray,
+    weights: FloatArray,
+    level: float,
+    clock: Deadline,
+) -> FloatArray:
+    """Ln of the e-values, those of agents whose arms are alike boosted (see above), while there is time.
+
+    ratios   ln of the matched arms' Bayes factors: a row for each question, a column for each prior of the market
+    """
+    log_e, hypotheses = np.array([question.log_e for question in questions]), len(questions)
+    alike = [number for number, question in enumerate(questions) if question.matched]
+    targets = {number: np.log(hypotheses / (level * float(weights[number]))) for number in alike}
+    hopeful = [number for number in alike if log_e[number] >= targets[number] - np.log(len(alike) * (DRAWS + 1))]
+    for number in hopeful:
+        if clock.spent:
+            break
+        question, folds = questions[number], log.folds(questions[number])
+        column = log.priors.row[folds]
+        others = [
+            other for other in alike
+            if not set(questions[other].agents) & set(question.agents)
+            and ratios[other, column] >= targets[other] - np.log(len(alike))
+        ]  # fmt: skip
+        by_laws = np.array([log.observed_ratio(questions[other], folds) for other in others])
+        target = np.exp(targets[number]) / (1 + len(discoveries(by_laws, weights[others], hypotheses, level)))
+        p_value = 0.0
+        for laws in reversed(log.matched_laws(question, folds)):
+            found = 1.0 if p_value == 1 else matched_p_value(log.evidence, question, laws, TRUST / float(target))
+            p_value = max(p_value, found)
+        log_e[number] = boosted(float(log_e[number]), p_value, float(target), TRUST)
+    return log_e

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.analysis.copying.judging import joined
+from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 from cloneproof.errors import CloneproofError
 
 NEAR_TEXT: Final = 85.0  # of 100
@@ -38,10 +39,14 @@ _SLICE: Final = 1000
 
 
 class Likeness(NamedTuple):
-    """How two arms are alike, in words, and how rare that is: from 0, as for what all share, to 1."""
+    """How two arms are alike, in words, and how rare that is: from 0, as for what all share, to 1.
+
+    same   whether no word makes a difference, up to a letter: "mug size S" and "mug size M" are variants
+    """
 
     words: str
     rarity: float
+    same: bool = False
 
 
 Links = dict[tuple[int, int], Likeness]
@@ -54,7 +59,7 @@ def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
 
     >>> shoes = {"title": "Red shoes, 50 % off!"}, {"title": "red shoes 50% off"}, {"title": "Blue hats"}
     >>> alike([ArmRecord("ana", f"{k}", 1, 0.0, 0.0, one) for k, one in enumerate(shoes)], ["title"])
-    {(0, 1): Likeness(words='title nearly equal (100 of 100)', rarity=1.0)}
+    {(0, 1): Likeness(words='title nearly equal (100 of 100)', rarity=1.0, same=True)}
     """
     agents = [record.agent for record in records]
     found: dict[tuple[int, int], list[Likeness]] = defaultdict(list)
@@ -63,9 +68,11 @@ def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
         texts = {number: value for number, value in values.items() if isinstance(value, str)}
         vectors = {number: value for number, value in values.items() if not isinstance(value, str)}
         for pair, one in {**_texts_alike(texts, agents), **_vectors_alike(vectors, agents)}.items():
-            found[pair].append(Likeness(f"{name} {one.words}", one.rarity))
+            found[pair].append(one._replace(words=f"{name} {one.words}"))
     return {
-        pair: Likeness("; ".join(one.words for one in ways), max(one.rarity for one in ways))
+        pair: Likeness(
+            "; ".join(one.words for one in ways), max(one.rarity for one in ways), any(one.same for one in ways)
+        )
         for pair, ways in sorted(found.items())
     }
 
@@ -99,7 +106,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
 
     def link(first: int, second: int, one: str, other: str, words: str) -> None:
         rarity = _rarity((agents[first], agents[second]), (len(sharers[one]), len(sharers[other])))
-        links[min(first, second), max(first, second)] = Likeness(words, rarity)
+        links[min(first, second), max(first, second)] = Likeness(words, rarity, _same_words(one, other))
 
     for text, own in owned.items():
         if len(sharers[text]) <= MOST_SHARING:
@@ -116,6 +123,41 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
                     for first, second in pairs:
                         link(first, second, one, other, f"nearly equal ({ratio:.0f} of 100)")
     return links
+
+
+def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
+    """Arms whose texts are equal, and those whose texts are nearly so, under each name; whoever shares them.
+
+    Names of arms count too where they are equal up to case, marks and the word "copy".
+
+    >>> titles = [f"Organic mug, size {size}" for size in "LLM"]
+    >>> mugs = [ArmRecord("ana", f"ad {k}", 1, 0.0, 0.0, {"title": title}) for k, title in enumerate(titles)]
+    >>> [(found.equal, len(found.arms)) for found in duplicates(mugs, ["title"])]
+    [(True, 2), (False, 3)]
+    """
+    found = []
+    for name in [*same, "arm"]:
+        owned: dict[str, list[int]] = defaultdict(list)
+        for number, record in enumerate(records):
+            text = record.features.get(name) if name != "arm" else record.arm
+            plain = _words(text) if isinstance(text, str) else []
+            if name == "arm":
+                plain = [word for word in plain if word != "copy"]
+            if plain:
+                owned[" ".join(plain)].append(number)
+        groups = [(True, text, arms) for text, arms in owned.items() if len(arms) > 1]
+        if name != "arm" and len(owned) > 1:
+            texts, fuzz = list(owned), _rapidfuzz()
+            place = {text: number for number, text in enumerate(texts)}
+            near = [pair for pair in _candidates(texts) if fuzz.token_sort_ratio(*pair, score_cutoff=NEAR_TEXT)]
+            for joint in joined(len(texts), [(place[one], place[other]) for one, other in near]):
+                if len(joint) > 1:
+                    groups.append((False, texts[joint[0]], [arm for one in joint for arm in owned[texts[one]]]))
+        for equal, text, arms in groups:
+            original = records[arms[0]].features.get(name, records[arms[0]].arm)
+            places = tuple((records[arm].agent, records[arm].arm) for arm in arms)
+            found.append(Duplicates(name, equal, original if isinstance(original, str) else text, places))
+    return tuple(sorted(found, key=lambda one: (not one.equal, -len(one.arms))))
 
 
 def _candidates(texts: Sequence[str]) -> set[tuple[str, str]]:
@@ -168,6 +210,23 @@ def _vectors_alike(vectors: Mapping[int, Iterable[float]], agents: Sequence[str]
 def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
     """Of each row of a slice of unit vectors, the rows that are near it, itself included."""
     return [np.nonzero(near)[0] for near in table[start : start + _SLICE] @ table.T >= NEAR_VECTOR]
+
+
+def _same_words(first: str, second: str) -> bool:
+    """Whether two texts of plain words differ by their order and a letter of a longer word at most.
+
+    >>> _same_words("red shoes sale", "sale red shoe"), _same_words("organic mug size s", "organic mug size m")
+    (True, False)
+    """
+    one, other = Counter(first.split()), Counter(second.split())
+    left = zip(sorted((one - other).elements()), sorted((other - one).elements()), strict=False)
+    typos = all(len(a) > 3 and len(b) > 3 and _one_letter_apart(a, b) for a, b in left)
+    return one.total() == other.total() and typos
+
+
+def _one_letter_apart(first: str, second: str) -> bool:
+    long, short = sorted((first, second), key=len, reverse=True)
+    return any(long[:k] + long[k + 1 :] == short for k in range(len(long)))
 
 
 def _words(text: str) -> list[str]:

@@ -12,6 +12,12 @@ them a pair among ten arms has another prior than the pair alone.)
 The sums run over subsets instead of partitions, by  Z(S) = sum over blocks B of S that hold its first arm of
 theta (|B| - 1)! r(B) Z(S - B),  where r(B) = m(B) / prod_{i in B} m({i}) is the Bayes factor of one item: some 3^k
 steps in place of Bell's number, and every partition is counted.
+
+For many arms *greedy merging* stands in. It begins with an item for each arm and merges the two groups whose merger
+raises the posterior most, as long as one does. The sum of w(P) m(P) / m(all different) over the partitions on the way
+is at most the sum over all partitions, so it is an e-value wherever that is one, whatever the way. A pair has its
+probability *given how the others were grouped*: each of the two arms may stand alone, with the other, in its own group
+or in the other's.
 """
 
 from __future__ import annotations
@@ -28,11 +34,11 @@ from cloneproof._arrays import FloatArray, IntArray
 MOST_EXACT: Final = 10  # arms: 29,524 pairs of a subset and a block
 
 
-def block_factors(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """The logarithm of r(B) for every subset of the arms, by its bits; rows are arms, columns the grid of the prior.
+def block_factors(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
+    """The logarithm of r(B) for every subset of the arms, by its bits (rows), under each prior (columns).
 
-    >>> sure, even = np.log(np.eye(4)[[1, 1, 2]] + 1e-300), np.full(4, 0.25)
-    >>> [round(float(v), 6) for v in np.exp(block_factors(sure, even))]
+    >>> sure, even = np.log(np.eye(4)[[1, 1, 2]] + 1e-300), np.full((1, 4), 0.25)
+    >>> [round(float(v), 6) for v in np.exp(block_factors(sure, even)[:, 0])]
     [1.0, 1.0, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0]
     """
     count = len(log_likelihood)
@@ -41,8 +47,8 @@ def block_factors(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
         summed[1 << arm : 2 << arm] = summed[: 1 << arm] + log_likelihood[arm]
     top = summed.max(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        evidence = np.log(np.exp(summed - top) @ prior) + top[:, 0]
-    alone = np.zeros(1 << count)
+        evidence = np.log(np.exp(summed - top) @ priors.T) + top
+    alone = np.zeros(evidence.shape)
     for arm in range(count):
         alone[1 << arm : 2 << arm] = alone[: 1 << arm] + evidence[1 << arm]
     evidence[0] = 0.0
@@ -51,7 +57,7 @@ def block_factors(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PartitionSums:
-    """All partitions of k arms at one theta: sums over them, as logarithms, by the bits of subsets.
+    """All partitions of k arms at one theta: sums over them, as logarithms, by the bits of subsets (rows).
 
     weight   ln(theta (|B| - 1)! r(B)) of each block
     total    ln Z(S)
@@ -63,9 +69,9 @@ class PartitionSums:
     total: FloatArray
 
     @property
-    def log_factor(self) -> float:
+    def log_factor(self) -> FloatArray:
         """Ln of the Bayes factor of the mixture over all partitions against an item for each arm."""
-        return float(self.total[-1] - log_rising(self.theta, self.count))
+        return np.asarray(self.total[-1] - log_rising(self.theta, self.count))
 
     def probability_together(self, arms: int) -> float:
         """The posterior probability that the arms of a subset are all in one block."""
@@ -73,19 +79,6 @@ class PartitionSums:
         blocks = np.arange(whole + 1)
         blocks = blocks[(blocks & arms) == arms]
         return float(np.exp(log_sum(self.weight[blocks] + self.total[whole ^ blocks]) - self.total[whole]))
-
-    def likeliest(self) -> list[int]:
-        """The blocks of the partition of the highest posterior probability."""
-        best, choice = np.zeros(len(self.weight)), np.zeros(len(self.weight), dtype=np.int64)
-        for subset, blocks in enumerate(_blocks_of(self.count)):
-            if subset:
-                values = self.weight[blocks] + best[subset ^ blocks]
-                choice[subset], best[subset] = blocks[np.argmax(values)], values.max()
-        left, found = len(self.weight) - 1, []
-        while left:
-            found.append(int(choice[left]))
-            left ^= found[-1]
-        return found
 
 
 def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
@@ -97,11 +90,11 @@ def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
     """
     count = int(len(factors) - 1).bit_length()
     sizes = np.array([subset.bit_count() for subset in range(len(factors))], dtype=float)
-    weight = np.log(theta) + gammaln(np.maximum(sizes, 1.0)) + factors
-    total = np.zeros(len(factors))
+    weight = (np.log(theta) + gammaln(np.maximum(sizes, 1.0)) + factors.T).T
+    total = np.zeros(factors.shape)
     for subset, blocks in enumerate(_blocks_of(count)):
         if subset:
-            total[subset] = log_sum(weight[blocks] + total[subset ^ blocks])
+            total[subset] = _log_sums(weight[blocks] + total[subset ^ blocks])
     return PartitionSums(count, theta, weight, total)
 
 
@@ -113,6 +106,12 @@ def log_sum(values: FloatArray) -> float:
     """
     top = float(values.max())
     return top + float(np.log(np.exp(values - top).sum())) if np.isfinite(top) else top
+
+
+def _log_sums(values: FloatArray) -> FloatArray:
+    """The same over the first axis."""
+    top = np.maximum(values.max(axis=0), np.finfo(float).min)
+    return np.asarray(top + np.log(np.exp(values - top).sum(axis=0)))
 
 
 def log_rising(theta: float, count: int) -> float:
@@ -128,3 +127,118 @@ def _blocks_of(count: int) -> list[IntArray]:
         everything[((everything & subset) == everything) & ((everything & (subset & -subset)) != 0)]
         for subset in range(1 << count)
     ]
+
+
+MOST_AT_ONCE: Final = 200  # arms; more are merged in slices, neighbours together
+
+
+@dataclass(frozen=True)
+class GreedyWay:
+    """Where merging ended, and ln of w(P) m(P) / m(all different) at the beginning and on the way there."""
+
+    blocks: tuple[tuple[int, ...], ...]
+    beginning: float
+    on_the_way: tuple[float, ...]
+
+    @property
+    def explained(self) -> float:
+        """Ln of the sum of all of them: at most that over all partitions."""
+        return log_sum(np.array([self.beginning, *self.on_the_way]))
+
+
+def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> GreedyWay:
+    """Merge while it raises the posterior; rows are arms, columns the grid.
+
+    >>> sure = np.log(np.eye(50)[[7, 7, 7, 9]] + 1e-300)
+    >>> merge_greedily(sure, np.full(50, 0.02), theta=10.0).blocks
+    ((0, 1, 2), (3,))
+    """
+    order = np.argsort(np.argmax(log_likelihood, axis=1), kind="stable")
+    cuts = range(MOST_AT_ONCE, len(order), MOST_AT_ONCE)
+    blocks: list[tuple[int, ...]] = []
+    beginning = reached = len(order) * np.log(theta) - log_rising(theta, len(order))
+    on_the_way: list[float] = []
+    for part in np.split(order, list(cuts)):
+        found, gains = _merge(log_likelihood[part], prior, theta)
+        blocks += [tuple(sorted(int(part[arm]) for arm in block)) for block in found]
+        for gain in gains:
+            reached += gain
+            on_the_way.append(float(reached))
+    return GreedyWay(tuple(sorted(blocks)), float(beginning), tuple(on_the_way))
+
+
+def _merge(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[list[tuple[int, ...]], list[float]]:
+    """The blocks of one slice, and what each merger gained."""
+    blocks: list[tuple[int, ...]] = [(arm,) for arm in range(len(log_likelihood))]
+    tables = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    alone, sizes = tables @ prior, np.ones(len(blocks))
+    scores = np.full((len(blocks), len(blocks)), -np.inf)
+    for row in range(len(blocks)):
+        scores[row] = _merger_gains(tables, prior, alone, sizes, theta, row)
+    gains: list[float] = []
+    while len(blocks) > 1 and scores.max() > 0:
+        kept, gone = sorted(map(int, np.unravel_index(np.argmax(scores), scores.shape)))
+        gains.append(float(scores[kept, gone]))
+        product = tables[kept] * tables[gone]
+        tables[kept] = product / product.max()
+        tables[gone], scores[gone], scores[:, gone] = 0.0, -np.inf, -np.inf
+        alone[kept], alone[gone] = tables[kept] @ prior, 0.0
+        sizes[kept] += sizes[gone]
+        blocks[kept], blocks[gone] = (*blocks[kept], *blocks[gone]), ()
+        scores[kept] = scores[:, kept] = _merger_gains(tables, prior, alone, sizes, theta, kept)
+    return [block for block in blocks if block], gains
+
+
+def _merger_gains(
+    tables: FloatArray, prior: FloatArray, alone: FloatArray, sizes: FloatArray, theta: float, row: int
+) -> FloatArray:
+    """By how much each merger with a block raises ln of the posterior; -inf with itself and with what is gone."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gained = np.log(tables @ (prior * tables[row])) - np.log(alone) - np.log(alone[row])
+    gained += gammaln(sizes + sizes[row]) - gammaln(sizes) - gammaln(sizes[row]) - np.log(theta)
+    gained[row] = -np.inf
+    return np.where(alone > 0, gained, -np.inf)
+
+
+def pair_given_others(
+    log_likelihood: FloatArray,
+    prior: FloatArray,
+    blocks: tuple[tuple[int, ...], ...],
+    pair: tuple[int, int],
+    theta: float,
+) -> float:
+    """The probability that two arms are one item, given the grouping of all others."""
+    group = {arm: block for block in blocks for arm in block}
+    first, second = pair
+    rests = dict.fromkeys(tuple(arm for arm in group[one] if arm not in pair) for one in pair)
+    likelihood = {
+        rest: log_likelihood[list(rest)].sum(axis=0) if rest else np.zeros(len(prior)) for rest in [*rests, ()]
+    }
+
+    def evidence(rest: tuple[int, ...], *joined: int) -> float:
+        """Ln of the weight of these arms in a block with the rest, against the rest alone."""
+        size, added = len(rest), len(joined)
+        summed = likelihood[rest] + log_likelihood[list(joined)].sum(axis=0)
+        value = log_mean(summed, prior) - log_mean(likelihood[rest], prior)
+        return float(value + (gammaln(size + added) - gammaln(size) if size else np.log(theta) + gammaln(added)))
+
+    places = [rest for rest in rests if rest] + [()]
+    together = log_sum(np.array([evidence(place, first, second) for place in places]))
+    apart = log_sum(
+        np.array(
+            [
+                evidence(one, first) + evidence(other, second)
+                for one in places
+                for other in places
+                if one != other or not one
+            ]
+        )
+    )
+    return float(np.exp(together - np.logaddexp(together, apart)))
+
+
+def log_mean(log_values: FloatArray, prior: FloatArray) -> float:
+    """Ln of the mean of exponentials under a prior."""
+    top = log_values.max()
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.exp(log_values - top) @ prior) + top)

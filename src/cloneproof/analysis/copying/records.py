@@ -29,14 +29,32 @@ class ArmRecord:
 
 
 @dataclass(frozen=True)
+class Duplicates:
+    """Arms whose text under one name (a title, an address, or "arm" for their own names) is equal or nearly so.
+
+    No statistics are behind this, and no reward: what a GROUP BY finds, and what differs by a few letters or the order.
+    """
+
+    feature: str
+    equal: bool
+    text: str
+    arms: tuple[tuple[str, str], ...]
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Whose they are, each once."""
+        return tuple(dict.fromkeys(agent for agent, _ in self.arms))
+
+
+@dataclass(frozen=True)
 class CopyGroup:
     """Arms that may be one item, and what speaks for it.
 
     kind         arms of one agent, or of several
     agents       whose they are, each once
     arms         (agent, arm), in the order of the records
-    e_value      how many times likelier the rewards are with copies than with an item for each arm; its
-                 expected value is at most 1 where each arm is an item of its own, drawn from the fitted prior
+    e_value      how many times likelier the rewards are with copies than without; its expected value is at most 1
+                 where there are none and the fitted laws are right
     weight       what the features make of it (1 where there are none); chosen without the rewards
     probability  of one agent's arms: that all of them are one item, at the prior odds of `CopyFindings`; else None
     found        whether it is among the findings at the level
@@ -61,18 +79,18 @@ class CopyFindings:
     level       the false discovery rate that is aimed at: the expected share of wrong findings among all findings
     odds        prior odds that two arms of one agent are copies, for the probabilities
     hypotheses  how many questions were asked, those that were left out as hopeless included
-    compared    how many of them were computed
     guarantee   what holds at the level, and under which assumption
     notes       what a reader should know besides, a sentence each
+    duplicates  arms whose texts are equal or nearly so, the equal ones and the most arms first
     """
 
     groups: tuple[CopyGroup, ...]
     level: float
     odds: float
     hypotheses: int
-    compared: int
     guarantee: str
     notes: tuple[str, ...] = ()
+    duplicates: tuple[Duplicates, ...] = ()
 
     @property
     def found(self) -> tuple[CopyGroup, ...]:

@@ -15,14 +15,31 @@ whatever Python can.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import operator
+import random
+import reprlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableSequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
-from types import MappingProxyType
-from typing import Any, Protocol
+from itertools import accumulate, repeat
+from time import monotonic
+from types import FrameType, MappingProxyType, TracebackType
+from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from cloneproof.errors import EngineError, did_you_mean
+import numpy as np
+
+from cloneproof._checks import known, number_in
+from cloneproof._randomness import substream, uniform
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob
+from cloneproof.engines.reference import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
+from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.market.market import Copies, Market, full_copies
+from cloneproof.mechanisms.online.levels import ONE
+from cloneproof.mechanisms.online.opening import checked_seed
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
 
@@ -65,9 +82,7 @@ class View:
 
     def arms_of(self, agent: str) -> range:
         """The labels of one agent's arms."""
-        if agent not in self.registered:
-            known = ", ".join(self.registered)
-            raise EngineError(f"unknown agent {agent!r}; {did_you_mean(agent, self.registered)}the view has {known}")
+        known(agent, self.registered, "agent", EngineError)
         ends = dict(zip(self.registered, accumulate(self.registered.values()), strict=True))
         return range(ends[agent] - self.registered[agent], ends[agent])
 
@@ -113,13 +128,9 @@ class BlackBox:
             )
         if not isinstance(self.name, str):
             raise EngineError(f"expected the name of a black box as text, got {self.name!r}; or leave it out")
-        limit: Any = self.call_limit
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < math.inf:
-            raise EngineError(
-                f"expected a limit for a call as a number of seconds above 0, got {limit!r}; use e.g. {CALL_LIMIT:g}"
-            )
+        limit = number_in(self.call_limit, "the seconds of a call", 0, error=EngineError, low_open=True)
         object.__setattr__(self, "name", self.name or _name_of(self.factory))
-        object.__setattr__(self, "call_limit", float(limit))
+        object.__setattr__(self, "call_limit", limit)
 
     def __str__(self) -> str:
         return self.name
@@ -129,3 +140,295 @@ def _name_of(factory: Any) -> str:  # noqa: ANN401 (anything that can be called)
     while isinstance(factory, partial):
         factory = factory.func
     return str(getattr(factory, "__name__", type(factory).__name__))
+
+
+LONGEST = 200  # characters of someone else's message
+
+
+class CallPlace(NamedTuple):
+    """Where it happened: the run, the round (0: while the policy was made), and the call."""
+
+    run: int
+    round: int
+    call: str
+
+    def __str__(self) -> str:
+        when = f"in round {self.round}" if self.round else "before round 1"
+        return f"{self.call} {when} of run {self.run}"
+
+
+class BlackBoxError(EngineError):
+    """A black box that broke its contract.
+
+    `partial` holds the outcomes of all the runs before that one, from `first` on: nothing of them is lost.
+    """
+
+    def __init__(self, message: str, run: int = 0, first: int = 0, partial: Outcomes | None = None) -> None:
+        super().__init__(message)
+        self.run, self.first = run, first
+        self.partial = Outcomes(np.empty((0, 0)), np.empty(0), np.empty((0, 0))) if partial is None else partial
+
+
+def contract_error(name: str, place: CallPlace, expected: str, got: str, advice: str) -> BlackBoxError:
+    """The error of a box at a place."""
+    return BlackBoxError(f"black box {name!r}, {place}: expected {expected}, got {got}; {advice}", place.run)
+
+
+def short_repr(value: object) -> str:
+    """A value as a short text; its `repr` may fail as well."""
+    try:
+        return reprlib.repr(value)
+    except Exception as error:
+        return f"an object of type {type(value).__name__} whose repr raises {type(error).__name__}"
+
+
+def exception_text(error: BaseException) -> str:
+    """The type and the message of an exception, as one short line."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    text = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def timeout_error(name: str, place: CallPlace, limit: float) -> BlackBoxError:
+    """The error of a call that took too long, whoever noticed it."""
+    advice = "mend what hangs, or give BlackBox a longer call_limit"
+    return contract_error(name, place, f"an answer within {limit:g} s", "none", advice)
+
+
+class BlackBoxJob(SamplingJob[BlackBox]):
+    """A market under a black box."""
+
+
+RUN, ROUND, CALL, SINCE = range(4)
+CALL_STATE_SIZE: Final = 4
+IDLE: Final = float("inf")
+CALLS: Final = ("factory(view)", "select()", "update(arm, reward)")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CallTimeout(BaseException):
+    """Raised inside a call that has run too long."""
+
+
+class CallLimit:
+    """Makes calls, each within `seconds`; a context manager that gives the process back the alarm that it had.
+
+    In the main thread of a POSIX process an interval timer interrupts a call that runs too long, sleeping or busy; only
+    compiled code that never comes back to the interpreter escapes it. Elsewhere there is no such timer: a call that
+    takes too long is reported when it returns. Worker processes have neither gap: the parent kills them.
+    `call_state` is where the parent of a worker process reads which call is under way (see `workers.py`).
+    """
+
+    def __init__(self, seconds: float, call_state: MutableSequence[float] | None = None) -> None:
+        self.seconds = seconds
+        self.call_state: MutableSequence[float] = [0.0] * CALL_STATE_SIZE if call_state is None else call_state
+        self.timed = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        self.armed = False
+
+    def __enter__(self) -> CallLimit:
+        if self.timed:
+            self.entered = monotonic()
+            self.alarm = signal.getitimer(signal.ITIMER_REAL)
+            self.handler: Any = signal.signal(signal.SIGALRM, self._ring)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.call_state[SINCE] = IDLE
+        if self.timed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.handler)
+            left, interval = self.alarm
+            if left:
+                signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
+
+    def __call__(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call it, or raise `CallTimeout`."""
+        start = self.call_state[SINCE] = monotonic()
+        if not self.timed:
+            result = function(*args, **kwargs)
+        else:
+            self.armed = True
+            # Again and again: a policy with a bare `except:` may swallow the first.
+            signal.setitimer(signal.ITIMER_REAL, self.seconds, self.seconds)
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self.armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        if monotonic() - start > self.seconds:
+            raise CallTimeout
+        return result
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self.armed:  # else it rang just after the call had returned
+            raise CallTimeout
+
+
+MAKE, SELECT, UPDATE = range(3)
+
+
+def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, seed: int = 0, run: int = 0) -> Run:
+    """One run, as its outcome: what `simulate_run` is for a mechanism.
+
+    >>> from cloneproof import Agent, Market, Point
+    >>> class InTurn:
+    ...     def __init__(self, view): self.arms, self.pulls = view.arms, 0
+    ...     def select(self): return self.arms[self.pulls % len(self.arms)]
+    ...     def update(self, arm, reward): self.pulls += 1
+    >>> market = Market([Agent("ana", 1, Point(1.0)), Agent("bo", 1, Point(0.5))], horizon=9, rewards="deterministic")
+    >>> black_box_run(market, BlackBox(InTurn), {"ana": (2,)})
+    Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5, served={'ana': 6.0, 'bo': 1.5})
+    """
+    job = BlackBoxJob(market, box, full_copies(market.agents, copies), checked_seed(seed))
+    return Player(job).run(run)
+
+
+class BoxWorld(NamedTuple):
+    """What a run is played on; the policy sees the view alone."""
+
+    view: View
+    arms: list[TapedArm]
+
+
+class Player:
+    """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
+
+    def __init__(
+        self, job: BlackBoxJob, call_state: MutableSequence[float] | None = None, deadline: Deadline | None = None
+    ) -> None:
+        self.job, self.box = job, box_of(job)
+        self.deadline = deadline or Deadline()
+        self.limit = CallLimit(self.box.call_limit, call_state)
+        self.previous: object = None
+
+    def run(self, run: int) -> Run:
+        """The outcome of that run, or a `BlackBoxError`."""
+        world = open_world(self.job, run)
+        call_state = self.limit.call_state
+        call_state[RUN], call_state[ROUND], call_state[CALL] = run, 0, MAKE
+        with self.limit, _seeded_generators(world.view.seed):
+            sums = self._play_rounds(world)
+        return finished_run(self.job, world, sums)
+
+    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
+        """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
+        try:
+            return self.limit(function, *arguments)
+        except CallTimeout:
+            raise timeout_error(self.box.name, self.place, self.box.call_limit) from None
+        except (Exception, SystemExit) as error:
+            got = exception_text(error)
+            raise contract_error(self.box.name, self.place, "an answer", got, "its traceback says where") from error
+
+    @property
+    def place(self) -> CallPlace:
+        """The call that is under way."""
+        call_state = self.limit.call_state
+        return CallPlace(int(call_state[RUN]), int(call_state[ROUND]), CALLS[int(call_state[CALL])])
+
+    def _play_rounds(self, world: BoxWorld) -> list[int]:
+        """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
+        ask, call_state, arms = self.ask, self.limit.call_state, world.arms
+        select, update = self._methods(ask(self.box.factory, world.view))
+        sample = self.job.market.family.sample
+        sums = [0] * len(self.job.market.agents)
+        for round_ in range(1, world.view.horizon + 1):
+            call_state[ROUND], call_state[CALL] = round_, SELECT
+            if self.deadline.spent:
+                raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
+            label = self._check_label(ask(select), len(arms))
+            arm = arms[label]
+            reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
+            arm.pulls += 1
+            call_state[CALL] = UPDATE
+            ask(update, label, reward)
+            sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
+        return sums
+
+    def _methods(self, policy: object) -> list[Callable[..., Any]]:
+        """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
+        methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
+        if not all(map(callable, methods)):
+            raise contract_error(
+                self.box.name, self.place, "an object with select() and update(arm, reward)", short_repr(policy),
+                "wrap it, or use one of cloneproof.adapters",
+            )  # fmt: skip
+        if policy is self.previous:
+            raise contract_error(
+                self.box.name, self.place, "a fresh policy for each run", "the object of the run before",
+                "make a new one each time, lest one run learn from another",
+            )  # fmt: skip
+        self.previous = policy
+        return methods
+
+    def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
+        """The arm as a Python integer; those of NumPy will do."""
+        try:
+            arm = -1 if isinstance(label, bool) else operator.index(label)
+        except TypeError:
+            arm = -1
+        if not 0 <= arm < count:
+            raise contract_error(
+                self.box.name, self.place, f"an arm from 0 to {count - 1}", short_repr(label),
+                "return one of view.arms, as a whole number",
+            )  # fmt: skip
+        return arm
+
+
+def finished_run(job: BlackBoxJob, world: BoxWorld, sums: list[int]) -> Run:
+    """The outcome of a run whose rounds are played: each agent's rewards in ticks, and the pulls of the arms."""
+    share, market = job.market.share, job.market
+    payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
+    regret = math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls))
+    arms = {agent.name: [arm for arm in world.arms if arm.agent == i] for i, agent in enumerate(market.agents)}
+    return Run(payoff, regret, served(share, arms))
+
+
+def box_of(job: BlackBoxJob) -> BlackBox:
+    """The black box in the place of the job's mechanism."""
+    box: object = job.mechanism  # a job of another kind can come from code that is not type-checked
+    if not isinstance(box, BlackBox):
+        raise EngineError(f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)")
+    return box
+
+
+def outcomes_of_runs(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
+    """Outcomes of runs, in order."""
+    names = [agent.name for agent in job.market.agents]
+    payoff, worth = (
+        np.array([[by_name[name] for name in names] for by_name in each], dtype=np.float64).reshape(-1, len(names))
+        for each in ([run.payoff for run in runs], [run.served for run in runs])
+    )
+    return Outcomes(payoff, np.array([run.regret for run in runs], dtype=np.float64), worth)
+
+
+def open_world(job: BlackBoxJob, run: int) -> BoxWorld:
+    """Means, tapes and seed of that run, as `engines.reference` has them."""
+    means = job.strata[run % len(job.strata)] if job.strata else drawn_means(job.market, job.seed, run)
+    arms = taped_arms(means, job.copies, job.seed, run)
+    view = View(
+        {name: len(of_agent) for name, of_agent in arms.items()},
+        job.market.horizon,
+        substream(0, job.seed, run, SESSION_STREAM) >> 1,
+    )
+    return BoxWorld(view, [arm for of_agent in arms.values() for arm in of_agent])
+
+
+@contextmanager
+def _seeded_generators(seed: int) -> Iterator[None]:
+    """Seed the global generators for one run, for a policy that draws from them, and give them back as they were."""
+    ours, numpys = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    try:
+        yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(numpys)

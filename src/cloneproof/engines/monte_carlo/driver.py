@@ -8,20 +8,71 @@ number of runs.
 
 from __future__ import annotations
 
-import math
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
-from cloneproof.engines.monte_carlo.statistics.run_totals import RunTotals
+from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
+from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.errors import OutOfTimeError
+
+_Task = tuple[Future[Any], Callable[[], Any]]
+
+
+class DaemonThreads(Executor):
+    """That many daemon threads, which take what is submitted in order.
+
+    The pool of the standard library joins its threads when the interpreter ends, however long they take.
+
+    >>> pool = DaemonThreads(2)
+    >>> pool.submit(pow, 2, 10).result()
+    1024
+    >>> pool.shutdown(wait=False)
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self.threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
+        """The future of a call."""
+        future: Future[T] = Future()
+        context = copy_context()  # the deadline of the engines is part of it
+        self.tasks.put((future, lambda: context.run(work, *arguments, **named)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads when they are done with what they have, or before what is waiting."""
+        while cancel_futures and not self.tasks.empty():
+            task = self.tasks.get()
+            if task is not None:
+                task[0].cancel()
+        for _ in self.threads:
+            self.tasks.put(None)
+        for thread in self.threads if wait else ():
+            thread.join()
+
+    def _serve(self) -> None:
+        while (task := self.tasks.get()) is not None:
+            future, work = task
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
 
 ObserveRuns = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
 StopReason = Literal["enough", "runs", "budget", "interrupted"]
@@ -64,24 +115,28 @@ class RunPlan:
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
     """Go on from `start` until the plan is fulfilled; Ctrl-C and a spent budget end it early, and nothing is lost."""
-    begun = time.monotonic()
-    deadline = math.inf if plan.budget_seconds is None else begun + plan.budget_seconds
+    deadline = Deadline(plan.budget_seconds)
     threads = plan.threads or available_threads()
     totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
     try:
         if plan.enough is not None and start.count > 0 and _is_look(start.count) and plan.enough(start):
             return totals, "enough"
-        with _pool(plan, threads) as pool:
+        patience = None if plan.budget_seconds is None else plan.budget_seconds + FIRST_PATIENCE
+        with Deadline(patience).for_engines(), _pool(plan, threads) as pool:
             for rows in _chunks(pool, observe, start, plan, threads, deadline):
                 for piece in _until_looks(rows, totals, plan):
                     totals = totals.plus(piece)
                     if plan.enough is not None and _is_look(totals.count) and plan.enough(totals):
                         return totals, "enough"
                 if plan.report is not None:
-                    plan.report(SamplingStatus(totals, _aim(totals, plan), time.monotonic() - begun))
-                if time.monotonic() >= deadline:
+                    plan.report(SamplingStatus(totals, _aim(totals, plan), deadline.seconds))
+                else:
+                    notebook_line(totals.runs, plan.limit and plan.limit * len(start.estimands.weights), "runs")
+                if deadline.spent:
                     break
     except KeyboardInterrupt:
+        if raises_interrupts():
+            raise
         return totals, "interrupted"
     except OutOfTimeError:
         return totals, "budget"
@@ -141,7 +196,7 @@ def _pool(plan: RunPlan, threads: int) -> Iterator[Executor]:
 
 
 def _chunks(
-    pool: Executor, observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: float
+    pool: Executor, observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: Deadline
 ) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
     strata = len(start.estimands.weights)
@@ -161,12 +216,11 @@ def _chunks(
             asked += count
         if not waiting:
             return
-        patience = deadline + (FIRST_PATIENCE if first else 0.0)
         try:
-            wait = None if math.isinf(deadline) else max(0.0, patience - time.monotonic())
+            wait = None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0)
             rows, seconds = waiting.popleft().result(wait)
         except TimeoutError:
-            if time.monotonic() >= patience:
+            if deadline.spent:
                 return
             raise  # by the chunk itself
         first = False

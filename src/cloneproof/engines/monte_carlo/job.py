@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from cloneproof._arrays import FloatArray
-from cloneproof.market.copies import FullCopies
-from cloneproof.market.market import Market, Means
+import numpy as np
+
+from cloneproof._arrays import FloatArray, WordArray
+from cloneproof._randomness import GOLDEN, substream
+from cloneproof.engines.reference import MEANS_STREAM, Run, simulate_run
+from cloneproof.market.market import FullCopies, Market, Means
+from cloneproof.market.priors import Beta, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
 
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
@@ -43,3 +48,106 @@ class Outcomes(NamedTuple):
     payoff: FloatArray
     regret: FloatArray
     served: FloatArray
+
+
+def words(streams: WordArray | np.uint64, index: int | WordArray) -> WordArray:
+    """`cloneproof._randomness.word` of many streams, or of many numbers of one stream."""
+    with np.errstate(over="ignore"):
+        x = np.atleast_1d(np.asarray(streams, np.uint64)) + np.uint64(GOLDEN) * np.asarray(index + 1, np.uint64)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)), np.uint64)
+
+
+def uniforms(streams: WordArray, index: int | WordArray) -> FloatArray:
+    """`cloneproof._randomness.uniform` of many streams."""
+    return np.asarray(((words(streams, index) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+
+
+def run_streams(seed: int, first: int, count: int) -> WordArray:
+    """The stream of each run: `substream(0, seed, run)`."""
+    return words(np.uint64(substream(0, seed)), np.arange(first, first + count, dtype=np.uint64))
+
+
+def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:
+    """Runs x originals (agent by agent), drawn from the priors or taken from the strata."""
+    if job.strata:
+        rows = [[mean for agent in job.market.agents for mean in s[agent.name]] for s in job.strata]
+        return np.asarray(np.array(rows)[np.arange(first, first + count) % len(rows)])
+    streams = words(run_streams(job.seed, first, count), MEANS_STREAM)
+    columns = []
+    for i, agent in enumerate(job.market.agents):
+        agent_streams = words(streams, i)
+        columns += [_quantiles(prior, uniforms(agent_streams, o)) for o, prior in enumerate(agent.priors)]
+    return np.stack(columns, axis=1)
+
+
+def _quantiles(prior: Prior, u: FloatArray) -> FloatArray:
+    """`prior.quantile` of many levels, bit for bit."""
+    if prior.atoms is not None:
+        values = np.array([value for value, _ in prior.atoms])
+        cumulated = np.cumsum([weight for _, weight in prior.atoms])
+        steps = np.searchsorted(cumulated, u * cumulated[-1], side="right")
+        return np.asarray(values[np.minimum(steps, len(values) - 1)])
+    if isinstance(prior, Beta):
+        from scipy.special import betaincinv  # slow to import, and not always needed
+
+        return np.asarray(betaincinv(prior.a, prior.b, u))
+    return np.array([prior.quantile(level) for level in u])
+
+
+MOST_REALISATIONS = 256
+
+
+class Strata(NamedTuple):
+    """The means of each stratum, in the order of the runs of a pass, and its weight; none: runs draw from priors."""
+
+    means: tuple[Means, ...] = ()
+    weights: tuple[float, ...] = (1.0,)
+
+
+def strata_of(market: Market, short: bool = False) -> Strata:
+    """The strata of a market, or none where there is one realisation, too many, or a continuous prior.
+
+    A realisation of probability p is listed ceil(p / q) times, q being the least probability or 1/256 if that is more:
+    at most 512 runs in a pass. In a short pass each is listed once. Then few runs tell about how large a mean is, and
+    many of them leave a wider interval: one run of a likely realisation moves the mean by all of its probability.
+
+    >>> from cloneproof.market import Agent, Discrete
+    >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9)).weights
+    (0.25, 0.25, 0.25, 0.25)
+    >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9), short=True).weights
+    (0.25, 0.75)
+    """
+    realisations = 1
+    for agent in market.agents:
+        for prior in agent.priors:
+            realisations *= MOST_REALISATIONS + 1 if prior.atoms is None else len(prior.atoms)
+    if not 1 < realisations <= MOST_REALISATIONS:
+        return Strata()
+    likely = list(market.realisations())
+    total = math.fsum(weight for weight, _ in likely)  # 1, up to the rounding of the weights
+    unit = 1.0 if short else max(min(weight for weight, _ in likely), 1.0 / MOST_REALISATIONS)
+    means: list[Means] = []
+    weights: list[float] = []
+    for weight, each in likely:
+        times = math.ceil(weight / unit * (1.0 - 1e-9))
+        means += [each] * times
+        weights += [weight / total / times] * times
+    return Strata(tuple(means), tuple(weights))
+
+
+def reference_run(job: Job, run: int) -> Run:
+    """One run of a job; a stratum's means are priors of one point, everything else is as drawn."""
+    market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
+    return simulate_run(market, job.mechanism, job.copies, job.seed, run)
+
+
+def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Runs first, .., first + count - 1 of any job: slow, but there is nothing that it cannot run."""
+    runs = [reference_run(job, run) for run in range(first, first + count)]
+    payoff, served = (
+        np.array([list(getattr(run, field).values()) for run in runs]).reshape(count, len(job.market.agents))
+        for field in ("payoff", "served")
+    )
+    return Outcomes(payoff, np.array([run.regret for run in runs]), served)

@@ -9,27 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from cloneproof.engines.monte_carlo.blocks import block_outcomes, blocks_apply
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.randomised import randomised_applies, randomised_outcomes
-from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
-from cloneproof.engines.monte_carlo.slots import (
+from cloneproof.engines.monte_carlo.blocks.falling import falling_applies, falling_outcomes
+from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
+from cloneproof.engines.monte_carlo.blocks.slots import (
     slot_block_outcomes,
     slot_blocks_apply,
     slot_step_outcomes,
     slots_apply,
 )
-from cloneproof.engines.monte_carlo.stepping import step_outcomes, stepping_applies
-from cloneproof.engines.monte_carlo.ucb import ucb_applies, ucb_outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, reference_outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
 
 Kernel = Callable[[Job, int, int], Outcomes]
 
 KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
-    ("ucb", ucb_applies, ucb_outcomes),
     ("blocks", blocks_apply, block_outcomes),
     ("slot blocks", slot_blocks_apply, slot_block_outcomes),
     ("slots", slots_apply, slot_step_outcomes),
-    ("randomised", randomised_applies, randomised_outcomes),
+    ("index on slots", falling_applies, falling_outcomes),
     ("stepping", stepping_applies, step_outcomes),
 )
 
@@ -37,14 +34,19 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
 def kernel_for(job: Job) -> tuple[str, Kernel]:
     """The name and the function of the kernel that takes the job."""
     for name, applies, kernel in KERNELS:
-        if applies(job):
+        fits = job.market.ends == "at-horizon" or kernel is falling_outcomes
+        if fits and applies(job):
             return name, kernel
     return "reference", reference_outcomes
 
 
 def slow_reason(job: Job) -> str | None:
     """Why the reference simulator runs the job, round by round in Python, where its epochs are the reason."""
-    if not job.mechanism.clearing.planned_epochs or kernel_for(job)[0] != "reference":
+    if kernel_for(job)[0] != "reference":
+        return None
+    if job.market.ends == "at-random":
+        return "no compiled kernel plays this mechanism to a random end: the reference simulator does, which is slow"
+    if not job.mechanism.clearing.planned_epochs:
         return None
     return (
         "no compiled kernel takes these epochs with mechanisms of their own: the reference simulator runs them, which "

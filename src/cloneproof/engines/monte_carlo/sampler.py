@@ -5,29 +5,40 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, get_args
+from importlib.util import find_spec
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._checks import real, whole
+from cloneproof._checks import count, known, number_in, real
 from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.daemon_threads import DaemonThreads
-from cloneproof.engines.monte_carlo.driver import LARGEST_CHUNK, RunPlan, SamplingStatus, StopReason, drive
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import payoff_bounds, regret_bounds
-from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
-from cloneproof.errors import EngineError, brief, did_you_mean
+from cloneproof.engines.monte_carlo.driver import (
+    LARGEST_CHUNK,
+    DaemonThreads,
+    InlineExecutor,
+    RunPlan,
+    SamplingStatus,
+    StopReason,
+    available_threads,
+    drive,
+    first_chunk,
+)
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob, reference_outcomes
+from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, payoff_bounds, regret_bounds
+from cloneproof.errors import EngineError, brief
 from cloneproof.market.toml import market_to_toml
 
 J = TypeVar("J", bound=SamplingJob[Any])
 ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
 
-RUNS = 1000  # where nothing says when to stop
+FREE: Final[BoundsName] = "distribution-free"
+RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
+SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
 MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
@@ -55,18 +66,21 @@ class SamplingResult:
         return self.stopped in PARTIAL
 
 
+def kernels_installed() -> bool:
+    """Whether there is a compiler for the kernels: the extra `fast`."""
+    return find_spec("numba") is not None
+
+
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """The outcomes by the quickest kernel; the compiler is loaded when it is first needed and not before."""
+    """The outcomes by the quickest kernel; the compiler is loaded when it is first needed and not before.
+
+    Where it is not installed, the reference simulator plays the runs: the same law, far slower.
+    """
+    if not kernels_installed():
+        return reference_outcomes(job, first, count)
     from cloneproof.engines.monte_carlo.outcomes import outcomes
 
     return outcomes(job, first, count)
-
-
-def _slow(job: Job) -> tuple[str, ...]:
-    from cloneproof.engines.monte_carlo.outcomes import slow_reason
-
-    reason = slow_reason(job)
-    return () if reason is None else (reason,)
 
 
 def sample(
@@ -83,14 +97,14 @@ def sample(
     weights: Sequence[float] = (),
     resume: RunTotals | None = None,
     chunk: int | None = None,
-    bounds: BoundsName = "distribution-free",
+    bounds: BoundsName = FREE,
     largest: int = LARGEST_CHUNK,
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
     It stops after `runs`, as soon as every half-width is at most `precision` (absolute, in the unit of the payoffs:
     share times rewards over the whole horizon), or when the budget is spent, whichever comes first; after 1000 runs
-    where none of the three is given. A job with strata expects their weights, and `runs` is
+    (50 without the kernels) where none of the three is given. A job with strata expects their weights, and `runs` is
     rounded up to whole passes over them.
     """
     check_sampling(runs, precision, confidence, budget_seconds, threads)
@@ -119,8 +133,11 @@ def sample(
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     names = [agent.name for agent in job.market.agents]
     notes = shortfalls(totals, stopped, runs, precision, confidence, bounds)
-    if isinstance(job, Job):  # a black box is slow by itself
-        notes += _slow(job)
+    if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
+        from cloneproof.engines.monte_carlo.outcomes import slow_reason
+
+        reason = slow_reason(job)
+        notes += () if reason is None else (reason,)
     evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
     return SamplingResult(evaluation, totals, stopped)
 
@@ -144,27 +161,19 @@ def limit_of(runs: int | None, precision: float | None, budget_seconds: float | 
     if runs is None:
         if precision is not None or budget_seconds is not None:
             return None
-        runs = RUNS
+        runs = RUNS if kernels_installed() else FEW_RUNS
     return -(-runs // strata)
 
 
 def is_precise(
-    totals: RunTotals,
-    precision: float,
-    alpha: float,
-    columns: slice = slice(None),
-    bounds: BoundsName = "distribution-free",
+    totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None), bounds: BoundsName = FREE
 ) -> bool:
     """Whether every half-width is at most the precision."""
     return bool((totals.half_widths(alpha, bounds)[columns] <= precision).all())
 
 
 def expected_count(
-    totals: RunTotals,
-    precision: float,
-    alpha: float,
-    columns: slice = slice(None),
-    bounds: BoundsName = "distribution-free",
+    totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None), bounds: BoundsName = FREE
 ) -> int | None:
     """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
     widest = float(totals.half_widths(alpha, bounds)[columns].max())
@@ -177,7 +186,7 @@ def shortfalls(
     runs: int | None,
     precision: float | None,
     confidence: float,
-    bounds: BoundsName = "distribution-free",
+    bounds: BoundsName = FREE,
 ) -> tuple[str, ...]:
     """What was asked for and not reached, in words."""
     notes = []
@@ -203,23 +212,85 @@ def check_sampling(
     bounds: object = "distribution-free",
 ) -> None:
     """One sentence for whatever makes no sense."""
-    if bounds not in get_args(BoundsName):
-        known = get_args(BoundsName)
-        raise EngineError(
-            f"unknown bounds {brief(bounds)}; {did_you_mean(str(bounds), known)}known are {', '.join(known)}"
-        )
-    for name, value, most, example in (("runs", runs, MOST_RUNS, 1000), ("threads", threads, MOST_THREADS, 2)):
-        number = whole(value)
-        if value is not None and (number is None or not 1 <= number <= most):
-            raise EngineError(
-                f"expected {name} to be a whole number from 1 to {most:,}, got {brief(value)}; use e.g. {example}"
-            )
+    known(bounds, get_args(BoundsName), "bounds", EngineError)
+    for name, value, most in (("runs", runs, MOST_RUNS), ("threads", threads, MOST_THREADS)):
+        if value is not None:
+            count(value, name, 1, most, EngineError)
     for name, value in (("precision", precision), ("budget_seconds", budget_seconds)):
-        size = real(value)
-        if value is not None and (size is None or size <= 0):
-            raise EngineError(f"expected {name} to be a finite number above 0, got {brief(value)}; use e.g. 0.5")
+        if value is not None:
+            number_in(value, name, 0, error=EngineError, low_open=True)
     level = real(confidence)
     if level is None or not 0 < level < 1:
         raise EngineError(f"expected a confidence strictly between 0 and 1, got {brief(confidence)}; use e.g. 0.99")
     if progress is not None and not callable(progress):
         raise EngineError(f"expected progress to be a function of the status, got {brief(progress)}; or leave it out")
+
+
+DeviceName = Literal["auto", "cpu", "gpu"]
+
+CARD_CHUNK: Final = 1 << 18  # runs of a launch
+
+
+class RunSource(NamedTuple):
+    """Who plays the runs of a job, on what kind of threads, at most how many at a time; and what the notes say."""
+
+    outcomes: ChunkOutcomes[Job]
+    executor: Callable[[int], Executor]
+    largest: int
+    notes: tuple[str, ...]
+
+    @property
+    def first_step(self) -> int:
+        """The runs to begin with: one, or on a card as many as take it no longer."""
+        return first_chunk(self.largest)
+
+    def ahead(self) -> ChunkOutcomes[Job]:
+        """The outcomes for a race of many jobs: on a card, runs are drawn ahead and kept."""
+        if self.outcomes is kernel_outcomes:
+            return kernel_outcomes
+        from cloneproof.engines.monte_carlo.gpu.launch import ReadAheadRuns
+
+        return ReadAheadRuns()
+
+
+def checked_device(device: object) -> DeviceName:
+    """The name of a device, or a clear error; also where there is no GPU and one is asked for."""
+    name = checked_device_name(device)
+    if name == "gpu" and not kernels_installed():
+        raise EngineError("expected a GPU for device 'gpu', got no compiler; pip install 'cloneproof[gpu]'")
+    if name == "gpu":
+        from cloneproof.engines.monte_carlo.gpu.launch import INSTALL, why_no_card
+
+        reason = why_no_card()
+        if reason is not None:
+            raise EngineError(f"expected a GPU for device 'gpu', got none: {reason}; {INSTALL}")
+    return name
+
+
+def checked_device_name(device: object) -> DeviceName:
+    """The name of a device here or elsewhere, or a clear error."""
+    return known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[return-value]
+
+
+def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
+    """Where to draw these jobs: `auto` takes a GPU that is there, plays all of them and is done sooner than the cores.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> job = Job(Market([Agent("ana", 1, Point(0.5))], horizon=9), mechanism("ucb1"), {"ana": (1,)})
+    >>> run_source("cpu", [job], 1000).notes
+    ()
+    """
+    cores = RunSource(kernel_outcomes, DaemonThreads, LARGEST_CHUNK, () if kernels_installed() else (SLOW,))
+    if device == "cpu" or (device == "auto" and find_spec("cupy") is None) or not kernels_installed():
+        return cores
+    listed = list(jobs)
+    from cloneproof.engines.monte_carlo.gpu.kernels import card_pays, refusal
+    from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes, why_no_card
+
+    reasons = [reason for reason in map(refusal, listed) if reason is not None]
+    if reasons:
+        told = f"drawn on the CPU, not on the GPU: {reasons[0]}"
+        return cores if device == "auto" else cores._replace(notes=(told,))
+    if device == "auto" and (not card_pays(listed, runs, available_threads()) or why_no_card() is not None):
+        return cores
+    return RunSource(gpu_outcomes, InlineExecutor, CARD_CHUNK, (f"drawn on the GPU ({card().name})",))

@@ -1,14 +1,251 @@
-"""How a level spreads over its candidates in many states at once: `mechanisms.online.level` without the dice."""
+"""How a level spreads over its candidates in many states at once: `mechanisms.online.levels` without the dice.
+
+Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-60, divided by the pulls and rounded once,
+so equal averages are equal floats whatever the pulls.
+
+Priorities. The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any
+other function is called once for each different argument. UCB indices are compared in floats and, where two come within
+1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
+ln t algebraic, which it is not for t >= 2, so a decision is always reached. Steady indices do not watch the clock; they
+are floats by a procedure that is the same everywhere, and are compared as such.
+
+Draws from posteriors. After n coins of which s showed 1, the posterior of Beta(1, 1) is Beta(1 + s, 1 + n - s). With
+whole parameters its density f and its distribution function F are polynomials of degree n and n + 1, so P(i is
+largest), the integral over [0, 1] of f_i times the product of all F_j but F_i, is that of a polynomial of degree N + K
+- 1, where N counts all coins and K the candidates. A Gauss-Legendre rule of ceil((N + K) / 2) nodes integrates it
+exactly (Stoer and Bulirsch, Introduction to Numerical Analysis, section 3.6). Ties have probability 0.
+
+Rounding. Nodes x, 1 - x and weights are taken from balls and rounded once, f and F are sums of products of x and 1 - x
+with positive numbers, and so is the whole, hence nothing cancels. With M = N + K, relative errors in units of 2^-53 add
+up to at most M (the nodes: a polynomial of degree below M in x and 1 - x) + 3 M (tables of F and f: a product, a sum
+and a partial sum for each degree) + M (the product of all F; f_i is divided by the same float F_i that is in it) + M /
+2 (the sum over nodes) + 6, which `draw_roundings` states as 6 M + 8.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any
 
-from cloneproof._arrays import FloatArray
-from cloneproof.engines.largest_draw import largest_draw
-from cloneproof.engines.tree.beliefs import Ints
-from cloneproof.engines.tree.priorities import Mask, best, draws_posteriors, flips_coin
-from cloneproof.mechanisms.rule import Rule
+import flint
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof._arrays import FloatArray, IntArray
+from cloneproof.engines.tree.shape import Ints, Shape, States
+from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.online.levels import ONE, TICK_BITS, ticks
+from cloneproof.mechanisms.rule import PriorityInputs, Rule, broken_rule
+from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
+from cloneproof.mechanisms.rules.etc import average
+from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
+from cloneproof.mechanisms.rules.steady_kl_ucb import index as steady_kl_index
+from cloneproof.mechanisms.rules.steady_ucb import index as steady_index
+from cloneproof.mechanisms.rules.thompson import draws_posteriors
+from cloneproof.mechanisms.rules.ucb import index
+from cloneproof.mechanisms.rules.uniform import indifferent
+
+Mask = npt.NDArray[np.bool_]
+NEAR = 1e-9
+
+
+def compares_floats(rule: Rule) -> bool:
+    """Whether the priority is a user's function, which can only be compared in floats."""
+    built_in = (index, slow_index, average, indifferent, steady_index, steady_kl_index)
+    return rule.priority not in built_in and not draws_posteriors(rule) and not flips_coin(rule)
+
+
+def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
+    """Which candidates (rows) have the highest priority in each state (columns)."""
+    if rule.priority is indifferent:
+        return np.ones(pulls.shape, dtype=bool)
+    if flips_coin(rule):
+        return np.asarray(mean == mean.max(axis=0))
+    if rule.priority is average:
+        value = np.where(pulls > 0, mean, -np.inf)
+        return np.asarray(value == value.max(axis=0))
+    if rule.priority in (index, slow_index):
+        return _highest_index(rule, clock, pulls, mean)
+    steady = rule.priority in (steady_index, steady_kl_index)
+    value = _call_priority(rule, np.ones_like(clock) if steady else clock, pulls, mean)
+    return np.asarray(value == value.max(axis=0))
+
+
+def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
+    slow = rule.priority is slow_index
+    scale = rule.parameters[0] * (np.sqrt(clock) * _ln(clock) if slow else _ln(clock))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(pulls > 0, mean + np.sqrt(scale / pulls), np.inf)
+    highest = value.max(axis=0)
+    first = value == highest
+    with np.errstate(invalid="ignore"):
+        near = (highest - value <= NEAR * np.maximum(1.0, highest)) & np.isfinite(highest)
+    doubtful = np.flatnonzero((near.sum(axis=0) > 1) & (clock > 1))
+    if len(doubtful):
+        some = near[:, doubtful]
+        top = some.argmax(axis=0), doubtful
+        alike = (pulls[:, doubtful] == pulls[top]) & (mean[:, doubtful] == mean[top])
+        for k in doubtful[(some & ~alike).any(axis=0)]:
+            rows = np.flatnonzero(near[:, k])
+            leading = rows[0]
+            for row in rows[1:]:
+                candidate, rival = (
+                    (int(pulls[row, k]), float(mean[row, k])),
+                    (int(pulls[leading, k]), float(mean[leading, k])),
+                )
+                if candidate != rival and exceeds(int(clock[k]), rule.parameters[0], slow, *candidate, *rival):
+                    leading = row
+            first[:, k] = (pulls[:, k] == pulls[leading, k]) & (mean[:, k] == mean[leading, k])
+    return np.asarray(first)
+
+
+@lru_cache(maxsize=1 << 16)
+def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, others: int, other_mean: float) -> bool:
+    """Whether mean + sqrt(constant ln t / pulls) is above the other's, by balls; t >= 2 and different statistics.
+
+    >>> exceeds(2, 2.0, False, 1, 0.25, 2, 0.5)
+    True
+    """
+    if pulls == others:
+        return mean > other_mean
+    before, precision = flint.ctx.prec, 128
+    try:
+        while True:
+            flint.ctx.prec = precision
+            t = flint.arb(clock)
+            scale = flint.arb(constant) * t.log() * (t.sqrt() if slow else 1)
+            difference = flint.arb(mean) + (scale / pulls).sqrt() - flint.arb(other_mean) - (scale / others).sqrt()
+            if difference > 0:
+                return True
+            if difference < 0:
+                return False
+            precision *= 2
+    finally:
+        flint.ctx.prec = before
+
+
+def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
+    """The scalar priority, once for each different (clock, pulls, mean)."""
+    if rule.siblings:
+        return _call_among(rule, clock, pulls, mean)
+    means, which = np.unique(mean, return_inverse=True)
+    wide = np.broadcast_to(clock, pulls.shape).astype(np.int64)
+    code = (wide * (int(pulls.max()) + 1) + pulls) * len(means) + which.reshape(mean.shape)
+    _, where, back = np.unique(code, return_index=True, return_inverse=True)
+    count, values = len(pulls), np.empty(len(where))
+    for k, (t, n, m) in enumerate(zip(wide.flat[where], pulls.flat[where], mean.flat[where], strict=True)):
+        values[k] = _priority(rule, int(t), int(n), float(m), count, rule.parameters)
+    return np.asarray(values[back.reshape(pulls.shape)])
+
+
+def _call_among(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
+    """The priority of a rule that looks at siblings, once for each different candidate of each different state."""
+    values, known = np.empty(pulls.shape), dict[tuple[object, ...], float]()
+    clocks = np.broadcast_to(clock, pulls.shape[1:]).tolist()
+    for column, (time, numbers, means) in enumerate(zip(clocks, pulls.T.tolist(), mean.T.tolist(), strict=True)):
+        pairs = sorted(zip(numbers, means, strict=True))
+        among = tuple(n for n, _ in pairs), tuple(m for _, m in pairs)
+        for row, (n, m) in enumerate(zip(numbers, means, strict=True)):
+            key = (time, n, m, among)
+            if key not in known:
+                known[key] = _priority(rule, time, n, m, len(pairs), (*among, *rule.parameters))
+            values[row, column] = known[key]
+    return values
+
+
+def _priority(rule: Rule, time: int, pulls: int, mean: float, count: int, rest: tuple[Any, ...]) -> float:
+    try:
+        value = _value(rule.priority, time, pulls, mean, count, rest)
+    except Exception as problem:
+        raise broken_rule(rule, time, pulls, mean, problem) from problem
+    if not isinstance(value, int | float | np.number) or value != value:
+        raise broken_rule(rule, time, pulls, mean, value)
+    return float(value)
+
+
+@lru_cache(maxsize=1 << 18)
+def _value(
+    priority: Callable[..., float], time: int, pulls: int, mean: float, count: int, rest: tuple[Any, ...]
+) -> object:
+    log = ln(time) if time > 0 else -math.inf
+    return priority(PriorityInputs(time, log, pulls, mean, 0.5, 0.5, count), *rest)
+
+
+def _ln(clock: Ints) -> FloatArray:
+    """The logarithms of whole numbers from 1."""
+    return np.asarray(_logarithms(int(clock.max(initial=1)).bit_length())[clock])
+
+
+@cache
+def _logarithms(bits: int) -> FloatArray:
+    """A table of ln t for t < 2^bits; that of 0 is never asked for."""
+    return np.array([0.0, *(ln(t) for t in range(1, 1 << bits))])
+
+
+MOST_DEGREE = 88  # coins and candidates together: up to here no product at any node is below the smallest normal float
+CHUNK = 1 << 19  # numbers in an array of states and nodes
+
+
+def draw_nodes(coins: int, candidates: int) -> int:
+    """The nodes at which the quadrature is exact."""
+    return (coins + candidates + 1) // 2
+
+
+def draw_roundings(coins: int, candidates: int) -> int:
+    """A bound of the relative error of each probability, in units of 2^-53."""
+    return 6 * (coins + candidates) + 8
+
+
+def largest_draw(coins: IntArray, ones: IntArray) -> FloatArray:
+    """P(candidate (row) has the largest draw) in each state (column).
+
+    >>> largest_draw(np.array([[0], [1]]), np.array([[0], [1]]))[:, 0].round(12).tolist()
+    [0.333333333333, 0.666666666667]
+    """
+    candidates, states = coins.shape
+    most = int(coins.max(initial=0))
+    nodes = draw_nodes(int(coins.sum(axis=0).max(initial=0)), candidates)
+    below, ratio, weights = _tables(most, nodes)
+    code = coins * (coins + 1) // 2 + ones
+    shares = np.empty((candidates, states))
+    step = max(1, CHUNK // nodes)
+    for start in range(0, states, step):
+        part = code[:, start : start + step]
+        product = below[part[0]] * weights
+        for row in part[1:]:
+            product *= below[row]
+        for k, row in enumerate(part):
+            shares[k, start : start + step] = np.einsum("sq,sq->s", product, ratio[row])
+    return shares
+
+
+@lru_cache(maxsize=256)
+def _tables(most: int, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F and f / F at the nodes for all (coins, ones) up to `most` coins, in rows n (n + 1) / 2 + s; and the weights."""
+    x, y, weights = _rule(nodes)
+    law = np.ones((1, nodes))  # of the number of ones among n coins of probability x
+    below, ratio = [], []
+    for n in range(most + 1):
+        after = np.zeros((n + 2, nodes))
+        after[:-1] = law * y
+        after[1:] += law * x
+        distribution = np.cumsum(after[:0:-1], axis=0)[::-1]  # P(Beta <= x) = P(more than s ones among n + 1 coins)
+        below.append(distribution)
+        ratio.append((n + 1) * law / distribution)
+        law = after
+    return np.concatenate(below), np.concatenate(ratio), weights
+
+
+@lru_cache(maxsize=256)
+def _rule(nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Nodes x in [0, 1], the numbers 1 - x, and weights, each right to a rounding."""
+    with flint.ctx.workprec(128):
+        roots = [flint.arb.legendre_p_root(nodes, k, weight=True) for k in range(nodes)]
+        columns = [((1 + root) / 2, (1 - root) / 2, weight / 2) for root, weight in roots]
+        x, y, weights = np.array([[float(ball) for ball in column] for column in columns]).T
+    return x, y, weights
 
 
 def spread(
@@ -58,3 +295,91 @@ def _next_explored(rule: Rule, decided: Ints, owed: Mask) -> Mask:
 
 def _even(candidates: Mask) -> FloatArray:
     return np.asarray(candidates / candidates.sum(axis=0))
+
+
+def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, FloatArray, Mask | None]:
+    """Pulls and mean of each arm of a level, and which one it committed to."""
+    arms = shape.levels[level]
+    pulls = states[shape.rows("pulls", arms)].astype(np.int64)
+    if shape.deterministic:
+        mean = np.zeros(pulls.shape)
+        for k, a in enumerate(arms):
+            o = shape.arms[a]
+            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
+            mean[k] = np.where(pulls[k] > 0, values[shape.successes(states, o)], 0.0)
+    else:
+        mean = states[shape.rows("sum", arms)] / np.maximum(pulls, 1)
+    if not shape.mechanism.arm.commits:
+        return pulls, mean, None
+    return pulls, mean, states[shape.rows("chosen", arms)] > 0
+
+
+def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
+    """Rounds given, pulls that count and their mean for each agent, and which one was committed to."""
+    assert shape.mechanism.agent is not None
+    originals_of = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
+    observations = [shape.observations(states, o) for o in range(len(shape.originals))]
+    decided = np.array([sum(observations[o] for o in originals) for originals in originals_of])
+    if shape.mechanism.scoring.partial:
+        pulls, mean = _score_statistics(shape, states, decided)
+    elif shape.deterministic:
+        pulls, mean = (
+            decided,
+            np.array([_exact_mean(shape, states, originals, observations) for originals in originals_of]),
+        )
+    else:
+        total = np.array([sum(shape.successes(states, o) for o in originals) for originals in originals_of])
+        pulls, mean = decided, total / np.maximum(decided, 1)
+    unscored = [i for i, arms in enumerate(shape.registered) if not shape.mechanism.scoring.allows(arms)]
+    if unscored:
+        pulls = pulls.copy()
+        pulls[unscored], mean[unscored] = 0, 0.0
+    if not shape.mechanism.agent.commits:
+        return decided, pulls, mean, None
+    return decided, pulls, mean, states[shape.rows("winner", tuple(range(shape.owners)))] > 0
+
+
+def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
+    """The rewards that a partial score counts so far: after the rounds that it skips, until it is full.
+
+    A score of fresh rewards starts with the round that commits. Where an index over agents goes on counting after the
+    arms were cleared, the rounds in which they are explored once more do not count either.
+    """
+    score, agent = shape.mechanism.scoring, shape.mechanism.agent
+    assert agent is not None
+    if not score.allows(shape.registered[owner]):
+        return np.zeros_like(decided)
+    arms, explore = len(shape.levels[owner]), shape.mechanism.arm.explore
+    skipped = score.skipped_rounds(arms, explore, agent.commits)
+    start = max(skipped, arms * explore) if score.fresh else skipped
+    if shape.counts_anew:
+        decided = decided - np.clip(decided - agent.explore, 0, arms * explore)
+    return np.clip(decided - start, 0, score.rounds)
+
+
+def _score_statistics(shape: Shape, states: States, decided: Ints) -> tuple[Ints, FloatArray]:
+    pulls = np.array([scored_pulls(shape, i, decided[i]) for i in range(shape.owners)])
+    if not shape.deterministic:
+        return pulls, states[shape.rows("score", tuple(range(shape.owners)))] / np.maximum(pulls, 1)
+    mean = np.zeros(pulls.shape)
+    for i in range(shape.owners):
+        for a in shape.levels[i]:
+            o = shape.arms[a]
+            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
+            mean[i] += np.where(states[shape.row("chosen", a)] > 0, values[shape.successes(states, o)], 0.0)
+    return pulls, np.where(pulls > 0, mean, 0.0)
+
+
+def _exact_mean(shape: Shape, states: States, originals: list[int], observations: list[Ints]) -> FloatArray:
+    """The mean of different deterministic rewards, by whole numbers of any size where floats would not be exact."""
+    coarse = all((v * 2**20).is_integer() for o in originals for v in shape.originals[o].belief.values)
+    kind = np.float64 if coarse else object
+    total = np.zeros(states.shape[1], dtype=kind)
+    for o in originals:
+        values = [0, *(ticks(v) for v in shape.originals[o].belief.values)]
+        worth = np.array([v / ONE for v in values] if coarse else values, dtype=kind)
+        total = total + observations[o].astype(kind) * worth[shape.successes(states, o)]
+    pulls = np.maximum(sum(observations[o] for o in originals), 1)
+    if coarse:
+        return np.asarray(total / pulls)
+    return np.array([int(x) / (int(n) << TICK_BITS) for x, n in zip(total, pulls, strict=True)], dtype=float)

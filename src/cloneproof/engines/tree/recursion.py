@@ -17,12 +17,213 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.largest_draw import draw_roundings
-from cloneproof.engines.tree.beliefs import EPS
-from cloneproof.engines.tree.merge import Symmetry, merge_states
-from cloneproof.engines.tree.round_step import RoundStep, is_decided
-from cloneproof.engines.tree.shape import Shape, States
-from cloneproof.engines.tree.work_limit import WorkLimit, draw_work
+from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistics, draw_roundings, scored_pulls, spread
+from cloneproof.engines.tree.merge import Symmetry, WorkLimit, draw_work, merge_states
+from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
+
+
+def arms_decided(shape: Shape, states: States, level: int) -> Mask:
+    """Where a level of arms needs no reward any more."""
+    if shape.idle[level]:
+        return np.ones(states.shape[1], dtype=bool)
+    if not shape.mechanism.arm.commits:
+        return np.zeros(states.shape[1], dtype=bool)
+    return np.asarray(states[shape.rows("chosen", shape.levels[level])].any(axis=0))
+
+
+def is_winner(shape: Shape, states: States, owner: int) -> Mask:
+    """Where the agents' level has committed to this owner."""
+    row = shape.row("winner", owner)
+    return np.zeros(states.shape[1], dtype=bool) if row is None else states[row] > 0
+
+
+def is_decided(shape: Shape, states: States) -> Mask:
+    """Where no reward can change a later choice."""
+    if not shape.may_be_decided:
+        return np.zeros(states.shape[1], dtype=bool)
+    inner = [arms_decided(shape, states, level) for level in range(len(shape.levels))]
+    if shape.agents_idle:
+        return np.asarray(np.logical_and.reduce(inner))
+    return np.asarray(np.logical_or.reduce([done & is_winner(shape, states, i) for i, done in enumerate(inner)]))
+
+
+class RoundStep:
+    """The round number `round_` (from 1) of a shape, whose levels of arms explore `explore` rounds an arm."""
+
+    def __init__(self, shape: Shape, round_: int, explore: int) -> None:
+        self.shape, self.round, self.explore = shape, round_, explore
+        self.gains = np.zeros(shape.owners)
+        self.parts: list[States] = []
+        self.weights: list[FloatArray] = []
+
+    def expand(self, states: States, weights: FloatArray) -> tuple[FloatArray, States, FloatArray]:
+        """What each owner expects of this round, and the states after it with their weights, not merged yet."""
+        shape, count = self.shape, len(weights)
+        if shape.flat:
+            self._level(0, states, weights, np.ones(count, dtype=bool))
+        else:
+            agents, awarding = self._agents(states)
+            for owner in range(shape.owners):
+                some = np.flatnonzero(agents[owner] > 0)
+                if len(some):
+                    here = states[:, some]
+                    if awarding:
+                        self._award(here, owner)
+                    agents_decided = shape.agents_idle | is_winner(shape, here, owner)
+                    self._level(owner, here, weights[some] * agents[owner][some], agents_decided)
+        return self.gains, np.concatenate(self.parts, axis=1), np.concatenate(self.weights)
+
+    def _agents(self, states: States) -> tuple[FloatArray, bool]:
+        """How the agents' level spreads, and whether it is awarding now: exploration is just over."""
+        shape, rule, count = self.shape, self.shape.mechanism.agent, states.shape[1]
+        assert rule is not None
+        if shape.agents_idle:
+            return np.full((shape.owners, count), 1.0 / shape.owners), False
+        decided, pulls, mean, chosen = agent_statistics(shape, states)
+        clock = np.full(count, self.round)
+        agents, _ = spread(rule, rule.explore, clock, pulls, mean, decided, chosen)
+        first = self.round == shape.owners * rule.explore + 1
+        return agents, first and (rule.commits or shape.mechanism.clearing.at_award)
+
+    def _award(self, states: States, owner: int) -> None:
+        """Clear the arms' statistics, and forget the losers where the choice is for good."""
+        shape = self.shape
+        if shape.mechanism.clearing.at_award:
+            for a in range(len(shape.arms)):
+                for name in ("pulls", "sum", "chosen"):
+                    _clear(states, shape.row(name, a))
+        row = shape.row("winner", owner)
+        if row is not None:
+            for other in range(shape.owners):
+                if other != owner:
+                    states[shape.rows_of_owner(other)] = 0
+            _clear(states, shape.row("score", owner))
+            states[row] = 1
+
+    def _level(self, level: int, states: States, weights: FloatArray, agents_decided: Mask) -> None:
+        """Pick among the arms of a level; `agents_decided` is where the agents' level needs no reward any more."""
+        shape, rule = self.shape, self.shape.mechanism.arm
+        arms, count = shape.levels[level], len(weights)
+        if shape.idle[level]:
+            shares, committing = np.full((len(arms), count), 1.0 / len(arms)), np.zeros(count, dtype=bool)
+        else:
+            pulls, mean, chosen = arm_statistics(shape, states, level)
+            clock = np.full(count, self.round) if shape.flat else pulls.sum(axis=0) + 1
+            shares, committing = spread(rule, self.explore, clock, pulls, mean, pulls, chosen)
+            self._merge_copies(shares, states, arms)
+        done = arms_decided(shape, states, level) | committing
+        for k, a in enumerate(arms):
+            some = np.flatnonzero(shares[k] > 0)
+            if not len(some):
+                continue
+            part, mass = states[:, some], weights[some] * shares[k][some]
+            self._commit(part, level, a, committing[some])
+            unobserved = (done & agents_decided)[some]
+            self._forget(part, a, unobserved)
+            for mask, observe in ((unobserved, False), (~unobserved, True)):
+                if mask.all():
+                    self._pull(a, part, mass, done[some], observe)
+                elif mask.any():
+                    self._pull(a, part[:, mask], mass[mask], done[some][mask], observe)
+
+    def _merge_copies(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
+        """Copies with the same statistics lead to the same state: the first of them is picked for all."""
+        shape, rows = self.shape, ("pulls", "sum", "chosen")
+        for k in range(len(arms) - 1, 0, -1):
+            first, second = arms[k - 1], arms[k]
+            if shape.arms[first] == shape.arms[second]:
+                pairs = [(shape.row(name, first), shape.row(name, second)) for name in rows]
+                alike = np.logical_and.reduce([states[a] == states[b] for a, b in pairs if a is not None])
+                shares[k - 1] += np.where(alike, shares[k], 0.0)
+                shares[k] = np.where(alike, 0.0, shares[k])
+
+    def _commit(self, states: States, level: int, arm: int, committing: Mask) -> None:
+        if committing.any():
+            now = np.flatnonzero(committing)
+            for a in self.shape.levels[level]:
+                for name in ("pulls", "sum"):
+                    _clear(states, self.shape.row(name, a), now)
+            states[self.shape.row("chosen", arm), now] = 1
+
+    def _forget(self, states: States, arm: int, unobserved: Mask) -> None:
+        """Where one arm is played for good, the other originals of its level do not matter any more."""
+        shape = self.shape
+        if not shape.mechanism.arm.commits or not unobserved.any():
+            return
+        now, original = np.flatnonzero(unobserved), shape.arms[arm]
+        for a in shape.levels[shape.level_of[arm]]:
+            if shape.arms[a] != original:
+                for name in ("observations", "successes"):
+                    _clear(states, shape.row(name, shape.arms[a]), now)
+
+    def _pull(self, arm: int, states: States, weights: FloatArray, done: Mask, observe: bool) -> None:
+        """Play an arm; the reward is looked at only where something depends on it."""
+        shape, o = self.shape, self.shape.arms[arm]
+        belief, owner = shape.originals[o].belief, shape.originals[o].owner
+        observations, successes = shape.observations(states, o), shape.successes(states, o)
+        counted, scored = np.where(done, 0, 1), self._counts_now(owner, states, done)
+        if observe:
+            _add(states, shape.row("pulls", arm), counted)
+            _add(states, shape.row("observations", o), 1)
+        if shape.deterministic:
+            self._reveal(o, states, weights, successes, observe)
+            return
+        success, failure = belief.predictive(observations, successes)
+        self.gains[owner] += float((weights * success).sum())
+        if not observe:
+            self._keep(states, weights)
+            return
+        self._keep(states, weights * failure)
+        states = states.copy()
+        _add(states, shape.row("sum", arm), counted)
+        _add(states, shape.row("successes", o), 1)
+        _add(states, shape.row("score", owner), scored)
+        self._keep(states, weights * success)
+
+    def _reveal(self, original: int, states: States, weights: FloatArray, successes: Ints, observe: bool) -> None:
+        """A deterministic reward: known, or one of the prior's atoms."""
+        belief, owner = self.shape.originals[original].belief, self.shape.originals[original].owner
+        values = np.array([sum(v * w for v, w in zip(belief.values, belief.weights, strict=True)), *belief.values])
+        self.gains[owner] += float((weights * values[successes]).sum())
+        new = successes == 0
+        if not observe or not new.any():
+            self._keep(states, weights)
+            return
+        if not new.all():
+            self._keep(states[:, ~new], weights[~new])
+        for k, weight in enumerate(belief.weights):
+            part = states[:, new]
+            row = self.shape.row("successes", original)
+            assert row is not None
+            part[row] = k + 1
+            self._keep(part, weights[new] * weight)
+
+    def _counts_now(self, owner: int, states: States, done: Mask) -> Ints:
+        """1 where this reward counts towards the owner's score, if the score counts only part of the rewards."""
+        shape, score = self.shape, self.shape.mechanism.scoring
+        if not score.partial or not score.allows(shape.registered[owner]):
+            return np.zeros(len(done), dtype=np.int64)
+        decided = np.asarray(
+            sum(shape.observations(states, o) for o, x in enumerate(shape.originals) if x.owner == owner)
+        )
+        trial, so_far = ~is_winner(shape, states, owner), scored_pulls(shape, owner, decided)
+        counts = trial & (scored_pulls(shape, owner, decided + 1) > so_far)
+        return np.asarray(counts & done if score.fresh else counts).astype(np.int64)
+
+    def _keep(self, states: States, weights: FloatArray) -> None:
+        self.parts.append(states)
+        self.weights.append(weights)
+
+
+def _add(states: States, row: int | None, what: Ints | int) -> None:
+    if row is not None:
+        states[row] += what
+
+
+def _clear(states: States, row: int | None, where: Ints | slice = slice(None)) -> None:
+    if row is not None:
+        states[row, where] = 0
+
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17

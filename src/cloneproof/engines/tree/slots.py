@@ -1,24 +1,46 @@
-"""The flat reservoir round by round, given the means: a recursion of its own beside the closed form.
+"""Rules on slots, exactly: the flat reservoir, a contest of champions, and somebody's own rule.
 
-A state is the best failed test so far (count, agent, mean) and the count of the test under way. Every round moves the
-count by one coin; after the last pull of a test it passes, or is compared with the best. The expectation is over all
-realisations of the means and all orders of the agents, so this is for small markets. The reward of every round is kept,
-which gives every horizon in one pass.
+Flat reservoir (`slot_rewards`), a recursion of its own beside the closed form. A state is the best failed test so far
+(count, agent, mean) and the count of the test under way. Every round moves the count by one coin; after the last pull
+of a test it passes, or is compared with the best. The expectation is over all realisations of the means and all orders
+of the agents, so this is for small markets. The reward of every round is kept, which gives every horizon in one pass.
+
+Contest of champions (`contest_rewards`). What an agent does in its tests does not depend on the others, and the contest
+counts fresh rewards only. So given the means of the champions the contest is that of one arm for each agent, and before
+they are known that of arms whose prior is the law of the champion. Counts are those of coins, so every reward law in
+[0, 1] of the same mean does the same.
+
+Any other rule (`drawn_arms`): an average over what the slots hold. A slot is a uniform draw with replacement from an
+agent's registered arms, so how many slots hold each original is multinomial, with weights in proportion to the copies.
+Given that, a slot is an arm like any other, and a mechanism whose rule picks among slots is one whose rule picks among
+arms. The order of the slots does not matter: draws are exchangeable.
+
+A rule that commits tests its slots one after the other, and takes the highest sum; with one agent that is explore-then-
+commit over the slots.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
+from cloneproof.engines.tree.recursion import RoundRewards, run
+from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refusal
 from cloneproof.errors import EngineError
-from cloneproof.market.copies import FullCopies
-from cloneproof.market.market import Market
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.market.market import Agent, FullCopies, Market
+from cloneproof.market.rewards import bernoulli
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule, Slots
+from cloneproof.mechanisms.rules import steady_kl_ucb, steady_ucb
+from cloneproof.mechanisms.rules.etc import etc
+from cloneproof.mechanisms.scores.champions import Champions
 
 MOST_WORK = 2 * 10**7  # realisations x orders x tests x pulls
 Best = tuple[int, int, float]  # count, agent and mean of a test
@@ -28,41 +50,29 @@ def slot_rewards(market: Market, rule: Rule, copies: FullCopies, horizon: int) -
     """The expected reward of each agent in each round up to the horizon (agents x rounds)."""
     agents = len(market.agents)
     _check_size(market, rule, horizon)
-    registered = [copies[agent.name] for agent in market.agents]
     total = np.zeros((agents, horizon))
     orders = list(permutations(range(agents)))
-    for chance, means in _realisations(market):
-        draws = [draw_law(own, counts) for own, counts in zip(means, registered, strict=True)]
+    for chance, means in market.realisations():
+        draws = [draw_law(means[agent.name], copies[agent.name]) for agent in market.agents]
         for order in orders:
             total += chance / len(orders) * _given_order(draws, order, rule, horizon)
     return total
 
 
 def _check_size(market: Market, rule: Rule, horizon: int) -> None:
-    atoms = [prior.atoms for agent in market.agents for prior in agent.priors]
-    if any(values is None for values in atoms):
-        raise EngineError(
-            "the tree of a reservoir expects discrete priors, got a continuous one; use engine='monte-carlo', or "
-            "prior.discretised(n)"
-        )
-    agents = len(market.agents)
-    realised = math.prod(len(values or ()) for values in atoms)
+    agents, realised = len(market.agents), math.prod(map(_realisations, market.agents))
     work = realised * math.factorial(min(agents, 20)) * min(horizon, rule.draws * agents * rule.explore)
     if work > MOST_WORK:
-        raise EngineError(
-            f"the tree of a reservoir expects at most {MOST_WORK:.0e} steps, got about {work:.0e} (realisations of the "
-            "means, orders of the agents, rounds of tests); use engine='closed-form'"
-        )
+        limit = f"at most {MOST_WORK:.0e} realisations x orders of the agents x rounds of tests in a reservoir"
+        raise refusal(limit, f"about {work:.0e}", "use engine='closed-form'")
 
 
-def _realisations(market: Market) -> Iterator[tuple[float, list[tuple[float, ...]]]]:
-    """Every realisation of all means with its probability."""
-    owners = [(i, prior.atoms or ()) for i, agent in enumerate(market.agents) for prior in agent.priors]
-    for drawn in product(*(atoms for _, atoms in owners)):
-        means: list[list[float]] = [[] for _ in market.agents]
-        for (i, _), (value, _) in zip(owners, drawn, strict=True):
-            means[i].append(value)
-        yield math.prod(weight for _, weight in drawn), [tuple(own) for own in means]
+def _realisations(agent: Agent) -> int:
+    """How many realisations the means of an agent have; a refusal of continuous priors."""
+    if any(prior.atoms is None for prior in agent.priors):
+        advice = "use engine='monte-carlo', or prior.discretised(n)"
+        raise refusal("discrete priors for a reservoir", "a continuous one", advice)
+    return math.prod(len(prior.atoms or ()) for prior in agent.priors)
 
 
 def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
@@ -90,7 +100,7 @@ def _given_order(draws: list[dict[float, float]], order: Sequence[int], rule: Ru
                 paid[agent, t + pull] += alive * mean_draw
         for mean, chance in draws[agent].items():
             for count, weight in enumerate(coin_law(mean, rule.explore)):
-                if rule.threshold is not None and count >= rule.threshold:
+                if rule.slots.threshold is not None and count >= rule.slots.threshold:
                     newly += alive * chance * weight * mean
                     continue
                 for best, before in testing.items():
@@ -100,7 +110,7 @@ def _given_order(draws: list[dict[float, float]], order: Sequence[int], rule: Ru
         testing, t = after, t + rule.explore
         if t >= horizon:
             return paid
-    if rule.fallback == "draw":
+    if rule.slots.fallback == "draw":
         left = sum(testing.values()) / len(draws)
         for agent, law in enumerate(draws):
             passed[agent] += left * sum(mean * chance for mean, chance in law.items())
@@ -119,3 +129,259 @@ def coin_law(mean: float, pulls: int) -> FloatArray:
         shifted = np.concatenate([[0.0], law[:-1]])
         law = law * (1 - mean) + shifted * mean
     return law
+
+
+MOST_CONTEST_WORK = 2 * 10**8  # numbers computed for the laws of champions
+DRAW_WORK = 1000  # a draw costs as much as so many numbers, however few it has
+
+
+@dataclass(frozen=True)
+class ChampionLaw:
+    """What an agent earns on average in each round before the contest, and the law of its champion's mean."""
+
+    paid: FloatArray
+    values: tuple[float, ...]
+    weights: tuple[float, ...]
+    relative_error: float
+
+
+def contest_rewards(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
+) -> dict[int, RoundRewards]:
+    """Expected rewards of each agent up to each of the horizons."""
+    after = _check(market, mechanism)
+    agent, count = mechanism.agent, len(market.agents)
+    assert agent is not None
+    known: dict[tuple[object, ...], ChampionLaw] = {}
+    laws = []
+    for each in market.agents:
+        kind = (tuple(each.priors), copies[each.name])
+        if kind not in known:
+            known[kind] = _champion_law(each, copies[each.name], mechanism.arm, after)
+        laws.append(known[kind])
+    error = 4 * max(law.relative_error for law in laws)
+    before = np.array([np.concatenate([[0.0], np.cumsum(law.paid)]) for law in laws])
+    rewards = {}
+    for horizon in horizons:
+        turns, rest = divmod(min(horizon, after * count), count)
+        paid = before[:, turns]
+        if rest:  # a sweep over the agents in a random order, cut
+            paid = paid + (before[:, turns + 1] - before[:, turns]) * (rest / count)
+        rewards[horizon] = RoundRewards(paid, error, 0.0)
+    later = [horizon - after * count for horizon in horizons if horizon > after * count]
+    if later:
+        originals = tuple(TreeOriginal(i, MeanBelief(law.values, law.weights), 1) for i, law in enumerate(laws))
+        contest = Mechanism(arm=replace(agent, explore=agent.explore - after))
+        shape = Shape(contest, originals, (1,) * count, deterministic=False)
+        for rounds, found in run(shape, later).items():
+            earlier = rewards[rounds + after * count]
+            rewards[rounds + after * count] = RoundRewards(
+                earlier.values + found.values, error + found.relative_error, found.lost
+            )
+    return rewards
+
+
+def _check(market: Market, mechanism: Mechanism) -> int:
+    """The rounds of each agent before the contest, after a refusal of what is no contest on coins."""
+    rule, agent, score = mechanism.arm, mechanism.agent, mechanism.scoring
+    sure = market.family.quantile is bernoulli.quantile  # rewards are coins themselves
+    index = agent is not None and agent.priority in (steady_kl_ucb.index, steady_ucb.index) and not agent.commits
+    coins = sure or (agent is not None and agent.binarise and rule.binarise)
+    if not (index and coins and rule.commits and type(score) is Champions and agent.order == "round-robin"):  # type: ignore[union-attr]
+        raise refusal(
+            "slots that are tested on coins, flat or before a contest of champions on coins by steady UCB or KL-UCB",
+            f"{mechanism.name!r} with {market.family.name} rewards",
+        )
+    work = sum(
+        _realisations(each) * rule.draws * (DRAW_WORK + each.count * (rule.explore + 1)) for each in market.agents
+    )
+    if work > MOST_CONTEST_WORK:
+        raise refusal(f"at most {MOST_CONTEST_WORK:.0e} numbers in the laws of champions", f"about {work:.0e}")
+    return score.after
+
+
+def _champion_law(agent: Agent, copies: tuple[int, ...], rule: Rule, after: int) -> ChampionLaw:
+    paid = np.zeros(after)
+    champions: dict[float, float] = {}
+    realised = 0
+    for drawn in product(*(prior.atoms or () for prior in agent.priors)):
+        chance = math.prod(weight for _, weight in drawn)
+        law = draw_law([value for value, _ in drawn], copies)
+        earned, champion = _tested(law, rule, after)
+        paid += chance * earned
+        for mean, weight in champion.items():
+            champions[mean] = champions.get(mean, 0.0) + chance * weight
+        realised += 1
+    possible = {mean: weight for mean, weight in sorted(champions.items()) if weight > 0}
+    roundings = rule.draws * (rule.explore + agent.count + 8) + realised + after + 64
+    return ChampionLaw(paid, tuple(possible), tuple(possible.values()), roundings * 2.0**-52)
+
+
+def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray, dict[float, float]]:
+    """Expected rewards in each round of an agent's tests, and the law of its champion's mean, given the means."""
+    means, pulls = np.array(list(law)), rule.explore
+    chances = np.array([weight * coin_law(mean, pulls) for mean, weight in law.items()])
+    top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
+    passing, failing = chances[:, top:].sum(axis=1), chances[:, :top]
+    up_to = failing.sum(axis=0).cumsum()  # the chance of a test that fails with at most so many
+    average = float(means @ list(law.values()))
+    paid = np.zeros(after)
+    champions, alive = np.zeros(len(means)), 1.0
+    best = np.zeros((len(means), top))  # no test has passed, and the best count so far
+    for draw in range(rule.draws):
+        now = slice(draw * pulls, (draw + 1) * pulls)
+        paid[now] = float(champions @ means) + alive * average
+        champions = champions + alive * passing
+        below = np.concatenate([[0.0], best.sum(axis=0).cumsum()[:-1]])[:top]
+        best = failing.copy() if draw == 0 else best * up_to + failing * below
+        alive = float(best.sum())
+    champions = champions + (
+        alive * np.array(list(law.values())) if rule.slots.fallback == "draw" else best.sum(axis=1)
+    )
+    paid[rule.draws * pulls :] = float(champions @ means)
+    return paid, dict(zip(law, champions.tolist(), strict=True))
+
+
+Horizons = Sequence[int]
+ArmsEngine = Callable[[Market, Mechanism, FullCopies, Horizons], dict[int, Evaluation]]
+SlotsHeld = tuple[int, ...]  # how many slots hold each original of an agent
+MOST_TABLES = 500  # ways in which all slots are shared, up to exchanges
+
+
+def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
+    """The mechanism whose arms are the slots of this one.
+
+    >>> from cloneproof.mechanisms.rules.ucb import ucb
+    >>> on_arms(Mechanism(arm=replace(ucb(), slots=Slots(3))), 2).arm.draws
+    0
+    """
+    rule = mechanism.arm
+    plain = mechanism.scoring.counts_all and mechanism.restart is None and mechanism.fallback is None
+    if plain and rule.slots.fallback == "best" and rule.slots.threshold is None:
+        if rule.commits and not rule.binarise and agents == 1 and mechanism.agent is None:
+            return replace(mechanism, arm=etc(rounds=rule.explore, order="block"))
+        if not rule.commits and rule.order != "index":
+            return replace(mechanism, arm=replace(rule, slots=Slots()))
+    raise refusal(
+        "a rule on slots that is a scan on coins without a contest, or picks among slots without threshold or score",
+        f"{rule.name!r} in {mechanism.name!r}",
+    )
+
+
+def slots_held(agent: Agent, slots: int, copies: Sequence[int]) -> dict[SlotsHeld, float]:
+    """How many slots hold each original, up to exchanges of originals of equal prior, with probabilities.
+
+    >>> from cloneproof.market.priors import Point
+    >>> slots_held(Agent("ana", 2, Point(0.5)), 2, (1, 1))
+    {(2, 0): 0.5, (1, 1): 0.5}
+    """
+    arms, law = sum(copies), dict[SlotsHeld, float]()
+    for held in _compositions(slots, agent.count):
+        ways = math.factorial(slots)
+        for number in held:
+            ways //= math.factorial(number)
+        weight = ways * math.prod(count**number for count, number in zip(copies, held, strict=True))
+        if weight:
+            key = sorted_within_kinds(held, agent.priors)
+            law[key] = law.get(key, 0.0) + weight / arms**slots
+    return law
+
+
+def sorted_within_kinds(numbers: Sequence[int], kinds: Sequence[object]) -> tuple[int, ...]:
+    """The largest number first among originals of one kind, which are exchangeable.
+
+    >>> sorted_within_kinds((1, 2, 3), ("x", "y", "x"))
+    (3, 2, 1)
+    """
+    groups: dict[object, list[int]] = {}
+    for kind, number in zip(kinds, numbers, strict=True):
+        groups.setdefault(kind, []).append(number)
+    for of_kind in groups.values():
+        of_kind.sort()
+    return tuple(groups[kind].pop() for kind in kinds)
+
+
+def _compositions(total: int, parts: int) -> Iterator[SlotsHeld]:
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total, -1, -1):
+        for rest in _compositions(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def drawn_arms(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Horizons, engine: ArmsEngine
+) -> dict[int, Evaluation]:
+    """Payoffs and regret with these copies at each horizon: the average over what everybody's slots hold."""
+    _check_ways(market, mechanism.arm.draws)
+    laws = {agent.name: slots_held(agent, mechanism.arm.draws, copies[agent.name]) for agent in market.agents}
+    return _average(market, mechanism, laws, horizons, engine)
+
+
+def payoffs_by_slots(
+    market: Market, mechanism: Mechanism, name: str, horizons: Horizons, engine: ArmsEngine
+) -> dict[SlotsHeld, dict[int, Estimate]]:
+    """An agent's payoff for each way in which its slots can hold its originals, up to exchanges; others are honest."""
+    slots = mechanism.arm.draws
+    _check_ways(market, slots)
+    laws = {agent.name: slots_held(agent, slots, (1,) * agent.count) for agent in market.agents}
+    found = {}
+    for held in laws[name]:
+        given = _average(market, mechanism, laws | {name: {held: 1.0}}, horizons, engine)
+        found[held] = {horizon: evaluation.payoff[name] for horizon, evaluation in given.items()}
+    return found
+
+
+def _average(
+    market: Market,
+    mechanism: Mechanism,
+    laws: dict[str, dict[SlotsHeld, float]],
+    horizons: Horizons,
+    engine: ArmsEngine,
+) -> dict[int, Evaluation]:
+    arms, ways = on_arms(mechanism, len(market.agents)), math.prod(map(len, laws.values()))
+    if ways > MOST_TABLES:
+        raise _too_many(ways)
+    found: list[tuple[float, dict[int, Evaluation]]] = []
+    for outcome in product(*(law.items() for law in laws.values())):
+        held = {name: numbers for name, (numbers, _) in zip(laws, outcome, strict=True)}
+        weight = math.prod(chance for _, chance in outcome)
+        found.append((weight, _on_slots(market, arms, mechanism, held, horizons, engine)))
+    return {
+        horizon: Evaluation(
+            {name: weighted_sum([(weight, each[horizon].payoff[name]) for weight, each in found]) for name in laws},
+            weighted_sum([(weight, each[horizon].regret) for weight, each in found]),
+            found[0][1][horizon].engine,
+        )
+        for horizon in horizons
+    }
+
+
+def _check_ways(market: Market, slots: int) -> None:
+    """Refuse what would take long only to be counted."""
+    ways = max(math.comb(slots + agent.count - 1, slots) for agent in market.agents)
+    if ways > 20 * MOST_TABLES:
+        raise _too_many(ways)
+
+
+def _too_many(ways: int) -> EngineError:
+    limit = f"slots that can be shared in at most {MOST_TABLES} ways"
+    return refusal(limit, f"about {ways}", "use engine='monte-carlo', or fewer draws")
+
+
+_recent: list[Any] = [None, {}]
+"""The market, the mechanism and the horizons asked about last, and what was evaluated: copies only change weights."""
+
+
+def _on_slots(
+    market: Market, arms: Mechanism, mechanism: Mechanism, held: FullCopies, horizons: Horizons, engine: ArmsEngine
+) -> dict[int, Evaluation]:
+    about = _recent[0]
+    if about is None or about[0] is not market or about[1] is not mechanism or about[2] != tuple(horizons):
+        _recent[:] = (market, mechanism, tuple(horizons)), {}
+    key, known = tuple(held.values()), _recent[1]
+    if key not in known:
+        known[key] = engine(market, arms, held, horizons)
+    found: dict[int, Evaluation] = known[key]
+    return found

@@ -1,1 +1,98 @@
-"""Reward families, one file each. A file `name.py` with a function `name(...) -> RewardFamily` is one."""
+"""Reward families: the law of an arm's rewards given its mean (the paper's G_{i,k}), one file each.
+
+A file `name.py` with a function `name(...) -> RewardFamily` is one. A family is stochastically ordered by its mean: for
+every uniform number u the reward at level u does not fall as the mean grows. That is the assumption of Theorem 4, and
+it lets two arms share a tape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cloneproof._checks import number_in
+from cloneproof._discovery import call, factories
+from cloneproof.errors import MarketError
+
+FAMILIES_PACKAGE = "cloneproof.market.rewards"
+
+
+@dataclass(frozen=True)
+class RewardFamily:
+    """The law of a reward given the arm's mean, as a pure function of numbers.
+
+    `quantile(mean, u, *parameters)` is the reward at level u in (0, 1). `low` and `high` bound the rewards, `values`
+    lists them where there are only a few. `spread` is a sub-Gaussian standard deviation that holds for every mean: 1/2
+    for anything in [0, 1].
+    """
+
+    name: str
+    quantile: Callable[..., float] = field(repr=False)
+    parameters: tuple[float, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    values: tuple[float, ...] | None = None
+    spread: float = 0.5
+    options: Mapping[str, float] = field(default_factory=dict)
+
+    def sample(self, mean: float, u: float) -> float:
+        """The reward of an arm of that mean at level u."""
+        return self.quantile(mean, u, *self.parameters)
+
+    @property
+    def support(self) -> str:
+        """The possible rewards, in words."""
+        if self.values is not None:
+            return "{" + ", ".join(f"{value:g}" for value in self.values) + "}"
+        return "any finite number" if math.isinf(self.high) else f"[{self.low:g}, {self.high:g}]"
+
+    def allows(self, reward: float) -> bool:
+        """Whether a reward lies in the support."""
+        if self.values is not None:
+            return reward in self.values
+        return self.low <= reward <= self.high and math.isfinite(reward)
+
+    def to_dict(self) -> str | dict[str, object]:
+        """The form of the market file, from which `reward_family` makes an equal family."""
+        data: str | dict[str, object] = {"family": self.name, **self.options} if self.options else self.name
+        if self.name not in factories(FAMILIES_PACKAGE) or reward_family(data) != self:
+            raise MarketError(
+                f"expected a reward family that a file can name, got {self.name!r} with a law of its own; "
+                "put it into a file of its own, as CONTRIBUTING says"
+            )
+        return data
+
+
+BOUNDED = RewardFamily("bounded", lambda mean, u: mean)
+"""Any rewards in [0, 1]: what a live session accepts unless told more."""
+
+
+def family_names() -> list[str]:
+    """The names of all reward families."""
+    return sorted(factories(FAMILIES_PACKAGE))
+
+
+def reward_family(spec: object) -> RewardFamily:
+    """A reward family from its name, or from the table of the market file.
+
+    >>> reward_family({"family": "gaussian", "sd": 0.2}).support
+    'any finite number'
+    """
+    if isinstance(spec, RewardFamily):
+        return spec
+    if isinstance(spec, str):
+        spec = {"family": spec}
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("family"), str):
+        raise MarketError(
+            f"expected rewards as a name or {{ family = .. }}, got {spec!r}; known are {', '.join(family_names())}"
+        )
+    options = {key: value for key, value in spec.items() if key != "family"}
+    family = call("reward family", spec["family"], factories(FAMILIES_PACKAGE), options, MarketError)
+    assert isinstance(family, RewardFamily)
+    return family
+
+
+def positive(value: object, what: str, most: float = 1e6) -> float:
+    """A number above 0 and at most `most`, or a clear error."""
+    return number_in(value, what, 0, most, MarketError, low_open=True)

@@ -1,6 +1,6 @@
 """Bernoulli rewards: a click or none."""
 
-from cloneproof.market.family import RewardFamily
+from cloneproof.market.rewards import RewardFamily
 
 
 def quantile(mean: float, u: float) -> float:

@@ -2,7 +2,7 @@
 
 import scipy
 
-from cloneproof.market.family import RewardFamily, positive
+from cloneproof.market.rewards import RewardFamily, positive
 
 
 def quantile(mean: float, u: float, concentration: float) -> float:

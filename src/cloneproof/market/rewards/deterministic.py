@@ -1,6 +1,6 @@
 """Deterministic rewards: every pull pays the mean. The paper's counterexamples use them."""
 
-from cloneproof.market.family import RewardFamily
+from cloneproof.market.rewards import RewardFamily
 
 
 def quantile(mean: float, u: float) -> float:

@@ -4,7 +4,7 @@ import math
 
 import scipy
 
-from cloneproof.market.family import RewardFamily, positive
+from cloneproof.market.rewards import RewardFamily, positive
 
 
 def quantile(mean: float, u: float, sd: float) -> float:

@@ -1,74 +1,62 @@
-"""What opens a session, checked: the registration, the seed and the numbers of the platform."""
+"""What opens a session, checked: the registration, the seed, the numbers of the platform, and the random streams."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from cloneproof._checks import is_one_line, real, whole
+from cloneproof._checks import count
+from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.errors import MechanismError, SessionError, brief
-from cloneproof.market.copies import MOST_ARMS
-from cloneproof.market.family import BOUNDED, RewardFamily, reward_family
-from cloneproof.market.market import HORIZON_LIMIT
-from cloneproof.market.rewards import gaussian
+from cloneproof.market.market import HORIZON_LIMIT, MOST_ARMS, check_name
+from cloneproof.market.rewards import RewardFamily, gaussian
+from cloneproof.mechanisms.arithmetic import log, log_ratio
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.registration import Registration
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a mechanism may know: who registered how many arms. Keys name agents and arms to the random numbers."""
+
+    names: tuple[str, ...]
+    arms: tuple[int, ...]
+    agent_keys: tuple[int, ...]
+    arm_keys: tuple[tuple[int, ...], ...]
+
+
+class Allocation(NamedTuple):
+    """A decision as a state remembers it: whom it served, on which levels its reward counts, and who waits for it."""
+
+    agent: int
+    arm: int
+    phase: str
+    agent_counts: bool
+    arm_counts: bool
+    version: int
+    slot: int = -1  # the candidate of a level of slots
+    awaited: bool = False  # the next phase waits for the reward, whether it counts or not
+
+
+def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list[tuple[Any, ...]]:
+    """A uniform sample without replacement of (key, ..) items that travels with the keys, in the given order."""
+    ranks = sorted(range(len(items)), key=lambda number: word(stream, items[number][0]))
+    return [items[number] for number in sorted(ranks[:size])]
+
 
 SEED_LIMIT: Final = 1 << 63
+KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
 
 
-class SessionTerms(NamedTuple):
-    """All that a session is opened with."""
-
-    mechanism: Mechanism
-    registration: Registration
-    horizon: int
-    seed: int
-    share: float
-    rewards: RewardFamily
-    window: int | None = None
-
-
-def checked_terms(
-    mechanism: Mechanism,
-    registration: Registration,
-    horizon: int,
-    seed: int,
-    share: float,
-    rewards: RewardFamily | str | Mapping[str, Any] | None,
-    window: int | None = None,
-) -> SessionTerms:
-    """The terms of a session, after a check of all that was given."""
-    if not isinstance(mechanism, Mechanism):
-        raise MechanismError(f"expected a mechanism, got {brief(mechanism)}; make one with cp.mechanism(name, ..)")
-    rounds, portion = whole(horizon), real(share)
-    if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
-        raise SessionError(
-            f"expected a horizon that is a whole number from 1 to 10^15, got {brief(horizon)}; count the rounds"
-        )
-    if portion is None or not 0 < portion <= 1:
-        raise SessionError(f"expected a share above 0 and at most 1, got {brief(share)}; 0.4 pays 40 % of each reward")
-    family = BOUNDED if rewards is None else reward_family(rewards)
-    check_rewards(mechanism, family)
-    most = _checked_window(window, family)
-    return SessionTerms(mechanism, registration, rounds, checked_seed(seed), portion, family, most)
-
-
-def _checked_window(window: object, family: RewardFamily) -> int | None:
-    if window is None:
-        return None
-    rounds = whole(window)
-    if rounds is None or not 1 <= rounds <= HORIZON_LIMIT:
-        raise SessionError(
-            f"expected a window of a whole number of rounds from 1, got {brief(window)}; or leave it out"
-        )
+def checked_window(window: object, family: RewardFamily) -> int:
+    """Rounds after which a missing reward is entered as the least one, which the family must have."""
     if math.isinf(family.low):
         raise SessionError(
-            f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards in "
-            f"{family.support}; leave it out, and enter a default yourself"
+            f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards "
+            f"in {family.support}; leave it out, and enter a default yourself"
         )
-    return rounds
+    return count(window, "window", 1, HORIZON_LIMIT, SessionError)
 
 
 def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
@@ -99,26 +87,83 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
         raise SessionError(
             f"expected registered as agent to number of arms, got {brief(registered)}; give e.g. {{'ana': 2}}"
         )
-    counts = tuple(whole(arms) or 0 for arms in registered.values())
-    for (name, arms), count in zip(registered.items(), counts, strict=True):
-        if not isinstance(name, str) or not name.strip() or count < 1:
-            raise SessionError(
-                f"expected an agent's name and a whole number of arms from 1, got {name!r}: {brief(arms)}; "
-                "leave out an agent that registered nothing"
-            )
-        if not is_one_line(name):
-            raise SessionError(
-                f"expected an agent's name without line breaks and control characters, got {name!r}; leave them out"
-            )
-    if sum(counts) > MOST_ARMS:
-        raise SessionError(f"expected at most {MOST_ARMS} arms in a session, got {sum(counts)}; leave some out")
-    arm_keys = tuple(tuple(range(count)) for count in counts)
+    for name in registered:
+        check_name(name, SessionError)
+    counts = tuple(count(arms, f"the arms of {name!r}", 1, error=SessionError) for name, arms in registered.items())
+    count(sum(counts), "the arms in a session", 1, MOST_ARMS, SessionError)
+    arm_keys = tuple(tuple(range(arms)) for arms in counts)
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
 
 
 def checked_seed(seed: object) -> int:
     """A seed, or a clear error."""
-    number = whole(seed)
-    if number is None or not 0 <= number < SEED_LIMIT:
-        raise SessionError(f"expected a seed that is a whole number from 0 to 2^63 - 1, got {brief(seed)}; use e.g. 0")
-    return number
+    return count(seed, "seed", 0, SEED_LIMIT - 1, SessionError)
+
+
+STATE_STREAM, COINS_STREAM, END_STREAM = range(3)
+"""Of a session: what its mechanism draws, the coins that binarise rewards, and its end where that is drawn."""
+
+LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
+"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
+
+EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
+"""Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
+
+SLOT_STREAM = 5
+"""Of a level of slots: the arm that each slot holds."""
+
+ORDER_STREAM, FALLBACK_STREAM = range(2)
+"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
+
+CONTEST_PLACE = 0
+"""Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
+
+
+def last_round(mean: int, draw: float) -> int:
+    """The last round of a market in which each round is the last with chance 1 / mean, from a uniform number.
+
+    >>> last_round(1, 0.3), last_round(1000, 0.5), last_round(10, 0.99)
+    (1, 693, 1)
+    """
+    return 1 if mean == 1 else 1 + int(log(draw) / log_ratio(-1.0 / mean))
+
+
+class Coins:
+    """The uniform numbers that make coins of rewards.
+
+    A coin is named by the decision. Where the mechanism draws from arms (`by_pull`) it is named by the agent, the place
+    (a draw of the agent, or the contest) and the number of the pull there, so that it is the same whoever else takes
+    part and whatever is late. `places` has the place and the pull of each decision whose reward is to come.
+    """
+
+    def __init__(self, stream: Stream, agent_keys: Sequence[int], by_pull: bool) -> None:
+        self.stream, self.agent_keys, self.by_pull = stream, agent_keys, by_pull
+        self.places: dict[int, tuple[int, int]] = {}
+
+    def expect(self, first: int, decisions: int, place: int, pulls: int) -> None:
+        """Enter decisions from `first` on, the last ones of `pulls` pulls at a place."""
+        for number in range(decisions):
+            self.places[first + number] = place, pulls - decisions + number
+
+    def of(self, decision: int, allocation: Allocation) -> float:
+        """The number of a decision, whose reward has come."""
+        if not self.by_pull:
+            return uniform(self.stream, decision)
+        place, pull = self.places.pop(decision)
+        key = self.agent_keys[allocation.agent]
+        return uniform(substream(self.stream, allocation.version, key, place), pull)
+
+    def to_data(self) -> list[list[int]]:
+        """Decisions whose reward is to come, with place and pull."""
+        return [[decision, *place] for decision, place in self.places.items()]
+
+    def restore(self, data: Sequence[Sequence[int]]) -> None:
+        """Take over what `to_data` returned."""
+        self.places = {decision: (place, pull) for decision, place, pull in data}
+
+
+def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) -> Coins | None:
+    """The coins of a session; None where no rule of the mechanism counts coins."""
+    if not any(rule.binarise for rule in mechanism.rules):
+        return None
+    return Coins(stream, agent_keys, mechanism.arm.draws > 0)

@@ -9,18 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
-from cloneproof._checks import real, whole
-from cloneproof._randomness import substream
+from cloneproof._checks import count, number_in, one_of, real, whole
+from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import CloneproofError, SessionError, brief
-from cloneproof.market.family import BOUNDED, RewardFamily
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.decisions import Decision, SessionEntry, SessionHistory
-from cloneproof.mechanisms.online.level import ONE, ticks
-from cloneproof.mechanisms.online.opening import SessionTerms, checked_terms, open_registration
-from cloneproof.mechanisms.online.registration import Allocation, Registration
+from cloneproof.market.market import HORIZON_LIMIT, Ends
+from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
+from cloneproof.mechanisms.online.levels import ONE, ticks
+from cloneproof.mechanisms.online.opening import (
+    COINS_STREAM,
+    END_STREAM,
+    KEY_BYTES,
+    STATE_STREAM,
+    Allocation,
+    Registration,
+    check_rewards,
+    checked_seed,
+    checked_window,
+    coins_of,
+    last_round,
+    open_registration,
+)
 from cloneproof.mechanisms.online.session_file import (
+    Decision,
+    SessionEntry,
+    SessionHistory,
     opened,
     pending_from_data,
     pending_to_data,
@@ -28,7 +43,6 @@ from cloneproof.mechanisms.online.session_file import (
     sealed,
 )
 from cloneproof.mechanisms.online.state import initial_state
-from cloneproof.mechanisms.online.streams import COINS_STREAM, STATE_STREAM, coins_of
 
 
 class Session:
@@ -39,7 +53,7 @@ class Session:
     mechanism : Mechanism
         What decides.
     horizon : int
-        The most decisions.
+        The most decisions; where it ends at random, their mean, and `last` is the last one.
     round : int
         The decisions so far.
     payoff : dict of str to float
@@ -58,80 +72,70 @@ class Session:
     {'ana': 0.4}
     """
 
-    def __init__(self, terms: SessionTerms) -> None:
-        self.mechanism, self.registration, self.horizon = terms.mechanism, terms.registration, terms.horizon
-        self.seed, self.share, self.rewards, self.history = terms.seed, terms.share, terms.rewards, True
-        self.window, self._oldest = terms.window, 1  # no decision before the oldest awaits a reward
-        stream = substream(0, terms.seed)
-        self._coins = coins_of(terms.mechanism, substream(stream, COINS_STREAM), terms.registration.agent_keys)
-        self.state = initial_state(terms.mechanism, terms.registration, terms.horizon, substream(stream, STATE_STREAM))
-        self.round = 0
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        seed: Stream = 0,
+        share: float = 1.0,
+        rewards: RewardFamily | str | Mapping[str, Any] | None = None,
+        window: int | None = None,
+        ends: Ends = "at-horizon",
+    ) -> None:
+        self.mechanism, self.registration = checked_mechanism(mechanism), registration
+        self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
+        self.seed: Stream = seed if isinstance(seed, bytes) and len(seed) == KEY_BYTES else checked_seed(seed)
+        self.share = number_in(share, "share", 0, 1, SessionError, low_open=True)
+        self.rewards = BOUNDED if rewards is None else reward_family(rewards)
+        check_rewards(mechanism, self.rewards)
+        self.window = None if window is None else checked_window(window, self.rewards)
+        self._oldest = 1  # no decision before it awaits a reward
+        stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
+        self.ends = one_of(ends, get_args(Ends), "ends", SessionError)
+        at_random = self.ends == "at-random"
+        self.last = last_round(self.horizon, uniform(substream(stream, END_STREAM), 0)) if at_random else self.horizon
+        self._coins = coins_of(mechanism, substream(stream, COINS_STREAM), registration.agent_keys)
+        self.state = initial_state(mechanism, registration, self.horizon, substream(stream, STATE_STREAM))
+        self.round, self.history = 0, True
         self.pending: dict[int, Allocation] = {}
         self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
-        self.sums = [0] * len(terms.registration.names)
+        self.sums = [0] * len(registration.names)
         self._past = SessionHistory()
 
     def decide(self) -> Decision:
-        """Decide the next round. Never waits for rewards.
-
-        Returns
-        -------
-        Decision
-            Its id, agent, arm and phase.
-
-        Raises
-        ------
-        SessionError
-            Where the horizon is reached.
-        """
+        """Decide the next round, without waiting for rewards; a `SessionError` where the horizon is reached."""
         return self.decide_run(1)[0]
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
-        """Decide the next round and those after it that no reward can change, as after the last commitment.
+        """Decide the next round, and those after it that no reward can change, as after the last commitment.
 
-        Parameters
-        ----------
-        most : int
-            The most decisions in all; none goes beyond the horizon.
-
-        Returns
-        -------
-        (Decision, int)
-            The first decision and how many there are of it, with ids that follow on each other: what as many calls of
-            `decide` would have returned.
-
-        Raises
-        ------
-        SessionError
-            Where the horizon is reached.
+        The first decision and how many there are of it, at most `most`, with ids that follow on each other: what as
+        many calls of `decide` would have returned. A `SessionError` where the horizon is reached.
         """
-        if self.round >= self.horizon:
+        if self.round >= self.last:
+            end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
             raise SessionError(
-                f"expected at most {self.horizon} decisions, the horizon, got one more; open a new session to go on"
+                f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on"
             )
         if type(most) is not int or most < 1:
-            number = whole(most)
-            if number is None or number < 1:
-                raise SessionError(
-                    f"expected a whole number of decisions from 1 to be asked for, got {brief(most)}; give e.g. 1"
-                )
-            most = number
+            most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
-        allocation, count = self.state.next_run(first, min(most, self.horizon - self.round))
+        allocation, number = self.state.next_run(first, min(most, self.last - self.round))
         allocation = self._allocations.setdefault(allocation, allocation)
-        self.round += count
-        if count == 1:
+        self.round += number
+        if number == 1:
             self.pending[first] = allocation
         else:
-            self.pending.update(dict.fromkeys(range(first, first + count), allocation))
+            self.pending.update(dict.fromkeys(range(first, first + number), allocation))
         if self._coins is not None and self._coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
-            self._coins.expect(first, count, *self.state.place(allocation))
+            self._coins.expect(first, number, *self.state.place(allocation))
         if self.history:
-            self._past.add(allocation.agent, allocation.arm, count)
+            self._past.add(allocation.agent, allocation.arm, number)
         name = self.registration.names[allocation.agent]
-        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), count
+        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), number
 
     def _close_windows(self, round_: int, window: int) -> int:
         """Let the least reward count where a window is over; how many rounds there are to the end of the next one."""
@@ -145,19 +149,10 @@ class Session:
         return self._oldest + window - round_ + 1 if self._oldest in self.pending else window
 
     def reward(self, decision: int, value: float) -> None:
-        """Enter the reward of a decision: once, in any order, at any later time. The same value again is a no-op.
+        """Enter the reward of a decision, by its id: once, in any order, at any later time.
 
-        Parameters
-        ----------
-        decision : int
-            The id of a decision made so far.
-        value : float
-            The reward, of the session's reward family.
-
-        Raises
-        ------
-        SessionError
-            For an id that is none, a reward outside the family, or another value than the one entered before.
+        The same value again is a no-op. A `SessionError` for an id that is none, a reward outside the session's family,
+        or another value than before.
         """
         if type(decision) is not int:
             decision = self._checked_id(decision)
@@ -168,22 +163,10 @@ class Session:
         self._enter(decision, value, ticks(value))
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
-        """Enter rewards of different decisions that all await one; all are checked first.
+        """Enter rewards, pairs of id and value, of different decisions that all await one; all are checked first.
 
-        Parameters
-        ----------
-        rewards : sequence of (int, float)
-            Ids and rewards.
-
-        Returns
-        -------
-        list of (Allocation, int)
-            What was decided, and the reward in ticks of 2**-60.
-
-        Raises
-        ------
-        SessionError
-            Where something is wrong with any of them; none is entered then.
+        What was decided, and each reward in ticks of 2**-60. A `SessionError`, and nothing is entered, where any is
+        wrong.
         """
         try:
             decisions = {decision for decision, _ in rewards}
@@ -255,22 +238,20 @@ class Session:
         return list(self._past.entries(self.registration.names, self.share))
 
     def to_json(self) -> str:
-        """The whole session as text, from which `from_json` goes on as if nothing had happened.
+        """The whole session as JSON, from which `from_json` goes on as if nothing had happened.
 
-        Returns
-        -------
-        str
-            JSON with a digest, which guards against damage and not against malice.
+        Its digest guards against damage and not against malice.
         """
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
                 "registration": asdict(self.registration),
                 "horizon": self.horizon,
-                "seed": self.seed,
+                "seed": self.seed.hex() if isinstance(self.seed, bytes) else self.seed,
                 "share": self.share,
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "window": self.window,
+                **({} if self.ends == "at-horizon" else {"ends": self.ends}),
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -283,24 +264,10 @@ class Session:
 
     @classmethod
     def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
-        """A session from the text of `to_json`.
+        """A session from the text of `to_json`, as it was when it was saved.
 
-        Parameters
-        ----------
-        text : str
-            What `to_json` returned.
-        mechanism : Mechanism, optional
-            The mechanism again, where it has functions of your own, which a text cannot hold.
-
-        Returns
-        -------
-        Session
-            As it was when it was saved.
-
-        Raises
-        ------
-        SessionError
-            Where the text is damaged, of another version, or of another mechanism.
+        Give the `mechanism` again where it has functions of your own, which a text cannot hold. A `SessionError` where
+        the text is damaged, of another version, or of another mechanism.
         """
         body = opened(text)
         try:
@@ -308,9 +275,17 @@ class Session:
             view = body["registration"]
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
-            terms = (body["horizon"], body["seed"], body["share"], body["rewards"], body.get("window"))
-            live = cls(checked_terms(saved, public, *terms))
-            live.history = body.get("history", True)
+            seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
+            terms = (
+                body["horizon"],
+                seed,
+                body["share"],
+                body["rewards"],
+                body["window"],
+                body.get("ends", "at-horizon"),
+            )
+            live = cls(saved, public, *terms)
+            live.history = body["history"]
             live.round = body["round"]
             live.sums = list(body["sums"])
             for allocation, numbers in pending_from_data(body["pending"]):
@@ -330,11 +305,12 @@ def session(
     mechanism: Mechanism,
     registered: Mapping[str, int],
     horizon: int,
-    seed: int = 0,
+    seed: Stream = 0,
     share: float = 1.0,
     rewards: RewardFamily | str | Mapping[str, Any] | None = None,
     history: bool = True,
     window: int | None = None,
+    ends: Ends = "at-horizon",
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -346,8 +322,9 @@ def session(
         How many arms each agent registered.
     horizon : int
         The most decisions.
-    seed : int, default 0
-        One seed, the same decisions.
+    seed : int or bytes, default 0
+        One seed, the same decisions. From decisions an integer can be computed in some days; where somebody would gain
+        by foretelling the next ones, give 32 random bytes.
     share : float, default 1.0
         The part of each reward that is paid to the owner of the arm.
     rewards : str, dict or RewardFamily, optional
@@ -358,16 +335,14 @@ def session(
     window : int, optional
         A reward that is missing so many rounds after its decision is entered as the least that a reward can be. Without
         a window a commitment waits, in rounds that all agents share, until its rewards are there.
+    ends : {"at-horizon", "at-random"}, default "at-horizon"
+        "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
+        `Session.last`, which those who register must not know.
 
     Returns
     -------
     Session
         With `decide`, `reward`, `payoff` and `to_json`.
-
-    Raises
-    ------
-    CloneproofError
-        Where an argument makes no sense.
 
     Examples
     --------
@@ -378,7 +353,6 @@ def session(
     >>> s.payoff[d.agent]
     1.0
     """
-    registration = open_registration(registered)
-    live = Session(checked_terms(mechanism, registration, horizon, seed, share, rewards, window))
+    live = Session(mechanism, open_registration(registered), horizon, seed, share, rewards, window, ends)
     live.history = history
     return live

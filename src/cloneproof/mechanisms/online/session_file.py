@@ -1,19 +1,21 @@
-"""Sessions as text: sealed whole, opened exactly, refused when they are damaged or of another version."""
+"""Decisions, their history, and sessions as text: sealed whole, refused when damaged or of another version."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
-from cloneproof.mechanisms.online.registration import Allocation
+from cloneproof.mechanisms.online.opening import Allocation
 
 FORMAT: Final = "cloneproof session"
 VERSION: Final = 2
@@ -57,7 +59,6 @@ def opened(text: str) -> dict[str, Any]:
 
 def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
     """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
-    saved = _with_draws(saved)
     if given is not None:
         if not isinstance(given, Mechanism):
             raise SessionError(
@@ -83,18 +84,6 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
     return _composed(saved)
 
 
-def _with_draws(saved: dict[str, Any]) -> dict[str, Any]:
-    """The data with how Thompson sampling draws: the first files do not say it, by quantiles then."""
-
-    def filled_in(level: dict[str, Any] | None) -> dict[str, Any] | None:
-        return {"draw": "quantile", **level} if level and level["rule"] == "thompson" else level
-
-    parameters = saved.get("parameters", {})
-    if saved["name"] == "thompson":
-        parameters = {"draw": "quantile", **parameters}
-    return {**saved, "arm": filled_in(saved["arm"]), "agent": filled_in(saved["agent"]), "parameters": parameters}
-
-
 def _composed(saved: dict[str, Any]) -> Mechanism:
     try:
         return mechanism_from_dict(saved)
@@ -111,7 +100,7 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     Of an allocation that many decisions have there are several such pieces.
 
     >>> pending_to_data({4: (a := Allocation(0, 1, "award", False, False, 1)), 5: a, 9: a})
-    [[0, 1, 'award', False, False, 1, [4, 1, 4]]]
+    [[0, 1, 'award', False, False, 1, -1, False, [4, 1, 4]]]
     """
     number_of, places = len(pending), iter(map(id, pending.values()))
     numbers, keys = np.empty(number_of, np.int64), np.empty(number_of, np.int64)
@@ -125,7 +114,7 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     groups = [numbers[order[low:high]] for low, high in pairwise(edges)]
     groups.sort(key=lambda group: pending[int(group[0])])
     return [
-        [*_fields(pending[int(group[0])]), [int(piece[0]), *np.diff(piece).tolist()]]
+        [*pending[int(group[0])], [int(piece[0]), *np.diff(piece).tolist()]]
         for group in groups
         for piece in (group[start : start + _AT_ONCE] for start in range(0, len(group), _AT_ONCE))
     ]
@@ -137,12 +126,84 @@ def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocatio
         yield Allocation(*fields), accumulate(steps)
 
 
-def _fields(allocation: Allocation) -> tuple[Any, ...]:
-    """Without what is last and at its default: files are older than that."""
-    if allocation.awaited:
-        return allocation
-    return allocation[:-2] if allocation.slot < 0 else allocation[:-1]
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Decision(NamedTuple):
+    """Whom to serve this round.
+
+    Attributes
+    ----------
+    id : int
+        The round, from 1; a reward names it.
+    agent : str
+        Whose arm.
+    arm : int
+        Which of its arms, from 0.
+    phase : {"trial", "award", "waiting", "play"}
+        "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
+        rewards, and "play" otherwise.
+    slot : int
+        The number of the draw that is played, where the mechanism draws from arms; else -1.
+    """
+
+    id: int
+    agent: str
+    arm: int
+    phase: str
+    slot: int = -1
+
+
+class SessionEntry(NamedTuple):
+    """A line of the ledger: the reward of a decision and what its owner was paid."""
+
+    id: int
+    agent: str
+    arm: int
+    reward: float
+    paid: float
+
+
+class SessionHistory:
+    """Every decision with its reward, in columns: 24 bytes each."""
+
+    def __init__(self) -> None:
+        self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
+
+    def add(self, agent: int, arm: int, count: int) -> None:
+        """So many decisions for the same arm, which await their rewards."""
+        self._agent_of.extend([agent] * count)
+        self._arm_of.extend([arm] * count)
+        self._value_of.extend([math.nan] * count)
+
+    def enter(self, decision: int, value: float) -> None:
+        """The reward of a decision."""
+        self._value_of[decision - 1] = value
+
+    def value(self, decision: int) -> float:
+        """The reward of a decision; not a number where it is awaited."""
+        return self._value_of[decision - 1]
+
+    def entries(self, names: Sequence[str], share: float) -> Iterator[SessionEntry]:
+        """The ledger: every reward that has arrived, by decision."""
+        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
+        for number, (agent, arm, value) in lines:
+            if value == value:
+                yield SessionEntry(number, names[agent], arm, value, share * value)
+
+    def to_data(self) -> dict[str, Any]:
+        """The columns of a session file."""
+        return {
+            "agent_of": self._agent_of.tolist(),
+            "arm_of": self._arm_of.tolist(),
+            "value_of": [None if math.isnan(value) else value for value in self._value_of],
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> SessionHistory:
+        """The history from those columns."""
+        made = cls()
+        made._agent_of, made._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
+        made._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])
+        return made

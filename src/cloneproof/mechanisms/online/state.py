@@ -8,40 +8,407 @@ that does not commit decides on what has arrived, and never waits.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.epoch_state import EpochState, level_state
-from cloneproof.mechanisms.online.registration import Allocation, Registration
+from cloneproof._randomness import Stream, substream, word
+from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
+from cloneproof.mechanisms.online.levels import (
+    WAIT,
+    FallingLevel,
+    Level,
+    NeutralRounds,
+    SlotLevel,
+    agent_slots,
+    level_stream,
+)
+from cloneproof.mechanisms.online.opening import (
+    CONTEST_PLACE,
+    FALLBACK_STREAM,
+    LEVELS_STREAM,
+    ORDER_STREAM,
+    SAMPLE_STREAM,
+    Allocation,
+    Registration,
+    sampled,
+)
+from cloneproof.mechanisms.rule import Rule
 
 
-class MechanismState(Protocol):
-    """What a session needs of a running mechanism."""
+class FlatState:
+    """One level over the candidates of all agents. A commitment waits for the rewards of exploration in neutral rounds.
+
+    `candidates` has the agent and the arm of each, `position` the inverse where a candidate is an arm. What a session
+    asks of this state and of the others below:
+
+    chance          the probability of the last allocation given everything before; None where the dice have no formula
+    next, next_run  decide a round, counted from 1; and those after it that cannot be decided otherwise
+    place           where the last allocation counts, if arms are drawn from: a draw from 1, or the contest; pulls there
+    add             a reward has come, in ticks, with the coin that stands for it where a rule binarises
+    """
+
+    level: Level | SlotLevel
+    candidates: Sequence[tuple[int, int]]
+    position: Mapping[tuple[int, int], int]
+
+    def __init__(self, mechanism: Mechanism, registration: Registration, stream: Stream, first: int) -> None:
+        self.mechanism, self.version, self.stream = mechanism, first, substream(stream, LEVELS_STREAM)
+        self.neutral = NeutralRounds(registration, stream)
 
     @property
     def chance(self) -> float | None:
-        """The probability of the last allocation given everything before it; None where the dice have no formula."""
+        return self.level.chance
 
     def next(self, round_: int) -> Allocation:
-        """Decide round `round_`, counted from 1."""
+        level = self.level
+        k = level.pick(round_)
+        if k == WAIT:
+            agent, arm, level.chance = self.neutral.turn()
+            return Allocation(agent, arm, "waiting", False, False, self.version)
+        counts, phase = level.counts(k), self._phase()
+        level.take(k, counts)
+        slot = k if level.rule.draws else -1
+        return Allocation(*self.candidates[k], phase, False, counts, self.version, slot)
 
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        """Decide round `round_` and those after it that cannot be decided otherwise, `most` in all; how many."""
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        """Where the last allocation counts, if arms are drawn from: a draw from 1, or the contest; and pulls there."""
+    def _phase(self) -> str:
+        return "play"
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        """Enter the reward of an allocation, in ticks, and the coin that stands for it where a rule binarises."""
+        if allocation.arm_counts and allocation.version == self.version:
+            slot = allocation.slot
+            k = self.position[allocation.agent, allocation.arm] if slot < 0 else slot
+            self.level.add(k, coin if self.level.rule.binarise else ticks)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole state."""
+        return {"version": self.version, "neutral": self.neutral.to_data(), "level": self.level.to_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
+        self.version = state["version"]
+        self.neutral.restore(state["neutral"])
+        self.level.restore(state["level"])
 
 
-def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: int) -> MechanismState:
+class OneLevelState(FlatState):
+    """A flat mechanism: the arms of all agents side by side. Versions of its level count from `first`."""
+
+    level: Level
+
+    def __init__(
+        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+    ) -> None:
+        super().__init__(mechanism, registration, stream, first)
+        self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
+        arms: list[tuple[Any, ...]] = []
+        for agent, keys in enumerate(registration.arm_keys):
+            key = registration.agent_keys[agent]
+            held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
+            if mechanism.arm.draws:
+                held = enumerate(agent_slots(mechanism.arm, level_stream(self.stream, first, key + 1), keys))
+            arms += [((key << 32) + own, agent, arm) for own, arm in held]
+        if mechanism.sample is not None:
+            lots = substream(stream, SAMPLE_STREAM)
+            arms = sampled(arms, mechanism.sample.kept(len(arms), horizon, lots), lots)
+        self.candidates = [(agent, arm) for _, agent, arm in arms]
+        self.position = {arm: k for k, arm in enumerate(self.candidates)}
+        self.keys = [key for key, _, _ in arms]
+        self.level = self._level()
+
+    def _level(self) -> Level:
+        arm = self.mechanism.arm
+        explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
+        kind = FallingLevel if arm.slots.falling else Level
+        return kind(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
+
+    def next(self, round_: int) -> Allocation:
+        if self.epochs is not None and self.epochs.epoch(round_) != self.version:
+            self.version = self.epochs.epoch(round_)
+            self.level = self._level()
+        return super().next(round_)
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        allocation, level = self.next(round_), self.level
+        if level.choice is None or level.chance != 1.0 or self.epochs is not None:
+            return allocation, 1  # a tie is broken in one round and not in the next
+        level.repeat(level.choice, most - 1)
+        return allocation, most
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent
+        return 1 + slot, self.level.decided[allocation.slot]
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.version = state["version"]
+        self.level = self._level()
+        super().restore(state)
+
+
+class SlotState(FlatState):
+    """First draws of all agents, then second draws of all, ..; the first test that passes gets every later round.
+
+    The order of the agents is drawn at the start. Late rewards hold nothing up until every draw has been pulled; rounds
+    are neutral then. Versions of the level are `first` alone.
+    """
+
+    level: SlotLevel
+
+    def __init__(
+        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+    ) -> None:
+        super().__init__(mechanism, registration, stream, first)
+        rule, keys, arms = mechanism.arm, registration.agent_keys, registration.arms
+        timetable, agents = level_stream(self.stream, first, 0), len(keys)
+        self.order = sorted(range(agents), key=lambda i: word(substream(timetable, ORDER_STREAM), keys[i]))
+        streams = [level_stream(self.stream, first, key + 1) for key in keys]
+        slots = [agent_slots(rule, streams[i], registration.arm_keys[i]) for i in range(agents)]
+        self.candidates = [(i, slots[i][draw]) for draw in range(rule.draws) for i in self.order]
+        openings = [1 / (arms[i] * max(1, agents - k)) for k, (i, _) in enumerate(self.candidates)]
+        if rule.slots.fallback == "draw":
+            i = self.order[word(substream(timetable, FALLBACK_STREAM), 0) % agents]
+            self.candidates.append((i, slots[i][rule.draws]))
+            openings.append(1 / (arms[i] * agents))
+        self.level = SlotLevel(rule, self.candidates, openings)
+
+    def _phase(self) -> str:
+        return "trial" if self.level.choice is None else "award"
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        allocation, level = self.next(round_), self.level
+        if level.chance != 1.0 or allocation.phase == "waiting":
+            return allocation, 1
+        if level.choice is None:  # until a reward arrives, what is left of a test
+            most = min(most, 1 + level.explore - level.decided[allocation.slot])
+            level.missing += most - 1
+        level.repeat(allocation.slot, most - 1)
+        return allocation, most
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return 1 + allocation.slot // len(self.order), self.level.decided[allocation.slot]
+
+
+class TwoLevelState:
+    """A hierarchical mechanism: an agent first, then one of its arms. Versions of its levels count from `first`.
+
+    While agents are tried, an agent's turns come in stages of equal length, at the end of which any number of arms may
+    be done with exploring: the m rounds of an arm, up to the arms that are allowed a score; or all pulls of all draws.
+    A stage begins when all rewards of the agent's turns before it are in, those that count nowhere included, and a
+    commitment to an agent when those of all turns of all agents are. Until then rounds are neutral and no part of the
+    timetable, which therefore does not depend on what was registered. In its own turns an agent with too many arms, or
+    the winner of an award, waits on uniform draws from its arms (docs/textbook/delays.md).
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+    ) -> None:
+        assert mechanism.agent is not None
+        self.mechanism, self.stream, self.registration = mechanism, substream(stream, LEVELS_STREAM), registration
+        self.clears = mechanism.clearing.at_award
+        self.staged = mechanism.agent.commits or self.clears
+        self.version = self.first = first
+        self.arms: list[list[int]] = []
+        for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
+            kept: list[tuple[Any, ...]] = [(keys[arm], arm) for arm in range(count)]
+            if mechanism.sample is not None:
+                lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
+                kept = sampled(kept, mechanism.sample.kept(count, horizon, lots), lots)
+            self.arms.append([arm for _, arm in kept])
+        self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
+        self.agents = Level(
+            mechanism.agent, mechanism.agent.explore, level_stream(self.stream, first, 0), registration.agent_keys
+        )
+        self.inner: list[Level | SlotLevel] = self._inner()
+        self._last = self.inner[0]
+        self.neutral = NeutralRounds(registration, stream)
+        self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
+        self._read_score(mechanism.agent)
+        self._read_stages(mechanism.agent, mechanism.arm)
+
+    @property
+    def chance(self) -> float | None:
+        of_agent, of_arm = self.agents.chance, self._last.chance
+        return None if of_agent is None or of_arm is None else of_agent * of_arm
+
+    def _read_score(self, rule: Rule) -> None:
+        """What of the score's declaration is asked for in every round, by agent."""
+        score, explore = self.mechanism.scoring, self.mechanism.arm.explore
+        rewards = math.inf if score.rounds is None else score.rounds
+        self.counts_all, self.fresh = score.counts_all, score.fresh
+        self.most = [rewards if score.allows(arms) else 0 for arms in self.registration.arms]
+        self.skipped = [score.skipped_rounds(len(kept), explore, rule.commits) for kept in self.arms]
+
+    def _read_stages(self, agent: Rule, arm: Rule) -> None:
+        """How many turns of an agent make a stage, and after how many the last one ends that has a next one."""
+        self.stage = self.last_stage = 0
+        if arm.commits:
+            self.stage = arm.explore * (arm.draws or 1)
+            most = self.mechanism.scoring.max_arms or agent.explore // self.stage
+            self.last_stage = min((1 if arm.draws else most) * self.stage, agent.explore)
+
+    def _inner(self) -> list[Level | SlotLevel]:
+        if self.mechanism.arm.draws:
+            return self._inner_slots()
+        arm, agent_keys, arm_keys = self.mechanism.arm, self.registration.agent_keys, self.registration.arm_keys
+        return [
+            Level(
+                arm,
+                arm.explore,
+                level_stream(self.stream, self.version, agent_keys[i] + 1),
+                [arm_keys[i][a] for a in kept],
+            )
+            for i, kept in enumerate(self.arms)
+        ]
+
+    def _inner_slots(self) -> list[Level | SlotLevel]:
+        """Levels whose candidates are draws from an agent's arms; a rule that does not commit picks among them."""
+        rule, registration = self.mechanism.arm, self.registration
+        levels: list[Level | SlotLevel] = []
+        for i, keys in enumerate(registration.arm_keys):
+            stream = level_stream(self.stream, self.version, registration.agent_keys[i] + 1)
+            self.arms[i] = agent_slots(rule, stream, keys)
+            if rule.commits:
+                levels.append(SlotLevel(rule, self.arms[i], [1 / len(keys)] * len(self.arms[i])))
+            else:
+                levels.append(Level(rule, rule.explore, stream, range(rule.draws)))
+        return levels
+
+    def next(self, round_: int) -> Allocation:
+        agents = self.agents
+        commits, tried = agents.rule.commits, agents.exploring
+        if not tried and commits and agents.choice is None and any(self.outstanding):
+            return self._waiting_round()
+        i = agents.pick(round_)
+        turn = agents.decided[i]
+        if tried and self.outstanding[i] and turn <= self.last_stage and turn % self.stage == 0:
+            return self._waiting_round()
+        if self.clears and self.version == self.first and not tried:
+            self.version += 1
+            self.inner = self._inner()
+        inner = self._last = self.inner[i]
+        awaited = tried and (commits or turn < self.last_stage)
+        self.outstanding[i] += awaited
+        a = inner.pick(inner.rounds + 1)
+        if a == WAIT:
+            agents.take(i, False)
+            arm, inner.chance = self.neutral.arm(i)
+            return Allocation(i, arm, "waiting", False, False, self.version, awaited=awaited)
+        agent_counts = (not commits or agents.choice is None) and self._scores(i)
+        arm_counts = inner.counts(a)
+        inner.take(a, arm_counts)
+        agents.take(i, agent_counts)
+        trial = self.version == self.first and agents.choice is None
+        phase = "play" if not self.staged else "trial" if trial else "award"
+        slot = a if inner.rule.draws else -1
+        return Allocation(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version, slot, awaited)
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        allocation, agents, inner = self.next(round_), self.agents, self._last
+        if agents.choice is None or inner.choice is None or self.chance != 1.0:
+            return allocation, 1
+        agents.repeat(agents.choice, most - 1)
+        inner.repeat(inner.choice, most - 1)
+        return allocation, most
+
+    def _scores(self, i: int) -> bool:
+        """Whether the reward of this round counts towards the score of agent i, if scores are still counted."""
+        if self.counts_all:
+            return True
+        agents = self.agents
+        if agents.judged[i] >= self.most[i] or agents.decided[i] < self.skipped[i]:
+            return False
+        return not self.fresh or self.inner[i].choice is not None
+
+    def _waiting_round(self) -> Allocation:
+        i, arm, chance = self.neutral.turn()
+        self._last, self._last.chance, self.agents.chance = self.inner[i], chance, 1.0
+        return Allocation(i, arm, "waiting", False, False, self.version)
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        if allocation.arm_counts:
+            return 1 + allocation.slot, self.inner[allocation.agent].decided[allocation.slot]
+        return CONTEST_PLACE, self.agents.judged[allocation.agent]
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        if allocation.awaited:
+            self.outstanding[allocation.agent] -= 1
+        if allocation.agent_counts:
+            self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks)
+        if allocation.arm_counts and allocation.version == self.version:
+            inner, slot = self.inner[allocation.agent], allocation.slot
+            a = self.position[allocation.agent][allocation.arm] if slot < 0 else slot
+            inner.add(a, coin if inner.rule.binarise else ticks)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "agents": self.agents.to_dict(),
+            "inner": [level.to_dict() for level in self.inner],
+            "neutral": self.neutral.to_data(),
+            "outstanding": self.outstanding,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.version = state["version"]
+        self.agents.restore(state["agents"])
+        self.inner = self._inner()
+        for level, saved in zip(self.inner, state["inner"], strict=True):
+            level.restore(saved)
+        self.neutral.restore(state["neutral"])
+        self.outstanding = list(state["outstanding"])
+
+
+def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
+    """The class of the state, by the structure of the mechanism."""
+    if mechanism.agent is not None:
+        return TwoLevelState
+    return SlotState if mechanism.arm.draws and mechanism.arm.commits else OneLevelState
+
+
+class EpochState:
+    """Mechanisms one after the other, each with its own statistics; rewards of past epochs count nowhere.
+
+    The levels of epoch e have the versions 2e and, after an award, 2e + 1.
+    """
+
+    def __init__(self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> None:
+        self.mechanism, self.registration, self.horizon, self.stream = mechanism, registration, horizon, stream
+        self._start(1)
+
+    @property
+    def chance(self) -> float | None:
+        return self.running.chance
+
+    def _start(self, epoch: int) -> None:
+        self.epoch, self.end = epoch, self.mechanism.clearing.epoch_end(epoch)
+        planned = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))
+        self.running = level_state(planned)(planned, self.registration, self.horizon, self.stream, 2 * epoch)
+
+    def next(self, round_: int) -> Allocation:
+        if round_ > self.end:
+            self._start(self.epoch + 1)
+        return self.running.next(round_)
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        return self.next(round_), 1  # an epoch may end at any round
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return self.running.place(allocation)
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        if allocation.version // 2 == self.epoch:
+            self.running.add(allocation, ticks, coin)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "running": self.running.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._start(state["epoch"])
+        self.running.restore(state["running"])
+
+
+MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
+
+
+def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> MechanismState:
     """The state before the first round of the mechanism that runs over this horizon."""
     running = mechanism.at_horizon(len(registration.names), horizon)
     if running.clearing.planned_epochs:

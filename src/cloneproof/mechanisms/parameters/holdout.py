@@ -15,14 +15,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from cloneproof._checks import real
+from cloneproof._checks import number_in
 from cloneproof.bounds import (
     arm_rounds_without_gap,
     covered_gap,
+    etc_rounds,
+    h_etc_r_regret,
     holdout_regret,
     holdout_rounds,
     holdout_trial,
     pairs_regret,
+    trial_rounds,
 )
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
@@ -40,6 +43,8 @@ from cloneproof.mechanisms.rules.etc import etc
 
 UNKNOWN = "unknown"
 SOURCE = "the hold-out theorem"
+CONTEST = "the contest theorem"
+CAPPED = "the capped theorem"
 UNREVIEWED = "our proof, not yet reviewed by others"
 
 
@@ -292,9 +297,86 @@ def _apart(market: Market | None) -> tuple[str, ...]:
 def _distance(value: object, name: str) -> float:
     if value == math.inf:
         return math.inf  # nothing to tell apart
-    number = real(value)
-    if number is None or not SMALLEST_GAP <= number <= 1:
+    return number_in(value, name, SMALLEST_GAP, 1, MechanismError)
+
+
+def holdout_contest_parameters(
+    market: Market | None,
+    given: Given,
+    *,
+    agents: int | None = None,
+    max_originals: int | None = None,
+    gap: float | None = None,
+    values: Sequence[float] | None = None,
+    rates: Sequence[float] | None = None,
+    relative_gap: float | None = None,
+    sub_gaussian: float | None = None,
+) -> Derived:
+    """M by the same condition as for an award (steady indices are monotone), K = L; the contest knows the horizon."""
+    known = platform_bounds(
+        "holdout-kl-ucb", market, given, agents, given.get("horizon"), max_originals, gap, None, values, rates,
+        relative_gap, sub_gaussian,
+    )  # fmt: skip
+    if known.horizon is None:
         raise MechanismError(
-            f"expected {name} from {SMALLEST_GAP:g} to 1, got {brief(value)}; it is a distance of two means"
+            "mechanism 'holdout-kl-ucb' needs a horizon, for its index and its rounds; give it, or market=.."
         )
-    return number
+    horizon = rounds_number(known.horizon, "horizon")
+    max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
+    m = given.get("arm_rounds") or arm_and_score_rounds(known, 1, horizon)[0]
+    m = rounds_number(m, "arm_rounds")
+    parameters = {"arm_rounds": m, "max_arms": max_arms, "horizon": horizon}
+    return Derived(parameters, (_claim(known, horizon, m, max_arms),))
+
+
+def _claim(known: PlatformBounds, horizon: int, m: int, max_arms: int) -> Claim:
+    if max_arms < known.max_originals:
+        return Claim(f"nothing where agents with more than {max_arms} originals take no part", CONTEST)
+    proof, _ = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, CONTEST)
+    return Claim(proof.property, CONTEST, proof.finding)
+
+
+def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
+    """Theorem 4 for m and Theorem 5 for M; with `max_arms`, the capped theorem's claims for these numbers."""
+    if "arm_rounds" in given:
+        m = rounds_number(given["arm_rounds"], "arm_rounds")
+    else:
+        m = etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)
+    trial = trial_rounds(m, market.most_originals, market.horizon)
+    claims: tuple[Claim, ...] = ()
+    if given.get("max_arms") is not None:
+        trial_given = rounds_number(given.get("agent_rounds", trial), "agent_rounds")
+        max_arms = rounds_number(given["max_arms"], "max_arms")
+        claims = _capped_claims(market, m, trial_given, max_arms, given.get("choice", "commit"))
+    return Derived({"arm_rounds": m, "agent_rounds": trial}, claims)
+
+
+def outside_capped_theorem(arm_rounds: int, agent_rounds: int, max_arms: int, choice: object) -> Claim | None:
+    """The claim that there is none, and why; None where the theorem can speak of these numbers."""
+    if choice != "commit":
+        return Claim("nothing where agents and arms are not committed to", CAPPED)
+    explored = agent_rounds // arm_rounds
+    if max_arms > explored:
+        words = f"nothing where {max_arms} arms have a score: a trial of {agent_rounds:,} rounds explores {explored}"
+        return Claim(f"{words} for {arm_rounds:,} rounds each", CAPPED, f"set max_arms to at most {explored}")
+    return None
+
+
+def _capped_claims(market: Market, m: int, trial: int, max_arms: int, choice: object) -> tuple[Claim, ...]:
+    """What the theorem says of these very numbers."""
+    outside = outside_capped_theorem(m, trial, max_arms, choice)
+    if outside is not None:
+        return (outside,)
+    if max_arms < market.most_originals:
+        return (Claim(f"nothing where agents with more than {max_arms} originals have no score", CAPPED),)
+    known = read_off(market)
+    proof, _ = incentive_claim(known, market.horizon, m, CAPPED)
+    if known.gap is None or known.agent_gap is None:
+        return (proof,)
+    bound = h_etc_r_regret(
+        len(market.agents), known.max_originals, m, trial, market.horizon, known.gap, known.agent_gap, known.spread
+    )
+    if bound >= market.horizon:
+        return (proof,)
+    words = f"regret at most {math.ceil(bound):,} of {market.horizon:,} rounds"
+    return (proof, Claim(words, "Theorem 5, in a sound form", UNREVIEWED))

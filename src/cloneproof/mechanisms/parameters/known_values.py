@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cloneproof._checks import real
+from cloneproof._checks import listed, number_in
 from cloneproof.bounds import pairs_apply, pairs_arm_rounds
 from cloneproof.bounds.pairs import TailBound, rate_values, score_rounds_for
 from cloneproof.errors import MechanismError, brief
-from cloneproof.market.agents import Agent
-from cloneproof.market.market import Market
+from cloneproof.market.market import Agent, Market
 from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 
@@ -108,12 +107,7 @@ def checked_sub_gaussian(value: object, market: Market | None) -> float:
     >>> round(coin_constant(0.15), 3), coin_constant(0.5)
     (0.449, 0.5)
     """
-    number = real(value)
-    if number is None or not 0 < number <= 1e6:
-        raise MechanismError(
-            f"expected sub_gaussian above 0, the sub-Gaussian constant of rewards, got {brief(value)}; "
-            "leave it out for rewards in [0, 1]"
-        )
+    number = number_in(value, "sub_gaussian", 0, 1e6, MechanismError, low_open=True)
     least, whose = 0.5, "any rewards in [0, 1]"
     if market is not None:
         least, whose = _least_constant(market), f"these {market.family.name} rewards"
@@ -182,13 +176,8 @@ def _rivals(agents: Sequence[Agent]) -> Iterator[tuple[float, float]]:
 
 
 def _checked_values(values: object) -> tuple[float, ...]:
-    numbers = [real(value) for value in values] if isinstance(values, Sequence) and not isinstance(values, str) else []
-    if not numbers or any(number is None or not 0 <= number <= 1 for number in numbers):
-        raise MechanismError(
-            f"expected values from 0 to 1, the means that items can have, got {brief(values)}; "
-            "give e.g. values=(0.004, 0.006)"
-        )
-    found = tuple(sorted({float(number) for number in numbers if number is not None}))
+    numbers = listed(values, "values", MechanismError)
+    found = tuple(sorted({number_in(number, "values", 0, 1, MechanismError) for number in numbers}))
     if any(v - u < SMALLEST_GAP for u, v in pairwise(found)):
         raise MechanismError(
             f"expected values at least {SMALLEST_GAP:g} apart, which no horizon could tell apart else, got "
@@ -198,20 +187,14 @@ def _checked_values(values: object) -> tuple[float, ...]:
 
 
 def _checked_rates(rates: object, relative_gap: object) -> tuple[float, float, float]:
-    both = [real(rate) for rate in rates] if isinstance(rates, Sequence) and not isinstance(rates, str) else []
-    fit = len(both) == 2 and all(rate is not None and 0 < rate <= 1 for rate in both)
-    if not fit or both[0] > both[1]:  # type: ignore[operator]
+    given = listed(rates, "rates", MechanismError)
+    both = [number_in(rate, "rates", 0, 1, MechanismError, low_open=True) for rate in given]
+    if len(both) != 2 or both[0] > both[1]:
         raise MechanismError(
-            f"expected rates=(lowest, highest) above 0 and at most 1, got {brief(rates)}; "
+            f"expected rates=(lowest, highest), got {brief(rates)}; "
             "for half a percent to five percent give rates=(0.005, 0.05)"
         )
-    part = real(relative_gap)
-    if part is None or part < 1e-4:
-        raise MechanismError(
-            f"expected relative_gap of at least 0.0001 with rates, got {brief(relative_gap)}; "
-            "0.2 says that two items that differ do so by at least 20 %"
-        )
-    return float(both[0]), float(both[1]), part  # type: ignore[arg-type]
+    return both[0], both[1], number_in(relative_gap, "relative_gap", 1e-4, error=MechanismError)
 
 
 def _among(values: tuple[float, ...]) -> str:

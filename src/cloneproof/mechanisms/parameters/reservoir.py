@@ -6,29 +6,44 @@ declared number of originals, the number of agents and the horizon, and never on
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from cloneproof._checks import real
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from scipy.special import rel_entr
+
+from cloneproof._checks import listed, number_in
+from cloneproof._randomness import substream, uniform
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, best_of_quantiles, quadrature
 from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.market.rewards import gaussian
-from cloneproof.mechanisms.claim import Claim
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
 from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
-from cloneproof.mechanisms.rule import rounds_number
+from cloneproof.mechanisms.rule import positive, rounds_number
 from cloneproof.mechanisms.rules.first_pass import first_pass
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 
 SOURCE = "the scan theorem"
-UNREVIEWED = "our proof, not yet reviewed by others"
+CHECKED = "checked by machine for rewards of finitely many values (`make prove`)"
+CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no less, which is our proof"
 UNKNOWN = "unknown"
-POINTS = 6  # of a continuous prior, for the tuning alone
-CLONE_PROOF = Claim("clone-proof, withholding included, at every horizon and for every prior", SOURCE, UNREVIEWED)
+INDEX_CONSTANT = 1.5  # of the index on slots, the cheapest of those tried at click rates
+WORLDS = 400  # of drawn means, for the tuning of the index on slots
+FINE, COARSE = 160, 48  # nodes of a continuous prior: for the regret that is quoted, and for the search
+PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
+CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
+CONTEST_CLONE_PROOF = Claim(PROMISE, SOURCE, CONTEST_CHECKED)
+INDEX_CEILING = Claim(
+    "in a market that ends at random, copies and withholding gain at most `cp.bounds.index_gain_ceiling`, with one "
+    "prior for all of an agent's originals",
+    "docs/textbook/index-on-slots.md",
+    "our proof",
+)
 
 
 def reservoir_parameters(
@@ -46,7 +61,10 @@ def reservoir_parameters(
     raw = _raw_sums("reservoir", market, given)
     if not {"rounds", "draws"} - given.keys():
         return Derived(raw)
-    tuned = tune_reservoir(_tuning_market("reservoir", market, agents, horizon, originals, rates))
+    fine, coarse = (
+        _tuning_market("reservoir", market, agents, horizon, originals, rates, nodes) for nodes in (FINE, COARSE)
+    )
+    tuned = tune_reservoir(fine, coarse)
     numbers = _unless_given(tuned.numbers, given)
     return Derived(numbers, (CLONE_PROOF, *_regret_claims(tuned, numbers, given)))
 
@@ -69,9 +87,39 @@ def reservoir_contest_parameters(
         raw |= {"contest": "ucb", "constant": 4 * market.family.spread**2}
     parameters: dict[str, Any] = raw if rounds is None else raw | {"horizon": rounds}
     if {"rounds", "draws"} - given.keys():
-        tuned = tune_contest(_tuning_market("reservoir-contest", market, agents, horizon, originals, rates))
+        tuned = tune_contest(_tuning_market("reservoir-contest", market, agents, horizon, originals, rates, COARSE))
         parameters |= _unless_given(tuned, given)
-    return Derived(parameters, (CLONE_PROOF,))
+    return Derived(parameters, (CONTEST_CLONE_PROOF,))
+
+
+def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
+    """Slots and constant of about the least regret of the index on slots, by two costs of the number of slots.
+
+    A slot more for each of n agents costs about n c (v* - v) / kl(v, v*) rewards, v the average mean and v* the best of
+    all. If no slot holds the best original and survives its first pulls (two of three do), the market loses the
+    distance to the second best for T rounds. Both are averages over drawn means.
+    """
+    constant = positive(given.get("constant", INDEX_CONSTANT), "the constant of the index")
+    if market is None or "draws" in given:
+        return Derived({"constant": constant})
+    most = max(agent.count for agent in market.agents)
+    if most == 1:
+        return Derived({"constant": constant, "draws": 1})
+    distance = cost = 0.0
+    for world in range(WORLDS):
+        means = [
+            prior.quantile(uniform(substream(0, world, i), o))
+            for i, agent in enumerate(market.agents)
+            for o, prior in enumerate(agent.priors)
+        ]
+        best, second = sorted(means)[:-3:-1]
+        average = sum(means) / len(means)
+        divergence = float(rel_entr(average, best) + rel_entr(1 - average, 1 - best))
+        distance += (best - second) / WORLDS
+        cost += (best - average) / max(divergence, 1e-12) / WORLDS
+    kept = -math.log1p(-2 / (3 * most))
+    ratio = market.horizon * distance * kept / (len(market.agents) * constant * max(cost, 1e-9))
+    return Derived({"constant": constant, "draws": max(1, math.ceil(math.log(max(1.0, ratio)) / kept))})
 
 
 def reservoir_in_epochs(
@@ -101,10 +149,11 @@ def _in_epochs(
     if market is None and (rates is None or originals is None):
         raise MechanismError(f"mechanism {name!r} without a horizon needs rates and originals, or market=..; give them")
     if rates is None and market is not None:
-        rates = sorted({value for agent in market.agents for prior in agent.priors for value, _ in _atoms(prior)})
+        rates = sorted({value for agent in market.agents for prior in agent.priors for value in _levels(prior)})
     count = originals if originals is not None or market is None else market.most_originals
     parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
-    return Derived(parameters, (CLONE_PROOF,), reservoir_in_epochs)
+    claim = CLONE_PROOF if name == "reservoir" else CONTEST_CLONE_PROOF
+    return Derived(parameters, (claim,), reservoir_in_epochs)
 
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
@@ -136,7 +185,7 @@ def _regret_claims(tuned: TunedReservoir, numbers: dict[str, Any], given: Given)
     return (
         Claim(
             f"regret {tuned.regret:,.0f} if everybody is honest, {tuned.exploration:.2%} of the rounds spent on tests; "
-            f"{tuned.too_low:,.0f} with a threshold one level too low, {tuned.too_high:,.0f} one level too high",
+            f"{tuned.too_low:,.0f} with a threshold one value too low, {tuned.too_high:,.0f} one value too high",
             "exact for these priors",
         ),
     )
@@ -149,27 +198,35 @@ def _tuning_market(
     horizon: int | None,
     originals: int | None,
     rates: Sequence[float] | None,
+    nodes: int,
 ) -> ReservoirMarket:
     """What the numbers are tuned for: the market's priors, or declared rates that are taken as equally likely."""
     if rates is None and market is not None:
-        priors = [[_atoms(prior) for prior in agent.priors] for agent in market.agents]
-        return ReservoirMarket(priors, market.horizon if horizon is None else rounds_number(horizon, "horizon"))
+        priors = [agent.priors for agent in market.agents]
+        return reservoir_market(priors, market.horizon if horizon is None else rounds_number(horizon, "horizon"), nodes)
     if rates is None or originals is None or (market is None and (agents is None or horizon is None)):
         raise MechanismError(
             f"mechanism {name!r} needs market=.., or agents, horizon, originals and rates to tune its numbers for, or "
             "the numbers themselves: rounds, draws and threshold; any are clone-proof"
         )
-    values = [real(rate) for rate in rates]
-    if not values or any(value is None or not 0 <= value <= 1 for value in values):
-        raise MechanismError(f"expected rates in [0, 1], got {brief(rates)}; give e.g. rates=(0.01, 0.02, 0.03)")
-    atoms = [(float(value or 0.0), 1.0) for value in values]
+    atoms = [(number_in(r, "rates", 0, 1, MechanismError), 1.0) for r in listed(rates, "rates", MechanismError)]
     count = len(market.agents) if agents is None and market is not None else rounds_number(agents, "agents")
     rounds = market.horizon if horizon is None and market is not None else rounds_number(horizon, "horizon")
     return ReservoirMarket([[atoms] * rounds_number(originals, "originals")] * count, rounds)
 
 
-def _atoms(prior: Prior) -> Sequence[tuple[float, float]]:
-    """The prior's own atoms, or a few equally likely quantiles of a continuous one."""
+def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int = FINE) -> ReservoirMarket:
+    """The market as the exact regret takes it: atoms, or for continuous priors the nodes of a quadrature."""
+    several = Counter(prior for agent in priors for prior in agent)
+    atoms = {prior: quadrature(prior.quantile, nodes) if prior.atoms is None else prior.atoms for prior in several}
+    best = None
+    if any(prior.atoms is None for prior in several):
+        best = best_of_quantiles({prior.quantile: count for prior, count in several.items()})
+    return ReservoirMarket([[atoms[prior] for prior in agent] for agent in priors], horizon, best)
+
+
+def _levels(prior: Prior) -> Sequence[float]:
+    """The values of a prior; a few quantiles of a continuous one."""
     if prior.atoms is not None:
-        return prior.atoms
-    return [(min(1.0, max(0.0, prior.quantile((k + 0.5) / POINTS))), 1.0) for k in range(POINTS)]
+        return [value for value, _ in prior.atoms]
+    return [min(1.0, max(0.0, prior.quantile((k + 0.5) / 6))) for k in range(6)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.part import Restart
 from cloneproof.mechanisms.rule import Rule
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from cloneproof.bounds import doubling_arm_rounds, doubling_ends, doubling_epoch
+from cloneproof.bounds import doubling_arm_rounds
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.part import DoublingEpochs
 from cloneproof.mechanisms.rule import Rule, positive
 
 
 @dataclass(frozen=True)
-class Doubling(Restart):
+class Doubling(DoublingEpochs):
     """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm.
 
     Parameters
@@ -42,19 +41,6 @@ class Doubling(Restart):
     def words(self, rules: str) -> str:
         return f"{rules}, restart at every power of 2"
 
-    def epoch(self, round_: int) -> int:
-        """The number i of the epoch that the round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1."""
-        return doubling_epoch(round_)
-
-    def epoch_end(self, number: int) -> int:
-        return 1 << number
-
-    def ends(self, horizon: int) -> list[int]:
-        return doubling_ends(horizon)
-
     def arm_rounds(self, number: int) -> int:
         """M of that epoch; at least 1, where the paper's formula would give 0."""
         return doubling_arm_rounds(number, self.power)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)  # without a kind: files are older than kinds

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from cloneproof.bounds import doubling_ends, doubling_epoch, doubling_length, holdout_rounds, holdout_trial
+from cloneproof.bounds import doubling_length, holdout_rounds, holdout_trial
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.restart import EpochPlan, Restart
+from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
 from cloneproof.mechanisms.restarts.award import Award
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.rule import Rule, positive, rounds_number
@@ -20,7 +20,7 @@ from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 
 @dataclass(frozen=True)
-class HoldOutEpochs(Restart):
+class HoldOutEpochs(DoublingEpochs):
     """Doubling epochs, each a hold-out mechanism of its own, with the m and W that the theorem asks for its length.
 
     For platforms that do not know their horizon. The last epoch is planned for its whole length too, and just cut.
@@ -71,15 +71,6 @@ class HoldOutEpochs(Restart):
     def words(self, rules: str) -> str:
         return f"hold-out of at most {self.max_arms} arms, restart at every power of 2"
 
-    def epoch(self, round_: int) -> int:
-        return doubling_epoch(round_)
-
-    def epoch_end(self, number: int) -> int:
-        return 1 << number
-
-    def ends(self, horizon: int) -> list[int]:
-        return doubling_ends(horizon)
-
     def rounds(self, epoch: int, agents: int) -> tuple[int, int]:
         """M and W of an epoch."""
         length = doubling_length(epoch)
@@ -97,7 +88,8 @@ class HoldOutEpochs(Restart):
 
     def to_dict(self) -> dict[str, Any]:
         """As data; an infinite gap is written as a word, which JSON has none for."""
-        return {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
+        numbers = {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
+        return {"kind": self.name, **numbers}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloneproof.mechanisms.restart import Restart
+from cloneproof.mechanisms.part import Restart
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloneproof._checks import real
-from cloneproof.bounds import doubling_ends, doubling_epoch, doubling_length
+from cloneproof._checks import listed, number_in
+from cloneproof.bounds import doubling_length
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers
-from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.restart import EpochPlan, Restart
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.rule import Rule, rounds_number
 from cloneproof.mechanisms.rules.first_pass import first_pass
@@ -19,7 +19,7 @@ from cloneproof.mechanisms.scores.champions import Champions
 
 
 @dataclass(frozen=True)
-class ReservoirEpochs(Restart):
+class ReservoirEpochs(DoublingEpochs):
     """Doubling epochs, each a reservoir of its own: flat, or with a contest of champions.
 
     `rates` and `originals` are what the platform declares; they decide the regret alone.
@@ -33,10 +33,8 @@ class ReservoirEpochs(Restart):
     planned_epochs = True
 
     def __post_init__(self) -> None:
-        rates = [real(rate) for rate in self.rates] if isinstance(self.rates, list | tuple) else []
-        if not rates or any(rate is None or not 0 <= rate <= 1 for rate in rates):
-            raise MechanismError(f"expected rates in [0, 1], got {brief(self.rates)}; give e.g. (0.01, 0.02, 0.03)")
-        object.__setattr__(self, "rates", tuple(sorted(rate for rate in rates if rate is not None)))
+        rates = listed(self.rates, "rates", MechanismError)
+        object.__setattr__(self, "rates", tuple(sorted(number_in(r, "a rate", 0, 1, MechanismError) for r in rates)))
         object.__setattr__(self, "originals", rounds_number(self.originals, "originals"))
 
     def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
@@ -52,15 +50,6 @@ class ReservoirEpochs(Restart):
     def to_dict(self) -> dict[str, Any]:
         """As data; a list of rates, as a file has it."""
         return {"kind": self.name, "rates": list(self.rates), "originals": self.originals, "contest": self.contest}
-
-    def epoch(self, round_: int) -> int:
-        return doubling_epoch(round_)
-
-    def epoch_end(self, number: int) -> int:
-        return 1 << number
-
-    def ends(self, horizon: int) -> list[int]:
-        return doubling_ends(horizon)
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
         """Numbers for the epoch's whole length, so that a horizon that cuts it changes nothing before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloneproof.mechanisms.rule import Rule, coins_or_sums, rounds_number
+from cloneproof.mechanisms.rule import Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
@@ -19,6 +19,7 @@ def best_of_draws(draws: int = 4, rounds: int = 10, coins: bool = True) -> Rule:
     draws = rounds_number(draws, "the draws of a reservoir")
     rounds = rounds_number(rounds, "the pulls of a test")
     options: dict[str, object] = {"draws": draws, "rounds": rounds}
-    if not coins_or_sums(coins):
+    if not coins:
         options["coins"] = False
-    return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=coins, draws=draws, options=options)
+    slots = Slots(draws)
+    return Rule("best-of-draws", average, explore=rounds, commits=True, binarise=coins, slots=slots, options=options)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cloneproof.mechanisms.rule import Rule, positive
+from cloneproof.mechanisms.rule import PriorityInputs, Rule, positive
 
 
-def priority(
-    clock: float, log_clock: float, pulls: float, mean: float, coin: float, draw: float, candidates: float, c: float
-) -> float:
+def priority(inputs: PriorityInputs, c: float) -> float:
     """With probability min(1, cK/t) a random candidate, else the highest mean (0 for one never pulled)."""
-    if coin * clock < c * candidates:
-        return draw
-    return mean
+    if inputs.coin * inputs.clock < c * inputs.candidates:
+        return inputs.draw
+    return inputs.mean
 
 
 def chance(clock: float, pulls: Sequence[int], means: Sequence[float], late: Sequence[int], c: float) -> list[float]:
@@ -34,3 +32,8 @@ def epsilon_greedy(c: float = 1.0) -> Rule:
     """epsilon_t = min(1, cK/t) for K candidates: with K >= T/c of them every pick up to round T is a uniform one."""
     c = positive(c, "the parameter c of epsilon-greedy")
     return Rule("epsilon-greedy", priority, (c,), randomised=True, chance=chance, floods=True, options={"c": c})
+
+
+def flips_coin(rule: Rule) -> bool:
+    """Whether the rule is epsilon-greedy, whose only randomness is a coin to branch on."""
+    return rule.priority is priority

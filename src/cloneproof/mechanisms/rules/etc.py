@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import get_args
 
+from cloneproof._checks import one_of
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import Choice, Order, Rule, checked_order, rounds_number
+from cloneproof.mechanisms.rule import Choice, Order, PriorityInputs, Rule, rounds_number
 
 
-def average(
-    clock: float, log_clock: float, pulls: float, mean: float, coin: float, draw: float, candidates: float
-) -> float:
+def average(inputs: PriorityInputs) -> float:
     """The empirical mean; a candidate with no reward to judge by ranks below every other."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return -math.inf
-    return mean
+    return inputs.mean
 
 
 def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Rule:
@@ -24,8 +23,13 @@ def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") ->
     `commit` freezes the choice when exploration ends, which is what the proofs use; `greedy` takes the running argmax
     in every round, as Algorithm 5 is printed.
     """
-    if choice not in get_args(Choice):
-        raise MechanismError(f"expected choice to be commit or greedy, got {choice!r}; choose one of them")
+    one_of(choice, get_args(Choice), "choice", MechanismError)
     rounds = rounds_number(rounds, "the rounds of exploration")
-    options = {"rounds": rounds, "choice": choice, "order": checked_order(order)}
+    options = {"rounds": rounds, "choice": choice, "order": order}
     return Rule("etc", average, explore=rounds, order=order, commits=choice == "commit", options=options)
+
+
+def is_committing(rule: Rule) -> bool:
+    """Whether the rule explores and then commits to the highest average of a candidate's rewards."""
+    judged = rule.priority is average and rule.explore >= 1 and not rule.binarise and not rule.draws
+    return judged and rule.commits

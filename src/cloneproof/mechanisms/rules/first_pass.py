@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
-from cloneproof._checks import real
-from cloneproof.errors import MechanismError, brief
-from cloneproof.mechanisms.rule import MOST_ROUNDS, Fallback, Rule, coins_or_sums, rounds_number
+from cloneproof._checks import count, number_in
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.rule import MOST_ROUNDS, Fallback, Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
@@ -20,32 +18,17 @@ def first_pass(
     show 1 with their probability. The scan theorem covers both (docs/textbook/reservoir.md). Without coins the
     threshold is a sum of rewards, any number, for Gaussian rewards of one standard deviation.
 
-    >>> first_pass(draws=16, rounds=154, threshold=113).threshold
+    >>> first_pass(draws=16, rounds=154, threshold=113).slots.threshold
     113
     """
     draws = rounds_number(draws, "the draws of a reservoir")
     rounds = rounds_number(rounds, "the pulls of a test")
-    threshold = rounds_number(threshold, "the threshold of a test") if coins_or_sums(coins) else _sum(threshold)
-    if coins and threshold > rounds:
-        raise MechanismError(
-            f"expected a threshold of at most the {rounds} pulls of a test, got {threshold}; lower it, or test no draw "
-            "with the rule best-of-draws"
-        )
-    if fallback not in get_args(Fallback):
-        raise MechanismError(f"expected fallback to be 'best' or 'draw', got {brief(fallback)}; choose one of them")
+    if coins:
+        threshold = count(threshold, "the threshold of a test", 1, rounds, MechanismError)
+    else:
+        threshold = number_in(threshold, "the threshold of a test", -MOST_ROUNDS, MOST_ROUNDS, MechanismError)
     options = {"draws": draws, "rounds": rounds, "threshold": threshold, "fallback": fallback}
     if not coins:
         options["coins"] = False
-    return Rule(
-        "first-pass", average, explore=rounds, commits=True, binarise=coins,
-        draws=draws, threshold=threshold, fallback=fallback, options=options,
-    )  # fmt: skip
-
-
-def _sum(threshold: object) -> float:
-    number = real(threshold)
-    if number is None or abs(number) > MOST_ROUNDS:
-        raise MechanismError(
-            f"expected the threshold of a test without coins as a sum of rewards, got {brief(threshold)}; use e.g. 4.5"
-        )
-    return number
+    slots = Slots(draws, threshold, fallback)
+    return Rule("first-pass", average, explore=rounds, commits=True, binarise=coins, slots=slots, options=options)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.mechanisms.kl_bound import kl_upper_bound
-from cloneproof.mechanisms.rule import Clock, Rule, checked_clock, positive
+from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
-def index(
-    clock: float,
-    log_clock: float,
-    pulls: float,
-    mean: float,
-    coin: float,
-    draw: float,
-    candidates: float,
-    constant: float,
-) -> float:
+def index(inputs: PriorityInputs, constant: float) -> float:
     """The largest q with n kl(mean, q) <= constant ln t; a candidate of which no reward is known yet comes first."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return math.inf
-    return kl_upper_bound(mean, pulls, constant * log_clock)
+    return kl_upper_bound(inputs.mean, inputs.pulls, constant * inputs.log_clock)
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
@@ -30,9 +21,9 @@ def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
     Each candidate is tried once before the index counts. With constant 1 the regret of Bernoulli rewards has the
     constant of Lai and Robbins.
 
-    >>> round(kl_ucb().priority(7, math.log(7), 2, 0.5, 0, 0, 3, 1.0), 6)
+    >>> round(kl_ucb().priority(PriorityInputs(7, math.log(7), 2, 0.5, 0, 0, 3), 1.0), 6)
     0.96291
     """
     constant = positive(constant, "the constant of KL-UCB")
-    options = {"constant": constant, "clock": checked_clock(clock)}
+    options = {"constant": constant, "clock": clock}
     return Rule("kl-ucb", index, (constant,), explore=1, clock=clock, binarise=True, options=options)

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.mechanisms.rule import Clock, Rule, checked_clock, positive
+from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
-def index(
-    clock: float,
-    log_clock: float,
-    pulls: float,
-    mean: float,
-    coin: float,
-    draw: float,
-    candidates: float,
-    constant: float,
-) -> float:
+def index(inputs: PriorityInputs, constant: float) -> float:
     """Mean + sqrt(constant sqrt(t) ln t / n); a candidate of which no reward is known yet comes first."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return math.inf
-    return mean + math.sqrt(constant * math.sqrt(clock) * log_clock / pulls)
+    return inputs.mean + math.sqrt(constant * math.sqrt(inputs.clock) * inputs.log_clock / inputs.pulls)
 
 
 def slow_ucb(constant: float = 1.0, clock: Clock = "completed") -> Rule:
     """UCB with bonus sqrt(constant sqrt(t) ln t / n), t counting completed rounds as in the 2022 paper's code."""
     constant = positive(constant, "the constant of slow UCB")
-    options = {"constant": constant, "clock": checked_clock(clock)}
+    options = {"constant": constant, "clock": clock}
     return Rule("slow-ucb", index, (constant,), explore=1, clock=clock, options=options)

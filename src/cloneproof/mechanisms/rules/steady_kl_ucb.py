@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.mechanisms.kl_bound import kl_upper_bound
-from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Order, Rule, checked_order, positive, rounds_number
+from cloneproof.mechanisms.arithmetic import kl_upper_bound, ln
+from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
-def index(
-    clock: float,
-    log_clock: float,
-    pulls: float,
-    mean: float,
-    coin: float,
-    draw: float,
-    candidates: float,
-    width: float,
-) -> float:
+def index(inputs: PriorityInputs, width: float) -> float:
     """The largest q with n kl(mean, q) <= width; a candidate with no reward to judge by ranks below every other."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return -math.inf
-    return kl_upper_bound(mean, pulls, width)
+    return kl_upper_bound(inputs.mean, inputs.pulls, width)
 
 
 def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
@@ -32,12 +22,12 @@ def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, o
     candidate a round (see `steady_ucb`). It fits low rates: at a mean of half a percent the bonus follows the variance.
     Rewards in [0, 1] become coins that show 1 with their probability.
 
-    >>> round(steady_kl_ucb(horizon=100).priority(7, 0, 4, 0.5, 0, 0, 3, math.log(100)), 6)
+    >>> round(steady_kl_ucb(horizon=100).priority(PriorityInputs(7, 0, 4, 0.5, 0, 0, 3), math.log(100)), 6)
     0.974342
     """
     horizon = rounds_number(horizon, "the horizon of steady KL-UCB")
     constant = positive(constant, "the constant of steady KL-UCB")
     rounds = rounds_number(rounds, "the rounds of exploration")
-    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": checked_order(order)}
+    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": order}
     width = constant * ln(horizon)
     return Rule("steady-kl-ucb", index, (width,), explore=rounds, order=order, binarise=True, options=options)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.mechanisms.logarithm import ln
-from cloneproof.mechanisms.rule import Order, Rule, checked_order, coins_or_sums, positive, rounds_number
+from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
-def index(
-    clock: float,
-    log_clock: float,
-    pulls: float,
-    mean: float,
-    coin: float,
-    draw: float,
-    candidates: float,
-    width: float,
-) -> float:
+def index(inputs: PriorityInputs, width: float) -> float:
     """Mean + sqrt(width / n); a candidate with no reward to judge by ranks below every other."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return -math.inf
-    return mean + math.sqrt(width / pulls)
+    return inputs.mean + math.sqrt(width / inputs.pulls)
 
 
 def steady_ucb(
@@ -34,14 +25,14 @@ def steady_ucb(
     clock then runs in the comparison of the others. Constant 1: each mean in [0, 1] is within its bonus but for a
     chance of T^-2. With coins, a reward in [0, 1] counts as 1 with its probability and else as 0.
 
-    >>> round(steady_ucb(horizon=100).priority(7, 0, 4, 0.5, 0, 0, 3, math.log(100)), 6)
+    >>> round(steady_ucb(horizon=100).priority(PriorityInputs(7, 0, 4, 0.5, 0, 0, 3), math.log(100)), 6)
     1.572983
     """
     horizon = rounds_number(horizon, "the horizon of steady UCB")
     constant = positive(constant, "the constant of steady UCB")
     rounds = rounds_number(rounds, "the rounds of exploration")
-    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": checked_order(order)}
-    if coins_or_sums(coins):
+    options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": order}
+    if coins:
         options["coins"] = True
     width = constant * ln(horizon)
     return Rule("steady-ucb", index, (width,), explore=rounds, order=order, binarise=coins, options=options)

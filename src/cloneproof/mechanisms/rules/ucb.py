@@ -6,25 +6,16 @@ import math
 from collections.abc import Callable
 
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import Clock, Rule, checked_clock, positive
+from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 PAPERS_CONSTANT = 2.0
 
 
-def index(
-    clock: float,
-    log_clock: float,
-    pulls: float,
-    mean: float,
-    coin: float,
-    draw: float,
-    candidates: float,
-    constant: float,
-) -> float:
+def index(inputs: PriorityInputs, constant: float) -> float:
     """Mean + sqrt(constant ln t / n); a candidate of which no reward is known yet comes first."""
-    if pulls == 0:
+    if inputs.pulls == 0:
         return math.inf
-    return mean + math.sqrt(constant * log_clock / pulls)
+    return inputs.mean + math.sqrt(constant * inputs.log_clock / inputs.pulls)
 
 
 def ucb(
@@ -35,10 +26,9 @@ def ucb(
     `bonus(t, n)` replaces the bonus by one's own function of clock and pulls. Each candidate is tried once before the
     index counts.
 
-    >>> round(ucb().priority(7, math.log(7), 2, 0.5, 0, 0, 3, 2.0), 6)
+    >>> round(ucb().priority(PriorityInputs(7, math.log(7), 2, 0.5, 0, 0, 3), 2.0), 6)
     1.894959
     """
-    checked_clock(clock)
     if bonus is None:
         constant = positive(constant, "the constant of UCB")
         options = {"constant": constant, "clock": clock}
@@ -51,11 +41,9 @@ def ucb(
 
 
 def _with_bonus(bonus: Callable[[float, float], float]) -> Callable[..., float]:
-    def own_index(
-        clock: float, log_clock: float, pulls: float, mean: float, coin: float, draw: float, candidates: float
-    ) -> float:
-        if pulls == 0:
+    def own_index(inputs: PriorityInputs) -> float:
+        if inputs.pulls == 0:
             return math.inf
-        return mean + bonus(clock, pulls)
+        return inputs.mean + bonus(inputs.clock, inputs.pulls)
 
     return own_index

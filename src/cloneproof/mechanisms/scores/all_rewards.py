@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cloneproof.mechanisms.score import Score
+from cloneproof.mechanisms.part import Score
 
 
 @dataclass(frozen=True)

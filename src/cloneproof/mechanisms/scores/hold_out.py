@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
+from cloneproof.mechanisms.part import Score
 from cloneproof.mechanisms.rule import rounds_number
-from cloneproof.mechanisms.score import Score
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,3 @@ class HoldOut(Score):
     @property
     def words(self) -> str:
         return f"score on {self.rounds} fresh rewards"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)  # without a kind: files and certificates are older than kinds

@@ -10,11 +10,11 @@ from cloneproof.bounds import trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figures.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
+from cloneproof.report.plots import Lines, Mark, Series
+from cloneproof.reproduce.evidence import above, all_of, at_most, ball_gain, by_value, part_of
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, detail, ours, reading, table
 
-ANA, ETC, OURS = "ana", "etc", "holdout-h-etc"
+ANA, ETC = "ana", "etc"
 PAIRS = ((0.9, 0.1), (0.6, 0.4), (0.5, 0.3))  # P(mean 1) of the better and of the dominated original
 BOTH, BETTER, WORSE = (1, 1), (1, 0), (0, 1)
 
@@ -27,9 +27,10 @@ def run(setting: Setting) -> Findings:
     pays = [case for case, gain in zip(cases, dropped, strict=True) if gain.low > 0]
     ordered = [case.gain(BETTER, WORSE) for case in cases]
     copied = [case.gain((3, 1), BOTH) for case in cases]
-    early = max(copied, key=lambda gain: gain.value)
+    early = max(copied, key=by_value)
     left_out = _DominatedCase(setting, PAIRS[0], horizons[0]).gain(BETTER, BOTH)
-    ours = _holdout(setting)
+    fresh = setting.mechanism("holdout-h-etc", arm_rounds=6, score_rounds=1, max_arms=2)
+    gained = ball_gain(_DominatedCase(setting, PAIRS[0], 85).market, fresh, (3, 1))
     return Findings(
         computed=(
             "One agent with two originals of mean 0 or 1; the chance of a 1 is larger for the first, so that its prior "
@@ -38,40 +39,35 @@ def run(setting: Setting) -> Findings:
             f"from {horizons[0]} to {horizons[-1]:,}; and under the hold-out mechanism at T = 85."
         ),
         checks=(
-            Check(
+            reading(
                 "“F₂ is dominant strategy over F₁”, read as “so it reduces to the symmetric case with F₂” has it: "
                 "a dominated type of arm is left out; the better original alone is never worse than both.",
-                "reading",
                 False if pays else all_of([at_most(gain, 0.0, 1e-9) for gain in dropped]),
-                tuple(
+                *(
                     (f"gain of registering the dominated one too, {case.name}", case.gain(BOTH, BETTER))
                     for case in pays[-3:]
                 ),
             ),
-            Check(
+            detail(
                 "Arm for arm it is so: of a single arm to register, the one of the dominating prior is the better.",
-                "detail",
                 all_of([above(gain) for gain in ordered]),
-                (("least difference of payoffs", min(ordered, key=lambda gain: gain.value)),),
+                ("least difference of payoffs", min(ordered, key=by_value)),
             ),
-            Check(
+            ours(
                 "At short horizons the remark holds: exploring the dominated original costs more than it finds.",
-                "ours",
                 above(left_out),
-                ((f"gain of leaving it out, T = {horizons[0]}", left_out),),
+                (f"gain of leaving it out, T = {horizons[0]}", left_out),
             ),
-            Check(
+            ours(
                 "With different priors ETC at Theorem 3's m is not replication-proof: copies shift exploration to the "
                 "better original while it lasts.",
-                "ours",
                 above(early),
-                (("largest gain of copies (3, 1) over (1, 1)", early),),
+                ("largest gain of copies (3, 1) over (1, 1)", early),
             ),
-            Check(
+            ours(
                 "Nor is the hold-out mechanism, whose theorem asks for exchangeable originals.",
-                "ours",
-                above(ours),
-                (("gain of copies (3, 1), P(1) = 0.9 and 0.1, T = 85, m = 6", ours),),
+                above(gained),
+                ("gain of copies (3, 1), P(1) = 0.9 and 0.1, T = 85, m = 6", gained),
             ),
         ),
         figures=(_figure(setting),),
@@ -105,20 +101,11 @@ class _DominatedCase:
         return self.payoff(copies) - self.payoff(over)
 
 
-def _holdout(setting: Setting) -> Estimate:
-    case = _DominatedCase(setting, PAIRS[0], 85)
-    mechanism = setting.mechanism(OURS, arm_rounds=6, score_rounds=1, max_arms=2)
-    copied, honest = (
-        evaluate(case.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA] for vector in ((3, 1), BOTH)
-    )
-    return copied - honest
-
-
 def _table(cases: list[_DominatedCase]) -> FindingsTable:
-    return FindingsTable(
+    return table(
         "Payoff under ETC (share 1): what to register?",
-        ("priors and horizon", "m", "better alone", "dominated alone", "both", "both, better one three times"),
-        tuple(
+        "priors and horizon | m | better alone | dominated alone | both | both, better one three times",
+        (
             (case.name, int(case.etc.arm.explore), *(case.payoff(vector) for vector in (BETTER, WORSE, BOTH, (3, 1))))
             for case in cases
         ),
@@ -134,9 +121,8 @@ def _figure(setting: Setting) -> Lines:
 
     def series(name: str, copies: tuple[int, int], shade: int) -> Series:
         payoffs = [evaluate(market.with_horizon(t), mechanism, {ANA: copies}).payoff[ANA] for t in horizons]
-        pairs = zip(horizons, payoffs, strict=True)
-        scaled = [Estimate(payoff.value / t, payoff.error / t, payoff.kind, payoff.method) for t, payoff in pairs]
-        return Series.of(name, horizons, scaled, mechanism=ETC, shade=shade)
+        a_round = [part_of(payoff, t) for t, payoff in zip(horizons, payoffs, strict=True)]
+        return Series.of(name, horizons, a_round, mechanism=ETC, shade=shade)
 
     return Lines(
         "The dominated original earns its place with time",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.verdict import Audit
-from cloneproof.analysis.certificate import checked_certificate
+from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.analysis.search import Search
 from cloneproof.bounds import holdout_arm_rounds, holdout_regret_simple
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figures.figure_data import Bars, Lines, Mark, Series
-from cloneproof.reproduce.evidence.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
+from cloneproof.report.plots import Bars, Mark, Series
+from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
+from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_high, part_of
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, ours, table
 
 NAME, PAPERS = "holdout-h-etc", "h-etc-r"
 TRIED = ((2, 1), (3, 1), (2, 2), (50, 1))  # besides each attack's own copies
@@ -33,8 +34,10 @@ def run(setting: Setting) -> Findings:
     tried = setting.pick(quick=TRIED[:2], full=TRIED)
     gains = {name: _most(setting, attack, tried) for name, attack in played.items()}
     steps = setting.pick(quick=range(0, 26, 12), full=range(26))
-    theorem_1 = {step: _theorem_1(setting, step * 0.04) for step in steps}
-    alone = _horizons(setting, Market([Agent(ANA, 2, HIT_OR_MISS)], horizon=200, rewards="deterministic"))
+    theorem_1 = [
+        _horizons(setting, [Agent(ANA, 2, HIT_OR_MISS), Agent("bo", 1, Point(step * 0.04))], 60) for step in steps
+    ]
+    alone = _horizons(setting, [Agent(ANA, 2, HIT_OR_MISS)], 200)
     needed, shorter = _smallest_needed_m(setting)
     regrets = {t: _regret_and_bound(setting, t) for t in (10**4, 10**6, 10**9)}
     return Findings(
@@ -46,44 +49,36 @@ def run(setting: Setting) -> Findings:
             "has them for each market."
         ),
         checks=(
-            Check(
+            claim(
                 "Against any opponents and with any copies, honest registration is best: complete audits.",
-                "claim",
-                all_of([_answer(result) for result in audited.values()]),
-                (("audits", len(audited)), ("gain that comes nearest to paying", _nearest(list(audited.values())))),
+                all_of([AUDITED[result.verdict] for result in audited.values()]),
+                ("audits", len(audited)),
+                ("gain that comes nearest to paying", _largest([result.worst.gain for result in audited.values()])),
             ),
-            Check(
+            claim(
                 "None of the attacks on H-ETC-R pays.",
-                "claim",
                 all_of([at_most(gain) for gain in gains.values()]),
-                tuple((f"best of the copies tried, {played[name].name}", gain) for name, gain in gains.items()),
+                *((f"best of the copies tried, {played[name].name}", gain) for name, gain in gains.items()),
             ),
-            Check(
+            claim(
                 "In the markets of Theorem 1 one copy pays at no horizon.",
-                "claim",
-                all_of([at_most(gain, 0.0, ROUNDING * 200) for gain in (alone, *theorem_1.values())]),
-                (("one agent, T up to 200", alone), ("a rival, T up to 60", _largest(list(theorem_1.values())))),
+                all_of([at_most(gain, 0.0, ROUNDING * 200) for gain in (alone, *theorem_1)]),
+                ("one agent, T up to 200", alone),
+                ("a rival, T up to 60", _largest(theorem_1)),
             ),
-            Check(
+            claim(
                 "Its regret is at most n(Km + W) + Lm + 2.",
-                "claim",
                 all_of([at_most(regret, bound) for regret, bound in regrets.values()]),
-                tuple((f"part of the bound reached, T = {t:,}", _part(*pair)) for t, pair in regrets.items()),
+                *((f"part of the bound reached, T = {t:,}", part_of(*pair)) for t, pair in regrets.items()),
             ),
-            Check(
+            ours(
                 "Its condition on m is not idle: with less exploration copies pay.",
-                "ours",
                 all_of([above(result.worst.gain) for _, result in shorter]) if shorter else False,
-                (
-                    ("m of the theorem, means 1/4 and 3/4, T = 10⁶, two agents", needed),
-                    *(
-                        (f"gain at m = {m}, the largest with a proven attack", result.worst.gain)
-                        for m, result in shorter
-                    ),
-                ),
+                ("m of the theorem, means 1/4 and 3/4, T = 10⁶, two agents", needed),
+                *((f"gain at m = {m}, the largest with a proven attack", result.worst.gain) for m, result in shorter),
             ),
         ),
-        figures=(_figure(setting, played), _regret_figure(setting)),
+        figures=(_figure(setting, played),),
         tables=(_table(setting, played, gains),),
         certificates=_certificates(audited),
     )
@@ -94,11 +89,9 @@ def _holdout(setting: Setting, market: Market, allowed: int = 2) -> Mechanism:
 
 
 def _audit(setting: Setting, attack: Attack, allowed: int) -> Audit:
-    return audit(attack.market, _holdout(setting, attack.market, allowed), agent=ANA, max_copies=3, opponents="any")
-
-
-def _answer(result: Audit) -> bool | None:
-    return {"clone-proof": True, "exploitable": False, "undecided": None}[result.verdict]
+    return audit(
+        attack.market, _holdout(setting, attack.market, allowed), agent=ANA, search=Search(copies=3), opponents="any"
+    )
 
 
 def _certificates(audited: dict[tuple[str, int], Audit]) -> dict[str, dict[str, Any]]:
@@ -121,14 +114,9 @@ def _most(setting: Setting, attack: Attack, tried: tuple[CopyVector, ...]) -> Es
     )
 
 
-def _theorem_1(setting: Setting, rival: float) -> Estimate:
-    agents = [Agent(ANA, 2, HIT_OR_MISS), Agent("bo", 1, Point(rival))]
-    return _horizons(setting, Market(agents, horizon=60, rewards="deterministic"))
-
-
-def _horizons(setting: Setting, market: Market) -> Estimate:
+def _horizons(setting: Setting, agents: list[Agent], last: int) -> Estimate:
     """The largest gain of one copy over every horizon, parameters derived for each."""
-    horizons = range(1, market.horizon + 1)
+    market, horizons = Market(agents, horizon=last, rewards="deterministic"), range(1, last + 1)
     honest, copied = (
         evaluate_horizons(market, lambda longer: _holdout(setting, longer), horizons, {ANA: vector})
         for vector in ((1, 1), (2, 1))
@@ -142,7 +130,7 @@ def _smallest_needed_m(setting: Setting) -> tuple[int, list[tuple[int, Audit]]]:
     needed = holdout_arm_rounds(2, 0.5, market.horizon)
     for m in range(setting.pick(quick=30, full=needed), 0, -1):
         mechanism = setting.mechanism(NAME, market=market, arm_rounds=m, max_arms=4)
-        result = audit(market, mechanism, agent=ANA, max_copies=2, opponents="any")
+        result = audit(market, mechanism, agent=ANA, search=Search(copies=2), opponents="any")
         if result.verdict == "exploitable":
             return needed, [(m, result)]
     return needed, []
@@ -156,32 +144,19 @@ def _regret_and_bound(setting: Setting, horizon: int) -> tuple[Estimate, float]:
     return regret, holdout_regret_simple(3, 2, mechanism.arm.explore, rounds)
 
 
-def _part(estimate: Estimate, bound: float) -> Estimate:
-    return Estimate(estimate.value / bound, estimate.error / bound, estimate.kind, estimate.method)
-
-
 def _largest(estimates: list[Estimate]) -> Estimate:
-    return max(estimates, key=lambda estimate: estimate.high)
-
-
-def _nearest(audits: list[Audit]) -> Estimate:
-    return _largest([result.worst.gain for result in audits])
+    return max(estimates, key=by_high)
 
 
 def _table(setting: Setting, played: dict[str, Attack], gains: dict[str, Estimate]) -> FindingsTable:
-    return FindingsTable(
+    def row(name: str, attack: Attack) -> tuple[str | Estimate, ...]:
+        made = (attack.papers_mechanism(setting), _holdout(setting, attack.market, 4))
+        return attack.name, str(attack.copies), *(attack.witness(mechanism).gain for mechanism in made), gains[name]
+
+    return table(
         "The same attacks on both mechanisms (share 1)",
-        ("market", "copies", "gain under H-ETC-R", "gain under hold-out", "best of the copies tried"),
-        tuple(
-            (
-                attack.name,
-                str(attack.copies),
-                attack.witness(attack.papers_mechanism(setting)).gain,
-                attack.witness(_holdout(setting, attack.market, 4)).gain,
-                gains[name],
-            )
-            for name, attack in played.items()
-        ),
+        "market | copies | gain under H-ETC-R | gain under hold-out | best of the copies tried",
+        (row(name, attack) for name, attack in played.items()),
         "Hold-out allows 4 arms here; of more, an agent has no score.",
     )
 
@@ -193,7 +168,7 @@ def _figure(setting: Setting, played: dict[str, Attack]) -> Bars:
     def bars(name: str, mechanisms: list[Mechanism], copies: tuple[int, int] | None) -> Series:
         pairs = zip(played.values(), mechanisms, strict=True)
         gains = [attack.witness(mechanism, copies).gain for attack, mechanism in pairs]
-        parts = [_part(gain, at.market.horizon) for gain, at in zip(gains, played.values(), strict=True)]
+        parts = [part_of(gain, at.market.horizon) for gain, at in zip(gains, played.values(), strict=True)]
         return Series.of(name, x, parts, mechanism=PAPERS if name == PAPERS else NAME)
 
     theirs = [attack.papers_mechanism(setting) for attack in played.values()]
@@ -206,23 +181,6 @@ def _figure(setting: Setting, played: dict[str, Attack]) -> Bars:
         "gain / T",
         (bars(PAPERS, theirs, None), bars(NAME, ours, (2, 1))),
         (Mark("pays →", x=0.0),),
-    )
-
-
-def _regret_figure(setting: Setting) -> Lines:
-    horizons = [10**k for k in range(4, 10)]
-    pairs = [_regret_and_bound(setting, t) for t in horizons]
-    bound = tuple(limit for _, limit in pairs)
-    return Lines(
-        "Regret is logarithmic",
-        "Three agents with two originals of mean 1/4 or 3/4 each, everybody honest; exact, and the theorem's bound.",
-        "horizon T (rounds)",
-        "expected regret (reward units)",
-        (
-            Series.of(NAME, horizons, [regret for regret, _ in pairs], mechanism=NAME),
-            Series("n(Km + W) + Lm + 2", tuple(map(float, horizons)), bound, shade=1),
-        ),
-        log_x=True,
     )
 
 

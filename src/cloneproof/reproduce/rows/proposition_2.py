@@ -7,18 +7,117 @@ as well: what copies gain in early epochs, where m is too small for the gap, lat
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.rp_regret import rp_regret
+from cloneproof.analysis.properties.permutations import Instance, rp_regret
 from cloneproof.bounds import prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
-from cloneproof.market.instance import Instance
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figures.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.evidence.doubling_epochs import COPIES, Epochs, doubling_restart, epoch_rounds, negate
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
+from cloneproof.mechanisms.restarts.doubling import Doubling
+from cloneproof.report.plots import Lines, Mark, Series
+from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded, scaled
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.trp import exploration_slack
+
+COPIES = (2, 2)
+SUMMED = "closed form in floats, summed over epochs"
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """Two originals of that gap, up to T = 2^last."""
+
+    setting: Setting
+    made: Mechanism
+    gap: float
+    last: int
+
+    @property
+    def means(self) -> tuple[float, float]:
+        return (0.5 - self.gap / 2, 0.5 + self.gap / 2)
+
+    def etc(self, epoch: int) -> Mechanism:
+        return self.setting.mechanism("etc", arm_rounds=arm_rounds(self.made, epoch))
+
+    def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
+        return rp_regret(self.etc(epoch), Instance(self.means, copies), epoch_rounds(epoch))
+
+    def only_explores(self, epoch: int) -> bool:
+        return 2 * arm_rounds(self.made, epoch) >= epoch_rounds(epoch)
+
+    @cached_property
+    def gains(self) -> list[Estimate]:
+        """RP-regret with copies minus honest, of every epoch by itself; exactly 0 while both only explore."""
+        nothing = Estimate(0.0, 0.0, "proven", "exploration only")
+        return [
+            nothing if self.only_explores(epoch) else self.regret(epoch, COPIES) - self.regret(epoch, (1, 1))
+            for epoch in range(1, self.last + 1)
+        ]
+
+    @cached_property
+    def margins(self) -> list[Estimate]:
+        """The same summed up to the end of every epoch."""
+        total, margins = Estimate(0.0, 0.0, "proven", SUMMED), []
+        for gain in self.gains:
+            total = replace(total - scaled(gain, -1.0), method=SUMMED)
+            margins.append(total)
+        return margins
+
+    @cached_property
+    def slacks(self) -> list[Estimate]:
+        """How much room the honest regret leaves in each epoch."""
+        return [exploration_slack(self.etc(n), self.means, epoch_rounds(n)) for n in range(1, self.last + 1)]
+
+    @property
+    def unsafe(self) -> list[int]:
+        """The epochs within which some copies may gain."""
+        slacks = enumerate(self.slacks, 1)
+        return [epoch for epoch, slack in slacks if slack.low < 0 and not self.only_explores(epoch)]
+
+    @property
+    def every_epoch_safe(self) -> bool | None:
+        """Whether no copies pay in any epoch: no where they pay over the whole run, open where neither is known."""
+        return True if not self.unsafe else False if self.first_paying else None
+
+    @property
+    def safe_from(self) -> int:
+        """The first epoch from which on all that were computed are safe by themselves."""
+        return max(self.unsafe, default=0) + 1
+
+    @property
+    def paying(self) -> list[int]:
+        """The powers of 2 at which copies pay; what they gained in early epochs later ones make good slowly."""
+        return [number for number, margin in enumerate(self.margins, 1) if margin.high < 0]
+
+    @property
+    def first_paying(self) -> int:
+        return min(self.paying, default=0)
+
+    @property
+    def last_paying(self) -> int:
+        return max(self.paying, default=0)
+
+    @property
+    def paying_where_displayed(self) -> int:
+        """The epochs in which copies pay though m >= l ln(T) gap², the display as printed."""
+        return sum(
+            gain.high < 0 and arm_rounds(self.made, epoch) >= 2 * math.log(2**epoch) * self.gap**2
+            for epoch, gain in enumerate(self.gains, 1)
+        )
+
+
+def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
+    """The m of an epoch; Algorithm 4's where the mechanism has none."""
+    return (mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()).arm_rounds(epoch)
+
+
+def epoch_rounds(epoch: int) -> int:
+    """How long an epoch is."""
+    return 2 if epoch == 1 else 2 ** (epoch - 1)
+
 
 NAME = "prior-independent-etc"
 LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
@@ -33,12 +132,19 @@ def run(setting: Setting) -> Findings:
     epochs = [Epochs(setting, mechanism, gap, last) for gap in gaps]
     big = Epochs(setting, mechanism, LARGE, last)
     tiny = next(case for case in epochs if case.gap == TINY)
-    dip = min(tiny.margins, key=lambda margin: margin.value)
-    whole, parts = _both_ways(setting, mechanism)
+    dip = min(tiny.margins, key=by_value)
+    small = Epochs(setting, mechanism, 0.016, 20)
+    whole = rp_regret(mechanism, Instance(small.means, COPIES), 2**20)
+    each = [small.regret(epoch, COPIES) for epoch in range(1, 21)]
+    parts = Estimate(math.fsum(p.value for p in each), math.fsum(p.error for p in each), "estimated", "epochs")
     powers = range(4, setting.pick(quick=30, full=49))
-    regrets = [(2**i, _regret(mechanism, 2**i)) for i in powers]
-    growth = _exponent(regrets[-8][0], regrets[-8][1].value, regrets[-1][0], regrets[-1][1].value)
-    covered = _gap_of_theorem_3(mechanism, 16)
+    agent = Agent("agent", prior=[Point(0.25), Point(0.75)])
+    regrets = [(2**i, evaluate(Market([agent], horizon=2**i), mechanism).regret) for i in powers]
+    (t1, r1), (t2, r2) = regrets[-8], regrets[-1]
+    growth = math.log(r2.value / r1.value) / math.log(math.log(t2) / math.log(t1))
+    misprinted = tiny.paying_where_displayed
+    covered = math.sqrt(4 * math.log(2 * 2**16) / arm_rounds(mechanism, 16))  # m = 2 l ln(2T) / gap², l = 2
+    exploits = next((2**epoch for epoch in range(1, 64) if not big.only_explores(epoch)), 0)
     return Findings(
         computed=(
             f"Two originals of means 1/2 ± gap/2, honest and with copies {COPIES}, at T = 2^1, .., 2^{last} for gaps "
@@ -47,172 +153,81 @@ def run(setting: Setting) -> Findings:
             f"2^{powers[-1]}."
         ),
         checks=(
-            Check(
+            claim(
                 "For a constant gap (1/2) no copies pay at sufficiently large T: every epoch is safe for all copies.",
-                "claim",
                 big.every_epoch_safe,
-                (("epochs", last), ("least room in an epoch (regret)", min(big.slacks, key=lambda slack: slack.low))),
+                ("epochs", last),
+                ("least room in an epoch (regret)", min(big.slacks, key=by_low)),
             ),
-            Check(
+            claim(
                 "Its regret is polylogarithmic: of the order (ln T)^5, by the sum over epochs.",
-                "claim",
                 all_of([at_most(regret, prior_independent_etc_regret([0, LARGE], t)) for t, regret in regrets])
                 and growth < 5.5,
-                (
-                    (f"regret at T = 2^{powers[-1]}", regrets[-1][1]),
-                    ("growth: exponent of ln T over the last epochs", _float_estimate(growth)),
-                ),
+                (f"regret at T = 2^{powers[-1]}", regrets[-1][1]),
+                ("growth: exponent of ln T over the last epochs", rounded(growth, 1e-6)),
             ),
-            Check(
+            detail(
                 "The proof: where T is not large enough, the loop ends before exploitation, and copies change nothing.",
-                "detail",
-                all_of([at_most(negate(margin), 0.0, 1e-6) for margin in tiny.margins]),
-                (
-                    (f"lowest margin of copies {COPIES}, gap {TINY:g}, up to T = 2^{last}", dip),
-                    ("first paying horizon, as a power of 2", tiny.first_paying),
-                ),
+                all_of([at_most(scaled(margin, -1.0), 0.0, 1e-6) for margin in tiny.margins]),
+                (f"lowest margin of copies {COPIES}, gap {TINY:g}, up to T = 2^{last}", dip),
+                ("first paying horizon, as a power of 2", tiny.first_paying),
             ),
-            Check(
+            detail(
                 "The proof, display msatis as printed: m = ⌊ln⁴ T⌋ ≥ l ln(T) gap² is enough. (Surely a misprint for "
                 "the quotient l ln(T) / gap²: Theorem 3 asks for 2 l ln(2T) / gap².)",
-                "detail",
-                _inequality_is_enough(tiny),
-                (("epochs with that inequality in which copies pay", _epochs_where_copies_pay(tiny)),),
+                misprinted == 0,
+                ("epochs with that inequality in which copies pay", misprinted),
             ),
-            Check(
+            ours(
                 f"At T = {SHORT:,}, the first horizon at which two arms are exploited, Theorem 3's condition covers "
                 "gaps from 0.056 on, not smaller ones.",
-                "ours",
-                0.0555 < covered < 0.0565 and _first_exploitation(mechanism) == SHORT,
-                (
-                    ("smallest gap covered", _float_estimate(covered)),
-                    ("first horizon with exploitation", _first_exploitation(mechanism)),
-                ),
+                0.0555 < covered < 0.0565 and exploits == SHORT,
+                ("smallest gap covered", rounded(covered, 1e-6)),
+                ("first horizon with exploitation", exploits),
             ),
-            Check(
+            ours(
                 "Epochs add up: the sum over epochs is the RP-regret of the whole algorithm.",
-                "ours",
                 abs(whole.value - parts.value) <= whole.error + parts.error,
-                (("whole", whole), ("sum over epochs", parts)),
+                ("whole", whole),
+                ("sum over epochs", parts),
             ),
         ),
-        figures=(_margin_figure([*epochs, big], last), _gap_figure(mechanism, last)),
+        figures=(_margin_figure([*epochs, big], last),),
         tables=(_table([*epochs, big]),),
     )
 
 
-def _float_estimate(value: float) -> Estimate:
-    return Estimate(value, 1e-6 * abs(value), "estimated", "floats")
-
-
-def _both_ways(setting: Setting, mechanism: Mechanism) -> tuple[Estimate, Estimate]:
-    """RP-regret at T = 2^20 with copies, by the engine for the whole algorithm and as a sum over epochs."""
-    case = Epochs(setting, mechanism, 0.016, 20)
-    whole = rp_regret(mechanism, Instance(case.means, COPIES), 2**20)
-    parts = [case.regret(epoch, COPIES) for epoch in range(1, 21)]
-    total = Estimate(math.fsum(p.value for p in parts), math.fsum(p.error for p in parts), "estimated", "epochs")
-    return whole, total
-
-
-def _regret(mechanism: Mechanism, horizon: int) -> Estimate:
-    agent = Agent("agent", prior=[Point(0.25), Point(0.75)])
-    return evaluate(Market([agent], horizon=horizon), mechanism).regret
-
-
-def _exponent(t1: int, r1: float, t2: int, r2: float) -> float:
-    return math.log(r2 / r1) / math.log(math.log(t2) / math.log(t1))
-
-
-def _gap_of_theorem_3(mechanism: Mechanism, epoch: int) -> float:
-    """The gap from which on the epoch's m is at least 2 l ln(2T) / gap², two originals."""
-    return math.sqrt(4 * math.log(2 * 2**epoch) / doubling_restart(mechanism).arm_rounds(epoch))
-
-
-def _first_exploitation(mechanism: Mechanism) -> int:
-    return next(
-        (2**epoch for epoch in range(1, 64) if 2 * doubling_restart(mechanism).arm_rounds(epoch) < epoch_rounds(epoch)),
-        0,
-    )
-
-
-def _papers_inequality(case: Epochs, epoch: int) -> bool:
-    return doubling_restart(case.made).arm_rounds(epoch) >= 2 * math.log(2**epoch) * case.gap**2
-
-
-def _epochs_where_copies_pay(case: Epochs) -> int:
-    return sum(gain.high < 0 and _papers_inequality(case, epoch) for epoch, gain in enumerate(case.gains, 1))
-
-
-def _inequality_is_enough(case: Epochs) -> bool:
-    return _epochs_where_copies_pay(case) == 0
-
-
 def _table(cases: list[Epochs]) -> FindingsTable:
-    return FindingsTable(
+    def power(number: int) -> str:
+        return f"2^{number}" if number else "never"
+
+    def row(case: Epochs) -> tuple[str, ...]:
+        safe = f"after 2^{case.last}" if case.safe_from > case.last else power(case.safe_from)
+        beyond = ", and maybe beyond" if case.last_paying == case.last else ""
+        return f"{case.gap:g}", power(case.first_paying), safe, power(case.last_paying) + beyond
+
+    return table(
         f"From when on is a gap safe? Copies {COPIES} of two originals, powers of two",
-        ("gap", "copies pay from T =", "epochs safe for all copies from T =", "copies pay up to T ="),
-        tuple((f"{case.gap:g}", _power(case.first_paying), _safe(case), _last(case)) for case in cases),
+        "gap | copies pay from T = | epochs safe for all copies from T = | copies pay up to T =",
+        map(row, cases),
         "Until later epochs have made good what copies gained in early ones, copying still pays over the whole run.",
     )
 
 
-def _power(number: int) -> str:
-    return f"2^{number}" if number else "never"
-
-
-def _safe(case: Epochs) -> str:
-    return f"after 2^{case.last}" if case.safe_from > case.last else _power(case.safe_from)
-
-
-def _last(case: Epochs) -> str:
-    still = ", and maybe beyond" if case.last_paying == case.last else ""
-    return _power(case.last_paying) + still
-
-
 def _margin_figure(cases: list[Epochs], last: int) -> Lines:
     x = [2.0**k for k in range(14, last + 1)]
-
-    def relative(case: Epochs) -> list[Estimate]:
-        scale = [case.gap * t for t in x]
-        return [
-            Estimate(margin.value / s, margin.error / s, margin.kind, margin.method)
-            for margin, s in zip(case.margins[13:], scale, strict=True)
-        ]
-
-    shown = [case for case in cases if case.gap in (0.001, TINY, 0.016)]
+    series = []
+    for shade, case in enumerate(case for case in cases if case.gap in (0.001, TINY, 0.016)):
+        relative = [part_of(margin, case.gap * t) for margin, t in zip(case.margins[13:], x, strict=True)]
+        series.append(Series.of(f"gap {case.gap:g}", x, relative, mechanism=NAME, shade=shade))
     return Lines(
         "Small gaps: copies pay for a long time",
         f"RP-regret with copies {COPIES} minus honest, divided by gap x T; below zero copies pay. A gap of 0.016 is "
         "safe; at 0.004 copies pay from a few million rounds on.",
         "horizon T (rounds)",
         "margin / (gap T)",
-        tuple(
-            Series.of(f"gap {case.gap:g}", x, relative(case), mechanism=NAME, shade=shade)
-            for shade, case in enumerate(shown)
-        ),
+        tuple(series),
         (Mark("copies pay ↓", y=0.0),),
-        log_x=True,
-    )
-
-
-def _gap_figure(mechanism: Mechanism, last: int) -> Lines:
-    epochs = range(16, max(last, 40) + 1)
-    x = tuple(2.0**epoch for epoch in epochs)
-
-    def least_gap(epoch: int) -> float:
-        """The gap that our condition asks for: exp(-m gap²) = m / (2T)."""
-        m = doubling_restart(mechanism).arm_rounds(epoch)
-        return math.sqrt(max(0.0, math.log(2 * epoch_rounds(epoch) / m)) / m)
-
-    return Lines(
-        "The smallest gap that an epoch covers",
-        "Two originals: above a line the epoch that ends at T is safe, by Theorem 3's condition and by ours (row 6).",
-        "end of the epoch, T (rounds)",
-        "gap",
-        (
-            Series("Theorem 3", x, tuple(_gap_of_theorem_3(mechanism, e) for e in epochs), mechanism=NAME),
-            Series("our condition", x, tuple(map(least_gap, epochs)), mechanism=NAME, shade=1),
-        ),
         log_x=True,
     )
 

@@ -7,17 +7,26 @@ from itertools import combinations, product
 from typing import Any
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.properties.permutation_invariance import check_permutation_invariance
+from cloneproof.analysis.properties.conformance import check_permutation_invariance
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import indifferent
-from cloneproof.report.figures.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.evidence.trp_trials import AGENT, ROUNDING, Trial, trials
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.statements.counting_rules import HALF, RulePayoff, ex_ante_payoff, permuted_regret, rule_c
+from cloneproof.report.plots import Lines, Mark, Series
+from cloneproof.reproduce.evidence import all_of, at_most, by_value
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.trp import (
+    AGENT,
+    HALF,
+    ROUNDING,
+    RulePayoff,
+    Trial,
+    ex_ante_payoff,
+    permuted_regret,
+    rule_c,
+    trials,
+)
 
 BERN = Discrete([0, 1], [0.5, 0.5])
 INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h-ucb": {}, "epsilon-greedy": {}}
@@ -51,79 +60,64 @@ def run(setting: Setting) -> Findings:
             "favours an agent by its index, and an agent who knows its means. All exact."
         ),
         checks=(
-            Check(
+            claim(
                 "Wherever TRP holds (all means of the support, equal ones as different originals, all copies tried) "
                 "under a permutation-invariant mechanism, no copies tried pay.",
-                "claim",
                 all_of(
                     [bool(held) or None, not any(case.pays for case in held)]
                     + [result.holds for result in invariance.values()]
                 ),
-                (
-                    ("markets in which TRP holds", len(held)),
-                    ("in which copies pay all the same", sum(case.pays for case in held)),
-                    ("mechanisms found permutation invariant", sum(result.holds for result in invariance.values())),
-                    ("of", len(invariance)),
-                ),
+                ("markets in which TRP holds", len(held)),
+                ("in which copies pay all the same", sum(case.pays for case in held)),
+                ("mechanisms found permutation invariant", sum(result.holds for result in invariance.values())),
+                ("of", len(invariance)),
             ),
-            Check(
+            claim(
                 "Its proof: the gain is minus the mean of the TRP margins over what may be realised.",
-                "claim",
                 all(case.identity for case in cases),
-                (("gains compared", sum(len(case.gains) for case in cases)),),
+                ("gains compared", sum(len(case.gains) for case in cases)),
             ),
-            Check(
+            detail(
                 "The proof's footnote: where two arms may have the same mean, “we can essentially unionize those two "
                 "arms”, so that TRP for different means is enough. (A rule that is PI and TRP for different means: "
                 "three originals, 0 or 1 with equal odds, sure rewards, T = 100.)",
-                "detail",
                 not footnote.pays if footnote.trp else None,
-                (
-                    ("comparisons of RP-regret, all means different", footnote.compared),
-                    ("smallest margin of the copies", str(footnote.least)),
-                    ("honest payoff", str(footnote.honest)),
-                    ("with copies (2, 1, 1)", str(footnote.copied)),
-                ),
+                ("comparisons of RP-regret, all means different", footnote.compared),
+                ("smallest margin of the copies", str(footnote.least)),
+                ("honest payoff", str(footnote.honest)),
+                ("with copies (2, 1, 1)", str(footnote.copied)),
             ),
-            Check(
+            claim(
                 "Discussion: a mechanism that favours an agent by its index, whatever its arms do, is "
                 "replication-proof and not permutation invariant.",
-                "claim",
                 favour.works,
-                (
-                    ("largest gain of any copies tried, either agent", favour.largest),
-                    ("rounds of the first agent", favour.rounds[0]),
-                    ("rounds of the second", favour.rounds[1]),
-                    ("permutation invariant", favour.invariance.verdict),
-                ),
+                ("largest gain of any copies tried, either agent", favour.largest),
+                ("rounds of the first agent", favour.rounds[0]),
+                ("rounds of the second", favour.rounds[1]),
+                ("permutation invariant", favour.invariance.verdict),
             ),
-            Check(
+            detail(
                 "Introduction: permutation invariance is necessary for replication-proofness.",
-                "detail",
                 None if favour.works is None else not favour.works,
-                (("mechanisms above that are one without the other", int(bool(favour.works))),),
+                ("mechanisms above that are one without the other", int(bool(favour.works))),
             ),
-            Check(
+            claim(
                 "Introduction: with one fully informed agent any algorithm is replication-proof: its best arm alone, "
                 "in however many copies, earns all there is, and nothing earns more.",
-                "claim",
                 all_of([example.best_alone for example in informed.values()]),
-                (("mechanisms", len(informed)),),
+                ("mechanisms", len(informed)),
             ),
-            Check(
+            ours(
                 "That needs its other arms left out: an agent who knows its means and registers every original gains "
                 "by copies of the good one under some of these mechanisms.",
-                "ours",
                 any(example.honest_is_best is False for example in informed.values()),
-                (
-                    ("UCB1, means (1, 0), T = 7: honest", informed["ucb1"].payoff[1, 1]),
-                    ("the good arm twice, the bad one once", informed["ucb1"].payoff[2, 1]),
-                ),
+                ("UCB1, means (1, 0), T = 7: honest", informed["ucb1"].payoff[1, 1]),
+                ("the good arm twice, the bad one once", informed["ucb1"].payoff[2, 1]),
             ),
         ),
         figures=(_scatter(cases),),
         tables=(_table(cases), _informed_table(informed)),
-    )  # fmt: skip
+    )
 
 
 class Unionized:
@@ -146,12 +140,10 @@ class Unionized:
 
     @property
     def trp(self) -> bool:
-        """Whether no copies tried lower the RP-regret, all means different."""
         return self.least >= 0
 
     @property
     def pays(self) -> bool:
-        """Whether copies pay where means may be equal."""
         return self.copied > self.honest
 
 
@@ -181,8 +173,7 @@ class Favouring:
 
     @property
     def largest(self) -> Estimate:
-        """The largest gain of either agent."""
-        return max(self.gains, key=lambda gain: gain.value)
+        return max(self.gains, key=by_value)
 
 
 class Informed:
@@ -234,32 +225,26 @@ def _scatter(cases: list[Trial]) -> Lines:
 
 
 def _table(cases: list[Trial]) -> FindingsTable:
-    names = list(dict.fromkeys(case.mechanism.name for case in cases))
-    by_name = {name: [case for case in cases if case.mechanism.name == name] for name in names}
-    return FindingsTable(
+    rows = []
+    for name in dict.fromkeys(case.mechanism.name for case in cases):
+        own = [case for case in cases if case.mechanism.name == name]
+        held, violated = ([case for case in own if case.trp is holds] for holds in (True, False))
+        counts = (len(own), len(held), sum(c.pays for c in held), len(violated), sum(c.pays for c in violated))
+        rows.append((name, *counts))
+    return table(
         "Random markets by mechanism",
-        ("mechanism", "markets", "TRP holds", "and copies pay", "TRP violated", "and copies pay "),
-        tuple(
-            (
-                name,
-                len(by_name[name]),
-                sum(case.trp for case in by_name[name]),
-                sum(case.trp and case.pays for case in by_name[name]),
-                sum(not case.trp for case in by_name[name]),
-                sum(not case.trp and case.pays for case in by_name[name]),
-            )
-            for name in names
-        ),
+        "mechanism | markets | TRP holds | and copies pay | TRP violated | and copies pay ",
+        rows,
         "TRP for all means of the support, at this horizon, up to three copies of each original.",
     )
 
 
 def _informed_table(informed: dict[str, Informed]) -> FindingsTable:
     shown = ((1, 0), (3, 0), (1, 1), (2, 1), (1, 2))
-    return FindingsTable(
+    return table(
         "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
-        ("mechanism", *(f"copies ({a}, {b})" for a, b in shown)),
-        tuple((name, *(case.payoff[copies] for copies in shown)) for name, case in informed.items()),
+        " | ".join(("mechanism", *(f"copies {vector}" for vector in shown))),
+        ((name, *(case.payoff[copies] for copies in shown)) for name, case in informed.items()),
     )
 
 

@@ -2,18 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import binom
 
-from cloneproof.analysis.properties.rp_regret import rp_regret
-from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken
+from cloneproof.analysis.properties.permutations import Instance, Trp, check_trp, rp_regret
+from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
-from cloneproof.market.instance import Instance
-from cloneproof.report.figures.figure_data import Lines, Map, Mark, Series
-from cloneproof.reproduce.evidence.etc_cases import TRIED, EtcCase
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
-from cloneproof.reproduce.statements.exploration_cost import average_gap
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.plots import Lines, Series
+from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.trp import average_gap, least_slack, unequal_means
+
+TRIED = 3  # copies of each original, where copies are searched for
+
+
+@dataclass(frozen=True)
+class EtcCase:
+    """A support, a number of originals and a horizon."""
+
+    setting: Setting
+    support: tuple[float, ...]
+    originals: int
+    horizon: int
+
+    @property
+    def gap(self) -> float:
+        return min(b - a for a, b in pairwise(self.support))
+
+    @property
+    def paper(self) -> int:
+        return etc_rounds(self.originals, self.gap, self.horizon)
+
+    @property
+    def enough(self) -> int:
+        """The m of our condition, (l - 1) exp(-m gap²) ≤ m / (l T)."""
+        return trp_arm_rounds(self.originals, self.gap, self.horizon)
+
+    def etc(self, m: int) -> Mechanism:
+        return self.setting.mechanism("etc", arm_rounds=m)
+
+    def slack(self, m: int) -> Estimate:
+        return least_slack(self.etc(m), self.support, self.originals, self.horizon)
+
+    def search_copies(self, m: int) -> Trp:
+        """The worst of a search over copies, at the last horizon."""
+        return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
+
+    def truthful(self, m: int) -> bool | None:
+        """No copies pay (proven by the slack); some do (a search found them); or open."""
+        if self.slack(m).low >= 0:
+            return True
+        return False if self.search_copies(m).verdict == "violated" else None
+
+    @cached_property
+    def safe_from(self) -> int:
+        """The smallest m from which on, up to that of our condition, the slack says that no copies pay."""
+        m = self.enough
+        while m > 1 and self.slack(m - 1).low >= 0:
+            m -= 1
+        return m
+
+    @cached_property
+    def first_failure(self) -> tuple[int, Trp] | None:
+        """Going down from there, the first m at which copies pay."""
+        searches = ((m, self.search_copies(m)) for m in range(self.safe_from - 1, 0, -1))
+        return next(((m, search) for m, search in searches if search.verdict == "violated"), None)
+
+    @cached_property
+    def regrets(self) -> list[tuple[Estimate, float]]:
+        """The exact regret and the theorem's bound, for every multiset of means."""
+        pairs = []
+        for means in unequal_means(self.support, self.originals):
+            honest = Instance(means, (1,) * self.originals)
+            bound = etc_regret_paper([max(means) - mean for mean in means], self.gap, self.horizon)
+            pairs.append((rp_regret(self.etc(self.paper), honest, self.horizon), bound))
+        return pairs
+
+    @property
+    def part_of_bound(self) -> Estimate:
+        return max((part_of(regret, bound) for regret, bound in self.regrets), key=by_value)
+
+    @property
+    def pulls(self) -> float:
+        """The most pulls of a worse arm, from the regret where all worse arms are equally bad."""
+        most = 0.0
+        for means in unequal_means(self.support, self.originals):
+            worse = [max(means) - mean for mean in means if mean < max(means)]
+            if len(set(worse)) == 1:
+                honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
+                most = max(most, honest.high / sum(worse))
+        return most
+
 
 HALVES = (0.25, 0.75)
 CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
@@ -25,10 +111,13 @@ def run(setting: Setting) -> Findings:
     horizons = setting.pick(quick=(10**3, 10**4, 10**5, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
     cases = [EtcCase(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
     chances = _chances(setting.pick(quick=(1, 10, 40), full=(1, 2, 5, 10, 20, 40, 80, 160)))
-    cut, cut_bound = _unfinished_exploration(setting)
-    long, long_bound = _too_long(setting)
+    m, million = etc_rounds(2, 0.5, 1000), 10**6
+    cut = rp_regret(setting.mechanism("etc", arm_rounds=m), Instance(HALVES, (2, 2)), 3 * m)
+    longer = setting.mechanism("etc", arm_rounds=10 * etc_rounds(2, 0.5, million))
+    long, long_bound = rp_regret(longer, Instance(HALVES, (1, 1)), million), etc_regret_paper([0, 0.5], 0.5, million)
+    cut_bound = 4 * m * average_gap(HALVES)
     below = [case.first_failure[1] for case in cases if case.first_failure is not None]
-    slack = min((case.slack(case.paper) for case in cases), key=lambda margin: margin.low)
+    slack = min((case.slack(case.paper) for case in cases), key=by_low)
     pulls = max(case.pulls - case.paper for case in cases)
     return Findings(
         computed=(
@@ -38,200 +127,121 @@ def run(setting: Setting) -> Findings:
             f"where it fails, up to {TRIED} copies of each original are searched for a violation."
         ),
         checks=(
-            Check(
+            claim(
                 "With m = (2/gap²) l ln 2T, ETC is truthful under random permutation at every horizon up to T.",
-                "claim",
                 all_of([case.truthful(case.paper) for case in cases]),
-                (("cases", len(cases)), ("least room until copies could pay (regret)", slack)),
+                ("cases", len(cases)),
+                ("least room until copies could pay (regret)", slack),
             ),
-            Check(
+            claim(
                 "Its regret is at most the sum over arms of 2 δ l ln(2T)/gap² + 1.",
-                "claim",
                 all_of([at_most(regret, bound) for case in cases for regret, bound in case.regrets]),
-                tuple(
+                *(
                     (f"part of the bound reached, T = {case.horizon:,}, l = {case.originals}", case.part_of_bound)
                     for case in cases
                     if case.support == HALVES
                 ),
             ),
-            Check(
+            claim(
                 "Lemma: a suboptimal arm is pulled at most m + 1 times in expectation.",
-                "claim",
                 all(case.pulls <= case.paper + 1 for case in cases),
-                (("most pulls beyond m", Estimate(pulls, ROUNDING * max(horizons), "estimated", "closed form")),),
+                ("most pulls beyond m", Estimate(pulls, ROUNDING * max(horizons), "estimated", "closed form")),
             ),
-            Check(
+            claim(
                 "Claim: an arm worse by δ looks as good after m rounds with probability at most 2 exp(-δ² m / 2).",
-                "claim",
-                all(exact <= papers for _, _, exact, papers, _ in chances),
-                (
-                    ("pairs of means and m", len(chances)),
-                    ("largest part of the bound reached", _part_of_bound(chances, 3)),
-                ),
+                all(chance.exact <= chance.papers for chance in chances),
+                ("pairs of means and m", len(chances)),
+                ("largest part of the bound reached", _largest(chance.exact / chance.papers for chance in chances)),
             ),
-            Check(
+            ours(
                 "The bound may be sharpened to exp(-δ² m), and m to (l - 1) exp(-m gap²) ≤ m/(lT).",
-                "ours",
-                all_of(
-                    [*(case.truthful(case.enough) for case in cases), *(chance[2] <= chance[4] for chance in chances)]
+                all_of([case.truthful(case.enough) for case in cases] + [c.exact <= c.sharper for c in chances]),
+                (
+                    "largest part of the sharper bound reached",
+                    _largest(c.exact / c.sharper for c in chances),
                 ),
-                (("largest part of the sharper bound reached", _part_of_bound(chances, 4)),),
             ),
-            Check(
+            ours(
                 "Some exploration is needed: at some smaller m copies do pay.",
-                "ours",
                 len(below) > 0 and all(search.margin.high < 0 for search in below),
-                tuple(
-                    (f"margin at T = {search.horizon:,}, copies {search.copies}", search.margin) for search in below[:3]
-                ),
+                *((f"margin at T = {search.horizon:,}, copies {search.copies}", search.margin) for search in below[:3]),
             ),
-            Check(
+            detail(
                 "The proof: every arm of a copied instance is pulled at least m times, so that RP-regret ≥ k m D.",
-                "detail",
                 cut.low >= cut_bound,
-                (("RP-regret, copies (2, 2), T = 3m", cut), ("k m D", _number(cut_bound))),
+                ("RP-regret, copies (2, 2), T = 3m", cut),
+                ("k m D", rounded(cut_bound, 2.0**-50, "proven", "arithmetic")),
             ),
-            Check(
+            detail(
                 "The theorem states the regret bound for every m ≥ (2/gap²) l ln 2T, not only for equality.",
-                "detail",
                 at_most(long, long_bound),
-                (("regret at 10 times that m", long), ("the bound", _number(long_bound))),
+                ("regret at 10 times that m", long),
+                ("the bound", rounded(long_bound, 2.0**-50, "proven", "arithmetic")),
             ),
         ),
-        figures=(_rounds_figure(cases, horizons), _map(setting), _chance_figure(setting)),
+        figures=(_rounds_figure(cases),),
         tables=(_table(cases),),
     )
 
 
-def _chances(rounds: tuple[int, ...]) -> list[tuple[float, int, float, float, float]]:
-    """Gap, m, P(worse arm's sum >= better one's), the paper's bound and the sharper one; means in eighths."""
+class MistakeChance(NamedTuple):
+    """P(the worse arm's sum >= the better one's) after m rounds, the paper's bound on it and the sharper one."""
+
+    exact: float
+    papers: float
+    sharper: float
+
+
+def _chances(rounds: tuple[int, ...]) -> list[MistakeChance]:
+    """For all pairs of means in eighths."""
     chances = []
     for m in rounds:
         laws = [binom.pmf(np.arange(m + 1), m, k / 8) for k in range(9)]
         tails = [np.cumsum(law[::-1])[::-1] for law in laws]
-        for low in range(9):
-            for high in range(low + 1, 9):
-                gap, exact = (high - low) / 8, float(laws[high] @ tails[low]) * (1 - 1e-12)
-                chances.append((gap, m, exact, mistake_paper(gap, m), overtaken(gap, m)))
+        for low, high in combinations(range(9), 2):
+            gap, exact = (high - low) / 8, float(laws[high] @ tails[low]) * (1 - 1e-12)
+            chances.append(MistakeChance(exact, mistake_paper(gap, m), overtaken(gap, m)))
     return chances
 
 
-def _unfinished_exploration(setting: Setting) -> tuple[Estimate, float]:
-    """RP-regret with copies (2, 2) when the horizon ends before all four arms are explored, and k m D."""
-    m = etc_rounds(2, 0.5, 1000)
-    mechanism = setting.mechanism("etc", arm_rounds=m)
-    return rp_regret(mechanism, Instance(HALVES, (2, 2)), 3 * m), 4 * m * average_gap(HALVES)
-
-
-def _too_long(setting: Setting) -> tuple[Estimate, float]:
-    horizon = 10**6
-    mechanism = setting.mechanism("etc", arm_rounds=10 * etc_rounds(2, 0.5, horizon))
-    return rp_regret(mechanism, Instance(HALVES, (1, 1)), horizon), etc_regret_paper([0, 0.5], 0.5, horizon)
-
-
-def _number(value: float) -> Estimate:
-    return Estimate(value, abs(value) * 2.0**-50, "proven", "arithmetic")
-
-
-def _part_of_bound(chances: list[tuple[float, int, float, float, float]], bound: int) -> Estimate:
-    return Estimate(max(chance[2] / chance[bound] for chance in chances), 1e-9, "estimated", "binomial laws in floats")
+def _largest(parts: Iterable[float]) -> Estimate:
+    return Estimate(max(parts), 1e-9, "estimated", "binomial laws in floats")
 
 
 def _table(cases: list[EtcCase]) -> FindingsTable:
-    return FindingsTable(
+    rows = []
+    for case in cases:
+        m, search = case.first_failure or (0, None)
+        support = "{" + ", ".join(f"{value:g}" for value in case.support) + "}"
+        numbers = (case.originals, f"{case.horizon:,}", case.paper, case.enough, case.safe_from)
+        rows.append((support, *numbers, m or "none", str(search.copies) if search else ""))
+    return table(
         "Rounds of exploration for each arm",
-        (
-            "support",
-            "originals",
-            "T",
-            "Theorem 3's m",
-            "our condition's",
-            "no copies pay from",
-            "copies pay at",
-            "with",
-        ),
-        tuple(
-            (
-                "{" + ", ".join(f"{value:g}" for value in case.support) + "}",
-                case.originals,
-                f"{case.horizon:,}",
-                case.paper,
-                case.enough,
-                case.safe_from,
-                case.first_failure[0] if case.first_failure else "none",
-                str(case.first_failure[1].copies) if case.first_failure else "",
-            )
-            for case in cases
-        ),
+        "support | originals | T | Theorem 3's m | our condition's | no copies pay from | copies pay at | with",
+        rows,
         "Our condition: (l - 1) exp(-m gap²) ≤ m/(lT). “No copies pay” holds for every vector of copies and every "
         "horizon up to T.",
     )
 
 
-def _rounds_figure(cases: list[EtcCase], horizons: tuple[int, ...]) -> Lines:
+def _rounds_figure(cases: list[EtcCase]) -> Lines:
     halves = [case for case in cases if (case.support, case.originals) == (HALVES, 2)]
-
-    def series(name: str, y: list[int], shade: int) -> Series:
-        points = [(float(t), float(m)) for t, m in zip(horizons, y, strict=True) if m]
-        return Series(name, tuple(t for t, _ in points), tuple(m for _, m in points), mechanism="etc", shade=shade)
-
+    curves = {
+        "copies pay": {case.horizon: case.first_failure[0] for case in halves if case.first_failure},
+        "Theorem 3": {case.horizon: case.paper for case in halves},
+        "our condition": {case.horizon: case.enough for case in halves},
+    }
     return Lines(
         "How much exploration is enough",
         "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
         "the lowest curve is the largest m at which copies pay.",
         "horizon T (rounds)",
         "exploration per arm, m (rounds)",
-        (
-            series("copies pay", [case.first_failure[0] if case.first_failure else 0 for case in halves], 3),
-            series("Theorem 3", [case.paper for case in halves], 0),
-            series("our condition", [case.enough for case in halves], 1),
+        tuple(
+            Series(name, tuple(map(float, m)), tuple(map(float, m.values())), mechanism="etc", shade=shade)
+            for shade, (name, m) in zip((3, 0, 1), curves.items(), strict=True)
         ),
         log_x=True,
-        log_y=True,
-    )
-
-
-def _map(setting: Setting) -> Map:
-    """What copies (2, 2) save in RP-regret over m and T, in units of m D."""
-    powers = [k / 2 for k in setting.pick(quick=range(4, 13, 2), full=range(4, 13))]
-    rounds = setting.pick(quick=range(2, 44, 6), full=range(2, 44, 2))
-    values = []
-    for m in rounds:
-        mechanism, row = setting.mechanism("etc", arm_rounds=m), []
-        for power in powers:
-            horizon = round(10**power)
-            copied, honest = (rp_regret(mechanism, Instance(HALVES, copies), horizon) for copies in ((2, 2), (1, 1)))
-            row.append(min(2.0, (honest - copied).value / (m * average_gap(HALVES))))
-        values.append(tuple(row))
-    return Map(
-        "Copies (2, 2) over the exploration and the horizon",
-        "Honest RP-regret minus that with copies, in units of one more arm's exploration, m D (cut off at 2). Above "
-        "zero copies pay. Means 1/4 and 3/4, Bernoulli rewards.",
-        "horizon, log10 T",
-        "m (rounds)",
-        "regret saved / (m D)",
-        tuple(powers),
-        tuple(map(float, rounds)),
-        tuple(values),
-    )
-
-
-def _chance_figure(setting: Setting) -> Lines:
-    rounds = tuple(range(1, setting.pick(quick=41, full=81)))
-    half = [chance for chance in _chances(rounds) if chance[0] == 0.5]
-    worst = {m: max(chance[2] for chance in half if chance[1] == m) for m in rounds}
-    x = tuple(map(float, rounds))
-    return Lines(
-        "How often the worse arm looks as good, gap 1/2",
-        "Exact chance (the worst pair of means in eighths) against the claim's bound and the sharper one.",
-        "exploration per arm, m (rounds)",
-        "probability",
-        (
-            Series("the claim: 2 exp(-δ² m / 2)", x, tuple(mistake_paper(0.5, m) for m in rounds), shade=1),
-            Series("exp(-δ² m)", x, tuple(overtaken(0.5, m) for m in rounds), shade=2),
-            Series("exact", x, tuple(worst.values()), mechanism="etc"),
-        ),
-        (Mark("certain", y=1.0),),
         log_y=True,
     )
 

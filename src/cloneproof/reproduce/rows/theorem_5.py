@@ -18,9 +18,9 @@ from cloneproof.bounds import (
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figures.figure_data import Lines, Series
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, all_of, at_most
-from cloneproof.reproduce.row import Row, Setting
+from cloneproof.report.plots import Lines, Series
+from cloneproof.reproduce.evidence import all_of, at_most, by_value, part_of, rounded
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, TableCell, claim, detail, ours, table
 
 NAME, OURS = "h-etc-r", "holdout-h-etc"
 HORIZONS = tuple(10**k for k in range(4, 10))
@@ -34,7 +34,6 @@ def run(setting: Setting) -> Findings:
     powers = setting.pick(quick=(5, 7, 9, 11, 14), full=tuple(range(5, 16)))
     near = [_Near(setting, 10**k) for k in powers]
     rate, closing = [case.slope for case in cases], _slope([(case.horizon, case.regret.value) for case in near])
-    ours = [case.holdout_within_bound for case in cases]
     return Findings(
         computed=(
             f"Exact expected regret of H-ETC-R with everybody honest in {len(cases)} markets of 2 to 4 agents with two "
@@ -43,48 +42,38 @@ def run(setting: Setting) -> Findings:
             f"whose means differ by {STEP}/√(2M), T up to 10^{powers[-1]}."
         ),
         checks=(
-            Check(
+            claim(
                 "The regret is O(n L³ √(T ln T) / gap³), gap the smallest distance of two values inside one agent's "
                 "prior: whatever the distances between agents.",
-                "claim",
                 closing < 0.6,
-                (
-                    ("exponent of T as agents come close", _float(closing)),
-                    *((f"regret, T = {case.horizon:.0e}", case.regret) for case in near[-2:]),
-                    ("n L³ √(T ln T) / gap³ at the last T", _float(near[-1].stated_bound)),
-                    ("the proof's bound there, with its constants", _float(near[-1].papers_bound)),
-                ),
+                ("exponent of T as agents come close", rounded(closing)),
+                *((f"regret, T = {case.horizon:.0e}", case.regret) for case in near[-2:]),
+                ("n L³ √(T ln T) / gap³ at the last T", rounded(near[-1].bounds[0])),
+                ("the proof's bound there, with its constants", rounded(near[-1].bounds[1])),
             ),
-            Check(
+            detail(
                 "The proof's last line, with its constants, bounds the regret in the markets tried.",
-                "detail",
-                all_of([at_most(regret, c.papers_bound(t)) for c in cases for t, regret in c.regrets]),
+                all_of([case.within(0) for case in cases]),
             ),
-            Check(
+            ours(
                 "Where gap also bounds the distances between agents, as the proof assumes, the regret stays below "
                 "n L³ √(T ln T) / gap³.",
-                "ours",
-                all_of(
-                    [at_most(regret, h_etc_r_shape(c.agents, 2, t, c.gap)) for c in cases for t, regret in c.regrets]
-                ),
-                tuple((f"part of it reached, {c.name}", _part(c)) for c in cases),
+                all_of([case.within(2) for case in cases]),
+                *((f"part of it reached, {case.name}", case.part_of_shape) for case in cases),
             ),
-            Check(
+            ours(
                 "In a market that stays as it is the rate √(T ln T) is right.",
-                "ours",
                 all(0.4 < slope < 0.6 for slope in rate),
-                tuple((f"exponent of T, {c.name}", _float(c.slope)) for c in cases),
+                *((f"exponent of T, {c.name}", rounded(c.slope)) for c in cases),
             ),
-            Check(
+            ours(
                 "A bound that names the distance between agents holds (nM + (L-1)m + 2εT + (n-1)T exp(..)).",
-                "ours",
-                all_of([at_most(regret, c.ours_papers_mechanism(t)) for c in cases for t, regret in c.regrets]),
+                all_of([case.within(1) for case in cases]),
             ),
-            Check(
+            ours(
                 "The hold-out mechanism's regret stays below n(Km + W) + Lm + 2, which is logarithmic.",
-                "ours",
-                all_of(ours),
-                tuple((f"regret at T = 10⁹, {c.name}", c.holdout[-1][1]) for c in cases),
+                all_of([case.holdout_within_bound for case in cases]),
+                *((f"regret at T = 10⁹, {c.name}", c.holdout[-1][1]) for c in cases),
             ),
         ),
         figures=(_figure(cases[0]), _near_figure(near)),
@@ -93,8 +82,12 @@ def run(setting: Setting) -> Findings:
 
 
 _MARKETS = (
-    (2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5, 0.8)), (2, (0.4, 0.6)),
-)  # fmt: skip
+    (2, (0.25, 0.75)),
+    (2, (0.0, 1.0)),
+    (3, (0.25, 0.75)),
+    (4, (0.2, 0.5, 0.8)),
+    (2, (0.4, 0.6)),
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +111,19 @@ class _RegretCase:
     def mechanism(self, name: str, horizon: int) -> Mechanism:
         return self.setting.mechanism(name, market=self.market(horizon))
 
+    def bounds(self, horizon: int) -> tuple[float, float, float]:
+        """That of the proof with its constants, ours with the distance between agents, and the theorem's shape."""
+        m = etc_rounds(2, self.gap, horizon)
+        trial = trial_rounds(m, 2, horizon)
+        return (
+            h_etc_r_regret_paper(self.agents, 2, trial, horizon, self.gap),
+            h_etc_r_regret(self.agents, 2, m, trial, horizon, self.gap, self.gap),
+            h_etc_r_shape(self.agents, 2, horizon, self.gap),
+        )
+
+    def within(self, bound: int) -> bool | None:
+        return all_of([at_most(regret, self.bounds(t)[bound]) for t, regret in self.regrets])
+
     def _regrets(self, name: str) -> list[tuple[int, Estimate]]:
         return [(t, evaluate(self.market(t), self.mechanism(name, t)).regret) for t in HORIZONS]
 
@@ -133,13 +139,9 @@ class _RegretCase:
     def slope(self) -> float:
         return _slope([(t, regret.value) for t, regret in self.regrets[3:]])
 
-    def papers_bound(self, horizon: int) -> float:
-        trial = trial_rounds(etc_rounds(2, self.gap, horizon), 2, horizon)
-        return h_etc_r_regret_paper(self.agents, 2, trial, horizon, self.gap)
-
-    def ours_papers_mechanism(self, horizon: int) -> float:
-        m = etc_rounds(2, self.gap, horizon)
-        return h_etc_r_regret(self.agents, 2, m, trial_rounds(m, 2, horizon), horizon, self.gap, self.gap)
+    @property
+    def part_of_shape(self) -> Estimate:
+        return max((part_of(regret, self.bounds(t)[2]) for t, regret in self.regrets), key=by_value)
 
     @property
     def holdout_within_bound(self) -> bool | None:
@@ -160,27 +162,23 @@ class _Near:
     setting: Setting
     horizon: int
 
-    @property
-    def trial(self) -> int:
-        return trial_rounds(etc_rounds(1, 0.5, self.horizon), 1, self.horizon)
-
-    @property
-    def apart(self) -> float:
-        return STEP / math.sqrt(2 * self.trial)
-
     @cached_property
     def regret(self) -> Estimate:
-        mechanism = self.setting.mechanism(NAME, agent_rounds=self.trial, arm_rounds=etc_rounds(1, 0.5, self.horizon))
-        agents = [Agent("ana", 1, Point(0.5 + self.apart)), Agent("bo", 1, Point(0.5))]
+        m, trial = self._rounds
+        agents = [Agent("ana", 1, Point(0.5 + STEP / math.sqrt(2 * trial))), Agent("bo", 1, Point(0.5))]
+        mechanism = self.setting.mechanism(NAME, agent_rounds=trial, arm_rounds=m)
         return evaluate(Market(agents, horizon=self.horizon), mechanism).regret
 
     @property
-    def stated_bound(self) -> float:
-        return h_etc_r_shape(2, 1, self.horizon, 0.5)
+    def bounds(self) -> tuple[float, float]:
+        """As stated, and that of the proof with its constants."""
+        papers = h_etc_r_regret_paper(2, 1, self._rounds[1], self.horizon, 0.5)
+        return h_etc_r_shape(2, 1, self.horizon, 0.5), papers
 
     @property
-    def papers_bound(self) -> float:
-        return h_etc_r_regret_paper(2, 1, self.trial, self.horizon, 0.5)
+    def _rounds(self) -> tuple[int, int]:
+        m = etc_rounds(1, 0.5, self.horizon)
+        return m, trial_rounds(m, 1, self.horizon)
 
 
 def _slope(points: list[tuple[int, float]]) -> float:
@@ -190,32 +188,19 @@ def _slope(points: list[tuple[int, float]]) -> float:
     return (math.log(r2 / r1) - logarithm) / math.log(t2 / t1)
 
 
-def _float(value: float) -> Estimate:
-    return Estimate(value, 1e-9 * abs(value), "estimated", "floats")
-
-
-def _part(case: _RegretCase) -> Estimate:
-    parts = [(regret, h_etc_r_shape(case.agents, 2, t, case.gap)) for t, regret in case.regrets]
-    return max(
-        (Estimate(regret.value / bound, regret.error / bound, regret.kind, regret.method) for regret, bound in parts),
-        key=lambda part: part.value,
-    )
-
-
 def _table(cases: list[_RegretCase]) -> FindingsTable:
-    def row(case: _RegretCase, name: str, regrets: list[tuple[int, Estimate]]) -> tuple[str | Estimate, ...]:
-        return (f"{case.name}: {name}", *(regret for _, regret in regrets))
-
-    return FindingsTable(
-        "Expected regret, everybody honest",
-        ("market", *(f"T = 10^{round(math.log10(t))}" for t in HORIZONS)),
-        tuple(line for c in cases for line in (row(c, "H-ETC-R", c.regrets), row(c, "hold-out", c.holdout))),
-    )
+    rows: list[tuple[TableCell, ...]] = [
+        (f"{case.name}: {name}", *(regret for _, regret in regrets))
+        for case in cases
+        for name, regrets in (("H-ETC-R", case.regrets), ("hold-out", case.holdout))
+    ]
+    horizons = " | ".join(f"T = 10^{round(math.log10(t))}" for t in HORIZONS)
+    return table("Expected regret, everybody honest", f"market | {horizons}", rows)
 
 
 def _figure(case: _RegretCase) -> Lines:
     x = tuple(map(float, HORIZONS))
-    shape = tuple(h_etc_r_shape(case.agents, 2, t, case.gap) for t in HORIZONS)
+    shape = tuple(case.bounds(t)[2] for t in HORIZONS)
     return Lines(
         "Regret over six powers of ten",
         f"{case.name}, everybody honest, exact. The stated bound's constants are generous; its rate √(T ln T) is what "
@@ -242,8 +227,8 @@ def _near_figure(near: list[_Near]) -> Lines:
         "expected regret (reward units)",
         (
             Series.of("h-etc-r", x, [case.regret for case in near], mechanism=NAME),
-            Series("stated bound", tuple(map(float, x)), tuple(case.stated_bound for case in near), shade=1),
-            Series("proof's bound", tuple(map(float, x)), tuple(case.papers_bound for case in near), shade=2),
+            Series("stated bound", tuple(map(float, x)), tuple(case.bounds[0] for case in near), shade=1),
+            Series("proof's bound", tuple(map(float, x)), tuple(case.bounds[1] for case in near), shade=2),
         ),
         log_x=True,
         log_y=True,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from scipy.stats import binom
 
-from cloneproof.analysis.audit.api import audit
+from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.figures.figure_data import Lines, Mark, Series
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable, above, agrees, all_of
-from cloneproof.reproduce.row import Row, Setting
+from cloneproof.report.plots import Lines, Mark, Series
+from cloneproof.reproduce.evidence import AUDITED, above, agrees, all_of, ball_gain, by_high, by_value, scaled, size
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
 ANA = "ana"
 PRIORS = {
@@ -40,9 +41,12 @@ def run(setting: Setting) -> Findings:
     upto = setting.pick(quick=24, full=40)
     inside, outside = _ucb_gains(setting, TENTH, upto), _ucb_gains(setting, PRIORS["0 or 1"], upto)
     best = max(range(1, upto + 1), key=lambda t: inside[1][t].value)
-    washed = max(outside[1].values(), key=lambda gain: gain.high)
-    flat = max(outside[0].values(), key=lambda gain: gain.high)
-    short = _short_exploration(setting)
+    washed = max(outside[1].values(), key=by_high)
+    flat = max(outside[0].values(), key=by_high)
+    short = ball_gain(_market(PRIORS["0 or 1/2"], 2, 100), setting.mechanism("uniform-etc", arm_rounds=1), COPIES)
+    apart = max((_apart(payoff, plain) for payoff, plain, _ in payoffs), key=by_value)
+    apart_mixed = max((_apart(payoff, mixed) for payoff, _, mixed in payoffs), key=by_value)
+    nearest = max((result.worst.gain for result in audits.values()), key=by_high)
     return Findings(
         computed=(
             "Uniform x ETC at the m of Theorem 3 for priors on {0, 1}, {1/4, 3/4} and {0, 1/2}, two and three agents, "
@@ -53,51 +57,47 @@ def run(setting: Setting) -> Findings:
             "constants and two, three and five agents only small gaps let copies pay behind a uniform choice."
         ),
         checks=(
-            Check(
+            claim(
                 "Uniform selection of agents with ETC inside is clone-proof.",
-                "claim",
-                all_of([_answer(result) for result in audits.values()]),
-                (("audits", len(audits)), ("gain that comes nearest to paying", _nearest(list(audits.values())))),
+                all_of([AUDITED[result.verdict] for result in audits.values()]),
+                ("audits", len(audits)),
+                ("gain that comes nearest to paying", nearest),
             ),
-            Check(
+            claim(
                 "Its regret is linear.",
-                "claim",
                 all_of([above(regret, least * t - 1e-6 * t) for t, regret in growth]),
-                tuple((f"regret per round, T = {t:,}", _scale(regret, 1 / t)) for t, regret in growth),
+                *((f"regret per round, T = {t:,}", scaled(regret, 1 / t)) for t, regret in growth),
             ),
-            Check(
+            detail(
                 "The payoff is u_i = Γ_i(T)/n, the single-agent payoff divided by n.",
-                "detail",
                 all(agrees(payoff, plain, ROUNDING) for payoff, plain, _ in payoffs),
-                (("largest difference", _largest([_distance(payoff, plain) for payoff, plain, _ in payoffs])),),
+                ("largest difference", apart),
             ),
-            Check(
+            ours(
                 "It is E Γ_i(Bin(T, 1/n)): so the algorithm inside must be TRP at every horizon up to T, as ETC is.",
-                "ours",
                 all(agrees(payoff, mixed, ROUNDING * 10) for payoff, _, mixed in payoffs),
-                (("largest difference", _largest([_distance(payoff, mixed) for payoff, _, mixed in payoffs])),),
+                ("largest difference", apart_mixed),
             ),
-            Check(
+            ours(
                 "With UCB1 inside it is not clone-proof: prior {0, 1/10}, two agents, copies (2, 2).",
-                "ours",
                 above(inside[1][best]),
-                ((f"gain at T = {best}", inside[1][best]), (f"gain of one agent alone at T = {best}", inside[0][best])),
+                (f"gain at T = {best}", inside[1][best]),
+                (f"gain of one agent alone at T = {best}", inside[0][best]),
             ),
-            Check(
+            ours(
                 "UCB1's failure on the paper's own prior {0, 1} happens at one horizon, and is washed out here: the "
                 "number of rounds is random.",
-                "ours",
                 above(flat) is True and all_of([gain.high <= ROUNDING for gain in outside[1].values()]),
-                (("largest gain of one agent alone", flat), ("largest gain with two agents", washed)),
+                ("largest gain of one agent alone", flat),
+                ("largest gain with two agents", washed),
             ),
-            Check(
+            ours(
                 "ETC inside with too little exploration (m = 1) is not clone-proof either.",
-                "ours",
                 above(short),
-                (("gain of copies (2, 2), prior {0, 1/2}, T = 100", short),),
+                ("gain of copies (2, 2), prior {0, 1/2}, T = 100", short),
             ),
         ),
-        figures=(_figure(inside, outside, upto), _regret_figure(setting)),
+        figures=(_figure(inside, outside, upto),),
         tables=(_table(audits),),
     )
 
@@ -110,10 +110,6 @@ def _market(prior: Discrete, agents: int, horizon: int, rewards: str = "bernoull
 def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
     market = _market(PRIORS[prior], agents, horizon)
     return audit(market, setting.mechanism("uniform-etc", market=market), agent=ANA, opponents="any")
-
-
-def _answer(result: Audit) -> bool | None:
-    return {"clone-proof": True, "exploitable": False, "undecided": None}[result.verdict]
 
 
 def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
@@ -146,50 +142,22 @@ def _ucb_gains(setting: Setting, prior: Discrete, upto: int) -> tuple[Gains, Gai
         honest = evaluate_horizons(market, mechanism, horizons)
         tried = [evaluate_horizons(market, mechanism, horizons, {ANA: copies}) for copies in ((2, 1), COPIES)]
         gains = {t: [evaluations[t].payoff[ANA] - honest[t].payoff[ANA] for evaluations in tried] for t in horizons}
-        gains_by_prior.append({t: max(candidates, key=lambda gain: gain.value) for t, candidates in gains.items()})
+        gains_by_prior.append({t: max(candidates, key=by_value) for t, candidates in gains.items()})
     return gains_by_prior[0], gains_by_prior[1]
 
 
-def _short_exploration(setting: Setting) -> Estimate:
-    market = _market(PRIORS["0 or 1/2"], 2, 100)
-    mechanism = setting.mechanism("uniform-etc", arm_rounds=1)
-    copied, honest = (
-        evaluate(market, mechanism, {ANA: copies}, arithmetic="ball").payoff[ANA] for copies in (COPIES, (1, 1))
-    )
-    return copied - honest
-
-
-def _scale(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.value * factor, estimate.error * factor, estimate.kind, estimate.method)
-
-
-def _distance(estimate: Estimate, other: float) -> Estimate:
-    return Estimate(abs(estimate.value - other), estimate.error, estimate.kind, estimate.method)
-
-
-def _largest(estimates: list[Estimate]) -> Estimate:
-    return max(estimates, key=lambda estimate: estimate.value)
-
-
-def _nearest(audits: list[Audit]) -> Estimate:
-    return max((result.worst.gain for result in audits), key=lambda gain: gain.high)
+def _apart(payoff: Estimate, other: float) -> Estimate:
+    return size(replace(payoff, value=payoff.value - other))
 
 
 def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
-    return FindingsTable(
+    return table(
         "Audits of uniform x ETC: all copies, all opponents",
-        ("prior", "agents", "T", "m", "verdict", "nearest copies", "their gain"),
-        tuple(
-            (
-                prior,
-                n,
-                f"{t:,}",
-                int(result.mechanism.arm.explore),
-                result.verdict,
-                str(result.worst.copies),
-                result.worst.gain,
-            )
+        "prior | agents | T | m | verdict | nearest copies | their gain",
+        (
+            (prior, n, f"{t:,}", int(result.mechanism.arm.explore), result.verdict, str(at.copies), at.gain)
             for (prior, n, t), result in audits.items()
+            for at in (result.worst,)
         ),
     )
 
@@ -207,31 +175,10 @@ def _figure(inside: tuple[Gains, Gains], outside: tuple[Gains, Gains], upto: int
         (
             series("{0, 1}, alone", outside[0], 1),
             series("{0, 1}, two agents", outside[1], 2),
-            series("{0, 1/10}, two agents", {t: _scale(g, 10) for t, g in inside[1].items()}, 0),
+            series("{0, 1/10}, two agents", {t: scaled(g, 10) for t, g in inside[1].items()}, 0),
         ),
         (Mark("pays ↑", y=0.0),),
     )
-
-
-def _regret_figure(setting: Setting) -> Lines:
-    horizons = [10**k for k in range(2, 10)]
-    return Lines(
-        "Regret of a uniform choice is linear",
-        "Two agents with one arm each, means 0.9 and 0.1, everybody honest: the hold-out mechanism for comparison.",
-        "horizon T (rounds)",
-        "expected regret (reward units)",
-        (
-            Series.of("uniform-etc", horizons, [_regret(setting, t) for t in horizons], mechanism="uniform-etc"),
-            Series.of("holdout-h-etc", horizons, [_beside(setting, t) for t in horizons], mechanism="holdout-h-etc"),
-        ),
-        log_x=True,
-        log_y=True,
-    )
-
-
-def _beside(setting: Setting, horizon: int) -> Estimate:
-    market = Market([Agent("a", 1, Point(0.9)), Agent("b", 1, Point(0.1))], horizon=horizon)
-    return evaluate(market, setting.mechanism("holdout-h-etc", market=market)).regret
 
 
 ROW = Row(

@@ -16,8 +16,8 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from cloneproof.serve.api.messages import ItemError
-from cloneproof.serve.http.request_limits import MOST_BYTES
+from cloneproof.serve.http.service import MOST_BYTES
+from cloneproof.serve.messages import ItemError
 
 MOST_URL: Final = 8192  # bytes
 MOST_HEADERS: Final = 100
@@ -98,6 +98,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.limits.leave(self)
+        self.pipeline.clear()  # nobody is there for the answers to requests that wait for their turn
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -134,6 +135,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop(414, "too_large", f"expected an address of at most {MOST_URL} bytes; shorten it")
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._stage != _HEAD:
+            return  # a trailer, which is no header: a proxy may have checked those alone
         if len(self.headers) >= MOST_HEADERS:
             self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers; send fewer")
         super().on_header(name, value)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
-from cloneproof.serve.api.messages import (
+from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.serve.http import views
+from cloneproof.serve.http.service import Caller, Service, new_key
+from cloneproof.serve.http.views import agent_key, open_position, own_lines, seal_position, shown_to_agent
+from cloneproof.serve.market.live import (
+    LiveMarket,
+    check_declaration,
+    check_room,
+    check_room_for_agent,
+    declared_market,
+)
+from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
+from cloneproof.serve.messages import (
     AgentRequest,
     Agents,
     AgentView,
@@ -20,6 +37,7 @@ from cloneproof.serve.api.messages import (
     DecisionRequest,
     Decisions,
     Health,
+    History,
     ItemError,
     KeyRequest,
     Keys,
@@ -36,21 +54,17 @@ from cloneproof.serve.api.messages import (
     RewardReply,
     Rewards,
     SeasonRequest,
+    Seasons,
+    StartRequest,
+    Task,
     Version,
+    WhatIf,
+    WhatIfFailed,
+    WhatIfView,
 )
-from cloneproof.serve.commit.commands import Do
-from cloneproof.serve.commit.decide import Decide
-from cloneproof.serve.commit.group_writer import milliseconds
-from cloneproof.serve.commit.markets import ServedMarkets
-from cloneproof.serve.commit.reward import Reward
-from cloneproof.serve.commit.settle import Settle
-from cloneproof.serve.http import views
-from cloneproof.serve.http.keys import Caller, new_key
-from cloneproof.serve.http.service import Service
-from cloneproof.serve.ledger.agent_lines import agent_key, open_position, own_lines, seal_position, shown_to_agent
-from cloneproof.serve.ledger.terms import MOST_ITEMS, MarketSpec
-from cloneproof.serve.market.declaration import check_declaration, check_room, check_room_for_agent, declared_market
-from cloneproof.serve.market.engine import MarketEngine
+from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
+from cloneproof.serve.writer.markets import ServedMarkets
+from cloneproof.serve.writer.writer import milliseconds
 
 _QUICK: Final = 500  # arms and slots of a session that is made in a few milliseconds
 
@@ -64,12 +78,12 @@ async def health(service: Service, caller: Caller | None, params: Params, body: 
 
 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
-    """Whether calls are taken: storage is there and the markets are read."""
+    """Whether calls are taken: storage can be written to and the markets are read."""
     try:
-        service.writer.storage.check()
+        await service.check_ready()
     except Refused as refusal:
         return 503, Health(refusal.message)
-    return (200, Health("ready")) if service.writer.ready else (503, Health("storage is not available"))
+    return 200, Health("ready")
 
 
 async def version(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
@@ -77,10 +91,30 @@ async def version(service: Service, caller: Caller | None, params: Params, body:
     return 200, Version(__version__, 1)
 
 
+T = TypeVar("T")
+
+
+async def _on_market(service: Service, caller: Caller, params: Params, work: Callable[[LiveMarket, int], T]) -> T:
+    """Do something with the market of a call, between two transactions; its result, when what it did is durable."""
+    name, agent = params["market"], caller.agent
+    reply: T = await service.writer.submit(Do(name, lambda markets, now: work(markets.market(name, agent), now)))
+    return reply
+
+
+def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[HttpAnswer]]:
+    """The handler that shows a view of a market."""
+
+    @wraps(view)
+    async def handler(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+        return 200, await _on_market(service, caller, params, lambda market, now: view(market, params))
+
+    return handler
+
+
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
     check_declaration(body)  # without waiting for the thread
-    declared = await service.writer.aside(lambda: declared_market(body))
+    declared = await service.writer.threads.compute(lambda: declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
         market, fresh = markets.create(body, now, declared)
@@ -91,45 +125,67 @@ async def create_market(service: Service, caller: Caller, params: Params, body: 
 
 
 async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """The names of all markets."""
-    return 200, await service.writer.submit(Do("", lambda markets, now: Markets(sorted(markets.by_name))))
+    """The names of all markets; for an agent's key, of those in which the agent is registered."""
+
+    def work(markets: ServedMarkets, now: int) -> Markets:
+        agent = caller.agent
+        return Markets(sorted(name for name, one in markets.by_name.items() if agent is None or agent in one.registry))
+
+    return 200, await service.writer.submit(Do("", work))
 
 
-async def show_market(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+@reads
+def show_market(market: LiveMarket, params: Params) -> MarketView:
     """The terms of a market and where it stands."""
-    return 200, await service.writer.submit(
-        Do(params["market"], lambda markets, now: views.market(markets.market(params["market"])))
-    )
+    return views.market(market)
 
 
-async def show_progress(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+@reads
+def show_progress(market: LiveMarket, params: Params) -> Progress:
     """How far the season is, with every agent's and arm's statistics."""
-    view: Progress = await service.writer.submit(
-        Do(params["market"], lambda markets, now: views.progress(markets.market(params["market"])))
-    )
-    return 200, view
+    return views.progress(market)
 
 
-async def show_history(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+@reads
+def show_history(market: LiveMarket, params: Params) -> History:
     """How the season went: some points of it, for a figure."""
-    return 200, await service.writer.submit(
-        Do(params["market"], lambda markets, now: views.history(markets.market(params["market"])))
-    )
+    return views.history(market)
+
+
+@reads
+def list_seasons(market: LiveMarket, params: Params) -> Seasons:
+    """All seasons of a market, with the decisions that belong to each."""
+    return views.seasons(market)
+
+
+@reads
+def list_agents(market: LiveMarket, params: Params) -> Agents:
+    """All agents with their arms, statistics and balances."""
+    return Agents([views.agent(record) for record in market.registry.agents.values()])
+
+
+@reads
+def show_agent(market: LiveMarket, params: Params) -> AgentView:
+    """One agent with its arms, statistics and balance."""
+    return views.agent(market.registry.agent(params["agent"]))
+
+
+@reads
+def show_balances(market: LiveMarket, params: Params) -> Balances:
+    """Every agent's balance in micro-units."""
+    return Balances({name: record.balance for name, record in market.registry.agents.items()})
 
 
 async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
-    if caller.role == "agent" and caller.agent != body.agent:
-        raise Refused(403, "forbidden", "an agent's key registers that agent alone")
 
-    def work(markets: ServedMarkets, now: int) -> Registered:
-        market = markets.market(params["market"])
+    def work(market: LiveMarket, now: int) -> Registered:
         if body.agent not in market.registry:
             check_room_for_agent(market)
         entry = market.register_agent(body.agent, now)
         return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
-    reply = await service.writer.submit(Do(params["market"], work))
+    reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
 
 
@@ -137,61 +193,41 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: A
     """Register an arm of an agent: for this season while it is open, else for the next."""
     agent = params["agent"]
 
-    def work(markets: ServedMarkets, now: int) -> Registered:
-        market = markets.market(params["market"])
+    def work(market: LiveMarket, now: int) -> Registered:
         if market.registry.check_room_for_arm(agent, body.arm):
             check_room(market, agent)
         entry = market.register_arm(agent, body.arm, now)
         season = next(arm.season for arm in reversed(market.registry.agent(agent).arms) if arm.arm == body.arm)
         return Registered(agent, body.arm, season, entry is None)
 
-    reply = await service.writer.submit(Do(params["market"], work))
+    reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
 
 
-async def list_agents(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """All agents with their arms, statistics and balances."""
-
-    def work(markets: ServedMarkets, now: int) -> Agents:
-        registry = markets.market(params["market"]).registry
-        return Agents([views.agent(record) for record in registry.agents.values()])
-
-    return 200, await service.writer.submit(Do(params["market"], work))
-
-
-async def show_agent(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """One agent with its arms, statistics and balance."""
-
-    def work(markets: ServedMarkets, now: int) -> AgentView:
-        return views.agent(markets.market(params["market"]).registry.agent(params["agent"]))
-
-    return 200, await service.writer.submit(Do(params["market"], work))
-
-
-async def start(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def start(service: Service, caller: Caller, params: Params, body: StartRequest) -> HttpAnswer:
     """Close registration; the mechanism runs."""
 
-    def plan(markets: ServedMarkets, now: int) -> tuple[MarketEngine, int, dict[str, int]] | None:
-        market = markets.market(params["market"])
-        large = market.registry.arm_count + len(market.registry.agents) * market.mechanism.arm.draws > _QUICK
-        return (
-            None
-            if market.state != "open" or not large
-            else (market, market.season, market.registry.participants(market.season))
-        )
+    def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
+        slots = len(market.registry.agents) * market.mechanism.arm.draws
+        if market.state != "open" or market.registry.arm_count + slots <= _QUICK:
+            return None
+        return market, market.season, market.registry.participants(market.season)
 
     prepared: tuple[int, dict[str, int], Session] | None = None
-    planned = await service.writer.submit(Do(params["market"], plan))
-    if planned is not None:
-        market, season, registered = planned
-        prepared = season, registered, await service.writer.aside(lambda: market.open_session(registered))
+    found = await _on_market(service, caller, params, large_season)
+    if found is not None:
+        market, season, registered = found
+        prepared = (
+            season,
+            registered,
+            await service.writer.threads.compute(lambda: market.open_session(registered, body.beacon)),
+        )
 
-    def work(markets: ServedMarkets, now: int) -> MarketView:
-        market = markets.market(params["market"])
-        market.start(now, prepared)
+    def work(market: LiveMarket, now: int) -> MarketView:
+        market.start(now, body.beacon, prepared)
         return views.market(market)
 
-    return 200, await service.writer.submit(Do(params["market"], work))
+    return 200, await _on_market(service, caller, params, work)
 
 
 async def settle(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
@@ -202,20 +238,12 @@ async def settle(service: Service, caller: Caller, params: Params, body: None) -
 async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
 
-    def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
-        market = markets.market(params["market"])
+    def work(market: LiveMarket, now: int) -> tuple[MarketView, bool]:
         entry = market.open_season(body.season, now)
         return views.market(market), entry is not None
 
-    view, fresh = await service.writer.submit(Do(params["market"], work))
+    view, fresh = await _on_market(service, caller, params, work)
     return 201 if fresh else 200, view
-
-
-async def list_seasons(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """All seasons of a market, with the decisions that belong to each."""
-    return 200, await service.writer.submit(
-        Do(params["market"], lambda markets, now: views.seasons(markets.market(params["market"])))
-    )
 
 
 def _single(reply: DecisionReply | RewardReply | ItemError) -> HttpAnswer:
@@ -250,7 +278,7 @@ async def show_ledger(service: Service, caller: Caller, params: Params, body: No
         return 200, await _agent_page(service, caller.agent, params, limit)
     after = _number(params, "after", 0, 1 << 40)
     number = await service.writer.submit(Do(params["market"], lambda markets, now: markets.number(params["market"])))
-    lines = await service.writer.read(lambda: service.writer.storage.lines(number, after, limit))
+    lines = await service.writer.threads.read(lambda: service.writer.storage.lines(number, after, limit))
     return 200, LedgerPage(
         [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
     )
@@ -260,8 +288,9 @@ async def _agent_page(service: Service, agent: str, params: Params, limit: int) 
     """At most `limit` lines of an agent among the next thousand of the ledger; `next` tells nothing of the others."""
 
     def place(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
-        market = markets.market(params["market"])
-        return markets.number(params["market"]), agent_key(market.dice.secret, market.spec.seed, agent)
+        market = markets.market(params["market"], agent)
+        assert market.dice.secret is not None
+        return markets.number(params["market"]), agent_key(market.dice.secret, agent)
 
     number, key = await service.writer.submit(Do(params["market"], place))
     after = open_position(key, params.get("after", "0"))
@@ -273,24 +302,14 @@ async def _agent_page(service: Service, agent: str, params: Params, limit: int) 
         shown = [LedgerLine(None, shown_to_agent(line, key)) for _, line in own]
         return LedgerPage(shown, None if last is None else seal_position(key, last))
 
-    page: LedgerPage = await service.writer.read(read)
+    page: LedgerPage = await service.writer.threads.read(read)
     return page
-
-
-async def show_balances(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """Every agent's balance in micro-units."""
-
-    def work(markets: ServedMarkets, now: int) -> Balances:
-        agents = markets.market(params["market"]).registry.agents
-        return Balances({name: record.balance for name, record in agents.items()})
-
-    return 200, await service.writer.submit(Do(params["market"], work))
 
 
 async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> HttpAnswer:
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
-    await service.writer.in_writing_thread(lambda: service.writer.storage.put_key(record))
+    await service.writer.threads.storage(lambda: service.writer.storage.put_key(record))
     service.keys.records[record.id] = record
     return 201, NewKey(key, record.id, record.role, record.agent)
 
@@ -306,7 +325,7 @@ async def revoke_key(service: Service, caller: Caller, params: Params, body: Non
     if record is None:
         raise Refused(404, "unknown_key", "expected the id of a key; list the keys first")
     revoked = msgspec.structs.replace(record, revoked=True)
-    await service.writer.in_writing_thread(lambda: service.writer.storage.put_key(revoked))
+    await service.writer.threads.storage(lambda: service.writer.storage.put_key(revoked))
     service.keys.records[record.id] = revoked
     return 200, _key(revoked)
 
@@ -320,5 +339,72 @@ def _number(params: Params, name: str, default: int, most: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()) or len(text) > 15 or int(text) > most:
-        raise Refused(422, "invalid", f"expected {name} as a whole number from 0 to {most}, got {text[:20]!r}")
+        raise invalid(f"expected {name} as a whole number from 0 to {most}, got {text[:20]!r}")
     return int(text)
+
+
+SEARCH_FRACTION: Final = 0.3  # of the time limit; the rest is for the start of the process and for proving the best
+_MOST_BYTES: Final = 1 << 24  # of an answer
+
+
+async def run_audit(task: Task, seconds: float) -> WhatIfView:
+    """The answer of the process, or a refusal with the sentence that it gave."""
+    reply = msgspec.json.decode(await _last_line(msgspec.json.encode(task), seconds), type=dict)
+    if reply.get("kind") == "failed":
+        raise Refused(422, "no_answer", msgspec.convert(reply, WhatIfFailed).message)
+    return msgspec.convert(reply, WhatIfView)
+
+
+async def _last_line(task: bytes, seconds: float) -> bytes:
+    """The last answer of a process that is stopped when its time is over, or when the caller's is."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cloneproof.serve.what_if",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_MOST_BYTES,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 (both are pipes)
+    answer = b""
+    try:
+        async with asyncio.timeout(seconds):
+            process.stdin.write(task + b"\n")  # and is left open: its end tells the process that this one is gone
+            async for line in process.stdout:
+                answer = line
+            await process.wait()
+    except TimeoutError:
+        if answer:
+            return answer  # a draft
+        raise Refused(
+            422,
+            "too_hard",
+            f"the audit takes more than {seconds:g} s; ask about one agent, fewer copies or a shorter horizon",
+        ) from None
+    finally:
+        process.stdin.close()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise RuntimeError(f"the audit's process ended with {process.returncode}")
+    return answer
+
+
+async def what_if(service: Service, caller: Caller, params: dict[str, str], body: WhatIf) -> tuple[int, Any]:
+    """What would a copy earn? The audit of this market's mechanism, under a given belief or fitted priors."""
+
+    def work(market: LiveMarket, now: int) -> Task:
+        arms = [
+            (name, arm.arm, arm.rewards, arm.total / (max(1, arm.rewards) << TICK_BITS))
+            for name, count in market.registry.participants(market.season).items()
+            for arm in market.registry.agents[name].arms[:count]
+        ]
+        return Task(market.spec, body, arms, SEARCH_FRACTION * service.audit_seconds)
+
+    if service.audit_lock.locked():
+        raise Refused(429, "busy", "another audit is running; try again in a moment")
+    async with service.audit_lock:
+        task = await _on_market(service, caller, params, work)
+        return 200, await run_audit(task, service.audit_seconds)

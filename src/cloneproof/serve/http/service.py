@@ -1,20 +1,141 @@
-"""A service: the writer over a storage, the keys, the limits, the metrics. What handlers are given."""
+"""What handlers are given: the writer over a storage, the metrics, who calls, and how often an agent may.
+
+API keys are `cp_ID_SECRET`. Storage has the hash of the secret; a key is shown once and never logged. The secret has
+256 random bits, so one SHA-256 is enough: there is nothing to guess that a slow hash would protect.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import logging
+import os
+import re
+import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from hashlib import sha256
+from typing import Final, NamedTuple
 
-from cloneproof.errors import Refused
-from cloneproof.serve.commit.group_writer import Writer
-from cloneproof.serve.commit.shared_writer import SharedWriter
-from cloneproof.serve.http.keys import Caller, KeyRing
-from cloneproof.serve.http.metrics import Metrics
-from cloneproof.serve.http.request_limits import RateLimit
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.http.monitoring import Metrics
+from cloneproof.serve.market.terms import Role, invalid
+from cloneproof.serve.storage.interface import KeyRecord, Storage
+from cloneproof.serve.writer.shared import SharedWriter
+from cloneproof.serve.writer.writer import Writer
+
+log = logging.getLogger("cloneproof.serve")
+_NOBODY = bytes(32)
+_WHOLE = re.compile(r"cp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_LONGEST = 4096  # characters of a file with a key
+
+
+class Caller(NamedTuple):
+    """Who calls: the key's id, its role, and the agent it speaks for, if it is an agent's."""
+
+    id: str
+    role: Role
+    agent: str | None
+
+
+def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
+    """A fresh key as its owner gets it, and as it is stored."""
+    if (role == "agent") != (agent is not None):
+        raise invalid("a key of role agent names its agent, and only such a key does; correct the request")
+    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    return f"cp_{number}_{secret}", KeyRecord(number, role, agent, sha256(secret.encode()).digest(), created)
+
+
+def key_from_file(path: str, role: Role, created: int) -> KeyRecord:
+    """The key that stands in a file, such as a container's secret, as it is stored; the file is the operator's."""
+    try:
+        with open(path, encoding="ascii") as file:
+            text = file.read(_LONGEST).strip()
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                log.warning("others than its owner may read the key in %r; chmod 600 it", path)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ServeError(f"expected a file with a key, got {path!r} ({type(problem).__name__}); check it") from None
+    match = _WHOLE.fullmatch(text)
+    if match is None:
+        raise ServeError(
+            f"expected a key cp_.. in {path!r}, got something else; "
+            f"make one with cloneproof serve :memory: --create-key {role}"
+        )
+    return KeyRecord(match[1], role, None, sha256(match[2].encode()).digest(), created)
+
+
+def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
+    """Store keys that are not there yet. A revoked one stays revoked: who wants a new one changes the file."""
+    stored = storage.keys() if records else []
+    known = {record.id: record for record in stored}
+    for record in records:
+        old = known.get(record.id)
+        if old is None:
+            storage.put_key(record)
+        elif (old.hash, old.role) != (record.hash, record.role):
+            raise ServeError(
+                f"expected a new key or the one that is known as {record.id}, got another secret or role; "
+                "make a new key for the file"
+            )
+
+
+class KeyRing:
+    """The keys in memory, and who a key belongs to."""
+
+    def __init__(self, records: list[KeyRecord]) -> None:
+        self.records = {record.id: record for record in records}
+
+    def caller(self, header: bytes | None) -> Caller:
+        """Who sent this Authorization header; the comparison takes the same time whatever is wrong with it."""
+        text = (header or b"").decode("latin-1")
+        scheme, _, key = text.partition(" ")
+        prefix, _, rest = key.strip().partition("_")
+        number, _, secret = rest.partition("_")
+        record = self.records.get(number)
+        expected = _NOBODY if record is None else record.hash
+        fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
+        if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
+            raise _unauthorized()
+        return Caller(record.id, record.role, record.agent)
+
+    def check_still_valid(self, caller: Caller) -> None:
+        """Refuse a caller whose key was revoked since `caller` was asked."""
+        record = self.records.get(caller.id)
+        if record is None or record.revoked:
+            raise _unauthorized()
+
+
+def _unauthorized() -> Refused:
+    return Refused(401, "unauthorized", "expected a valid key as 'Authorization: Bearer cp_..'; check the key")
+
+
+MOST_BYTES: Final = 1 << 20
+
+
+class RateLimit:
+    """A token bucket for each key: `rate` calls a second on average, twice as many at once."""
+
+    def __init__(self, rate: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate, self._clock = rate, clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def check(self, key: str, cost: int = 1) -> None:
+        """Refuse a call that comes too soon."""
+        if self.rate is None:
+            return
+        now, most = self._clock(), 2 * self.rate
+        tokens, then = self._buckets.get(key, (most, now))
+        tokens = min(most, tokens + (now - then) * self.rate)
+        if tokens < min(cost, most):
+            self._buckets[key] = (tokens, now)
+            raise Refused(429, "too_many_requests", f"expected at most {self.rate:g} calls a second; wait a little")
+        self._buckets[key] = (tokens - cost, now)
+
 
 _KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
+_PROBE_AGE: Final = 1.0  # seconds until it is tried again whether storage can be written to
+_PROBE_SECONDS: Final = 2.0  # how long storage may take for a small write, or for what is before it
 _KEYS_PAUSE: Final = 0.1  # at most this often are they read for the sake of a key that is not known
 
 
@@ -25,10 +146,16 @@ class Service:
     writer: Writer
     keys: KeyRing
     agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = field(init=False)
     audit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     audit_seconds: float = 30.0  # the longest that "what would a copy earn?" may take
     keys_read: float = field(default_factory=time.monotonic)
+    reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
+    probe: asyncio.Task[None] | None = None  # whether storage can be written to
+    probed: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.writer)
 
     @classmethod
     def from_writer(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
@@ -56,9 +183,22 @@ class Service:
         self.keys.check_still_valid(caller)
 
     async def _read_keys(self) -> None:
-        before, self.keys_read = self.keys_read, time.monotonic()
+        """Read them once for all who wait for it, so that nobody waits for several readings where storage is slow."""
+        begun = time.monotonic()
+        if self.reading is None or self.reading.done():
+            self.reading = asyncio.create_task(self.writer.threads.read(self.writer.storage.keys))
+        self.keys = KeyRing(await asyncio.shield(self.reading))
+        self.keys_read = begun
+
+    async def check_ready(self) -> None:
+        """Refuse, unless the markets are read and storage can be written to, which is tried once a second at most."""
+        self.writer.storage.check()
+        if not self.writer.ready:
+            raise Refused(503, "storage", "storage is not available")
+        if self.probe is None or (self.probe.done() and time.monotonic() - self.probed > _PROBE_AGE):
+            self.probed = time.monotonic()
+            self.probe = asyncio.create_task(self.writer.threads.storage(self.writer.storage.probe))
         try:
-            self.keys = KeyRing(await self.writer.read(self.writer.storage.keys))
-        except BaseException:
-            self.keys_read = before
-            raise
+            await asyncio.wait_for(asyncio.shield(self.probe), _PROBE_SECONDS)
+        except Exception as problem:
+            raise Refused(503, "storage", f"storage cannot be written to ({type(problem).__name__})") from None

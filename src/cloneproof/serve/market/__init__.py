@@ -1,1 +1,1 @@
-"""One market: its engine, registry, wait windows, snapshots and replay."""
+"""One market: its terms, the entries of its ledger, and what can happen in it."""

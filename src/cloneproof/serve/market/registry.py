@@ -1,8 +1,14 @@
-"""Who is registered with what, from which season on, and what has come of it: pulls, rewards, balances."""
+"""What a season keeps count of: who is registered with what and what came of it, wait windows, and how it went."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections import deque
+from collections.abc import Collection, Container
+from hashlib import sha256
+from heapq import nsmallest
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 
@@ -78,6 +84,11 @@ class Registry:
         }
         return {name: count for name, count in counts.items() if count}
 
+    def digest(self, registered: dict[str, int]) -> str:
+        """SHA-256 over who takes part with which arms, in the order of registration."""
+        rows = [[name, [arm.arm for arm in self.agents[name].arms[:count]]] for name, count in registered.items()]
+        return sha256(msgspec.json.encode(rows)).hexdigest()
+
     def start(self, registered: dict[str, int]) -> None:
         """A season starts with clean statistics; balances stay."""
         self._participants = [self.agents[name] for name in registered]
@@ -101,25 +112,115 @@ class Registry:
         return owner.agent, record.arm
 
     def to_dict(self) -> dict[str, Any]:
-        """The state, for a snapshot; totals as text, since they outgrow 64 bits."""
-        return {
-            "agents": [
-                [a.agent, a.season, str(a.balance), [[*_arm_row(arm)] for arm in a.arms]] for a in self.agents.values()
-            ],
-            "playing": [record.agent for record in self._participants],
-        }
+        """The state, for a snapshot."""
+        playing = [record.agent for record in self._participants]
+        return {"agents": msgspec.to_builtins(list(self.agents.values())), "playing": playing}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over a state."""
-        for agent, season, balance, arms in state["agents"]:
-            records = [
-                RegistryArm(arm, since, decisions, rewards, int(total))
-                for arm, since, decisions, rewards, total in arms
-            ]
-            self.agents[agent] = AgentRecord(agent, season, records, int(balance))
-            self.arm_count += len(records)
+        records = msgspec.convert(state["agents"], list[AgentRecord])
+        self.agents = {record.agent: record for record in records}
+        self.arm_count = sum(len(record.arms) for record in records)
         self._participants = [self.agents[name] for name in state["playing"]]
 
 
-def _arm_row(arm: RegistryArm) -> tuple[str, int, int, int, str]:
-    return arm.arm, arm.season, arm.decisions, arm.rewards, str(arm.total)
+MOST_POINTS: Final = 64
+MOST_AGENTS: Final = 40  # of a market whose agents are told apart
+
+
+class SeasonHistory:
+    """Points of the season: time, rounds decided, paid so far, and the decisions of each agent, in order."""
+
+    def __init__(self) -> None:
+        self.step = 1
+        self.points: list[list[Any]] = []
+
+    def note(self, at: int, round_: int, registry: Registry) -> None:
+        """Take a point, where it is time for one."""
+        if self.points and round_ < self.points[-1][1] + self.step:
+            return
+        agents = registry.agents.values()
+        served = [sum(arm.decisions for arm in record.arms) for record in agents] if len(agents) <= MOST_AGENTS else []
+        self.points.append([at, round_, str(sum(record.balance for record in agents)), served])
+        if len(self.points) > MOST_POINTS:
+            self.points = self.points[1::2]
+            self.step = max(2 * self.step, round_ // len(self.points))  # decisions may come many at a time
+
+    def begin(self, at: int, registry: Registry) -> None:
+        """Begin a season, with a point before its first round."""
+        self.step, self.points = 1, []
+        self.note(at, 0, registry)
+
+
+_STEPS: Final = 1000  # in a window
+
+
+class WaitWindows:
+    """The windows of one season's rounds, oldest first; times are in milliseconds."""
+
+    def __init__(self, seconds: float, rounds: int | None = None) -> None:
+        self._rounds = math.inf if rounds is None else rounds
+        self._length = max(1, round(seconds * 1000))
+        self._step = max(1, self._length // _STEPS)
+        self.starts: deque[list[int]] = deque()  # [time, last round decided up to then]
+        self.oldest = 1  # no round before it awaits a reward
+
+    @property
+    def longest(self) -> int:
+        """How long a decision may await its reward."""
+        return self._length + self._step
+
+    def begin(self, last_round: int, now: int) -> None:
+        """Let the windows of all rounds up to this one begin, as far as they have not."""
+        starts = self.starts
+        if starts and now < starts[-1][0]:
+            starts[-1][1] = last_round
+        else:
+            starts.append([now + self._step if self._step > 1 else now, last_round])
+
+    def any_over(self, last_round: int, now: int) -> bool:
+        """Whether a window is over, which says nothing of whether its rounds still await rewards."""
+        in_time = not self.starts or now < self.starts[0][0] + self._length
+        return not in_time or last_round - self.oldest >= self._rounds
+
+    def first_overdue(self, pending: Container[int], last_round: int, now: int) -> int | None:
+        """The oldest round that awaits a reward after the end of its window."""
+        overdue = self.first_pending(pending, last_round - self._rounds)
+        if overdue is not None:
+            return overdue
+        starts = self.starts
+        while starts and starts[0][0] + self._length <= now:
+            overdue = self.first_pending(pending, starts[0][1])
+            if overdue is not None:
+                return overdue
+            starts.popleft()
+        return None
+
+    def rounds_left(self, pending: Container[int], last_round: int) -> int | None:
+        """How many rounds can be decided until a window is over by their number; None where no number is declared."""
+        if math.isinf(self._rounds):
+            return None
+        self.first_pending(pending, last_round)
+        return int(self._rounds) - (last_round - self.oldest)
+
+    def first_pending(self, pending: Container[int], last_round: float) -> int | None:
+        """The oldest round up to this one that awaits a reward, over or not."""
+        while self.oldest <= last_round:
+            if self.oldest in pending:
+                return self.oldest
+            self.oldest += 1
+        return None
+
+    def oldest_pending(self, pending: Collection[int], last_round: int, most: int) -> list[int]:
+        """The oldest rounds that await a reward, so many at most; where few do, not all rounds are gone through."""
+        if pending and self.oldest not in pending:
+            self.oldest = min(pending)
+        if len(pending) ** 2 < (last_round + 1 - self.oldest) * most:
+            return nsmallest(most, pending)
+        rounds = filter(pending.__contains__, range(self.oldest, last_round + 1))
+        return list(islice(rounds, most))
+
+    def clear(self) -> None:
+        """Begin a season: no round was decided."""
+        self.starts.clear()
+        self.oldest = 1

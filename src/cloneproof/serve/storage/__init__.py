@@ -6,22 +6,9 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 from __future__ import annotations
 
 from cloneproof.errors import ServeError
-from cloneproof.serve.storage.interface import KeyRecord, Storage, StoredMarket, Wanted
-from cloneproof.serve.storage.memory_storage import MemoryStorage
+from cloneproof.serve.storage.interface import Storage
+from cloneproof.serve.storage.memory import MemoryStorage
 from cloneproof.serve.storage.sqlite import SqliteStorage
-
-__all__ = [
-    "KeyRecord",
-    "MemoryStorage",
-    "SqliteStorage",
-    "Storage",
-    "StoredMarket",
-    "Wanted",
-    "check_driver",
-    "display_place",
-    "is_postgres",
-    "open_storage",
-]
 
 
 def is_postgres(place: str) -> bool:
@@ -34,7 +21,7 @@ def display_place(place: str) -> str:
     if not is_postgres(place):
         return place
     check_driver()
-    from cloneproof.serve.storage.postgres_link import without_password
+    from cloneproof.serve.storage.postgres import without_password
 
     return without_password(place)
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from cloneproof.errors import ServeError
-from cloneproof.serve.ledger.chain import EMPTY, Appended, Head
-from cloneproof.serve.ledger.entries import Entry
-from cloneproof.serve.ledger.sealed import unseal
-from cloneproof.serve.ledger.terms import Role
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.market.entries import (
+    EMPTY,
+    Appended,
+    Entry,
+    Head,
+    Known,
+    Wanted,
+    chain_hashes,
+    check_block,
+    unseal,
+)
+from cloneproof.serve.market.terms import Role
 
 log = logging.getLogger("cloneproof.serve")
-Wanted = Mapping[int, Sequence[str]]
-FoundEntries = dict[int, dict[str, Entry]]
+BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 
 
 class StoredMarket(NamedTuple):
@@ -65,7 +72,7 @@ def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_the
     """
     if snapshot is None:
         return EMPTY
-    found = unseal(snapshot)
+    found = unseal(snapshot) if isinstance(snapshot, bytes) else None  # SQLite stores anything anywhere
     if found is None or found.head.n != entry:
         log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", market)
         return EMPTY
@@ -77,8 +84,49 @@ def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_the
     return found.head
 
 
-def nothing_to_prepare() -> None:
-    """For a storage whose checkpoints are short."""
+class Block(NamedTuple):
+    """Entries that are stored as one row: the number of the first, the hashes around them, their lines."""
+
+    first: int
+    before: bytes
+    after: bytes
+    text: str
+    entries: list[Entry]
+
+
+def blocks(new: Appended) -> Iterator[Block]:
+    """New entries in rows."""
+    before = new.before
+    for start in range(0, len(new.lines), BLOCK):
+        lines, entries = new.lines[start : start + BLOCK], new.entries[start : start + BLOCK]
+        after = new.hashes[start + len(lines) - 1]
+        yield Block(new.first + start, before, after, b"\n".join(lines).decode(), entries)
+        before = after
+
+
+def lines_after(head: Head, rows: Iterable[tuple[int, bytes, bytes, str]]) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines after a head in stored blocks (first, hash before, hash after, text), checked; with their number."""
+    after, expected = head
+    for first, before, hash_after, text in rows:
+        lines = text.encode().split(b"\n")
+        if first + len(lines) - 1 <= after:
+            continue  # the last one before, which the snapshot is of
+        check_block(first, expected, before, hash_after, lines)
+        expected = hash_after
+        yield max(first, after + 1), lines[max(0, after + 1 - first) :]
+
+
+def page_of(rows: Iterable[tuple[int, bytes, str]], after: int, limit: int) -> list[Line]:
+    """The lines from number `after` + 1 on, at most `limit`, of stored blocks (first, hash before, text)."""
+    page = list[Line]()
+    for first, before, text in rows:
+        block = text.encode().split(b"\n")
+        for number, (line, hash_) in enumerate(zip(block, chain_hashes(before, block), strict=True), first):
+            if after < number <= after + limit:
+                page.append(Line(number, line, hash_))
+        if first + len(block) > after + limit:
+            break
+    return page
 
 
 def snapshot_entry(snapshot: bytes) -> int:
@@ -97,8 +145,8 @@ class Storage(Protocol):
     def markets(self) -> list[StoredMarket]:
         """Every market, with what is needed to go on with it."""
 
-    def find(self, wanted: Wanted) -> FoundEntries:
-        """The entries that are stored under these keys, of any age."""
+    def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
+        """The entries that are stored under these ids, of any age, by market; a refusal where one cannot be read."""
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         """Store new entries of markets (number, name), all or none; durable when the call returns."""
@@ -107,14 +155,8 @@ class Storage(Protocol):
     def checkpoint_due(self) -> bool:
         """Whether so much was appended that the next start would take long without snapshots."""
 
-    def prepare_checkpoint(self) -> Callable[[], None]:
-        """The part of the next checkpoint that takes long and may be done beside commits, after its snapshots."""
-
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        """Store snapshots of markets that changed since their last ones; each was taken between two commits.
-
-        Where something was prepared for it, the snapshots are older than that.
-        """
+        """Store snapshots of markets that changed since their last ones; each was taken between two commits."""
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
         """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""
@@ -124,6 +166,12 @@ class Storage(Protocol):
 
     def put_key(self, key: KeyRecord) -> None:
         """Store a new key, or a changed one."""
+
+    def probe(self) -> None:
+        """Write something that changes nothing, durably; an error where that is not possible."""
+
+    def watch(self) -> None:
+        """Let fail what has waited too long for a database; asked every second, from another thread."""
 
     def close(self) -> None:
         """Close it; what was committed stays."""

@@ -4,110 +4,291 @@ A turn is a transaction under one advisory lock. It begins with what the other p
 turn, so every process has the same markets, line by line, and ends with one durable commit for everybody who waited in
 it. A process that dies in its turn loses the connection, and with it the lock and whatever it had not committed. The
 primary key of the ledger is the second guard: a process that has missed an entry cannot append one in its place.
+
+What fails is told to the caller as "try again" and never tried again here: only the caller may repeat, because its ids
+make that safe. Everything is in a PostgreSQL schema of its own, so a database may be shared with other programs.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import Final, NamedTuple
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, Final
 
 import psycopg
 
-from cloneproof.serve.ledger.chain import EMPTY, Appended, Head, chain_hashes, check_block
-from cloneproof.serve.ledger.entries import Entry, decode, keys
-from cloneproof.serve.storage.id_generations import ENTRIES_PER_GENERATION
-from cloneproof.serve.storage.interface import (
-    FoundEntries,
-    KeyRecord,
-    Line,
-    RemoteBlock,
-    StoredMarket,
-    Wanted,
-    nothing_to_prepare,
-    snapshot_entry,
-    usable_head,
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.market.entries import Appended, Entry, decode
+from cloneproof.serve.storage.interface import RemoteBlock, StoredMarket, blocks
+from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, SHIFT, IdRow, SqlStorage, id_rows
+
+SCHEMA_LOCK: Final = 0x636C6F6E_00  # "clon"
+TURN_LOCK: Final = 0x636C6F6E_01
+_PAGE: Final = 500  # blocks that are read at a time
+
+VERSION: Final = 2  # of the schema
+
+SCHEMA: Final = """
+    CREATE SCHEMA cloneproof;
+    CREATE TABLE cloneproof.schema (version integer NOT NULL);
+    CREATE TABLE cloneproof.markets (
+        number integer PRIMARY KEY,
+        name text NOT NULL UNIQUE,
+        secret bytea                    -- of the dice
+    );
+    CREATE TABLE cloneproof.ledger (
+        place bigint PRIMARY KEY,       -- market * 2^40 + number of the first entry of this block
+        count integer NOT NULL,
+        hash_before bytea NOT NULL,
+        hash_after bytea NOT NULL,
+        lines text NOT NULL,            -- one JSON object a line
+        seq bigint NOT NULL UNIQUE      -- entries of all markets up to and with this block, in the order of commits
+    );
+    ALTER TABLE cloneproof.ledger ALTER COLUMN lines SET STORAGE EXTERNAL;  -- compressing costs more than it saves
+    CREATE TABLE cloneproof.snapshots (market integer PRIMARY KEY, entry bigint NOT NULL, body bytea NOT NULL);
+    CREATE TABLE cloneproof.ids (       -- derived: the first entry of the block that has an id
+        market integer NOT NULL, hash bigint NOT NULL, first bigint NOT NULL
+    );
+    CREATE INDEX ids_by_hash ON cloneproof.ids (market, hash);
+    CREATE TABLE cloneproof.api_keys (
+        id text PRIMARY KEY, role text NOT NULL, agent text, hash bytea NOT NULL, created bigint NOT NULL,
+        revoked boolean NOT NULL
+    );
+"""
+
+
+def make_tables(connection: psycopg.Connection) -> None:
+    """The tables of a new database; services that start together take turns."""
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = '10s'")
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
+        if not has_tables(connection):
+            connection.execute(SCHEMA.encode())
+            connection.execute("INSERT INTO cloneproof.schema VALUES (%s)", (VERSION,))
+
+
+def has_tables(connection: psycopg.Connection) -> bool:
+    """Whether a service of this version has used the database; refuse another program's schema, or another version."""
+    row = connection.execute("SELECT to_regnamespace('cloneproof'), to_regclass('cloneproof.schema')").fetchone()
+    assert row is not None
+    if row[0] is None:
+        return False
+    if row[1] is None:
+        raise ServeError(
+            "expected a database of `cloneproof serve`, got a foreign schema 'cloneproof'; use another one"
+        )
+    row = connection.execute("SELECT version FROM cloneproof.schema").fetchone()
+    if row != (VERSION,):
+        raise ServeError(
+            f"expected a database of schema {VERSION}, got {row}; open it with the cloneproof that wrote it"
+        )
+    return True
+
+
+CONNECT_SECONDS: Final = 5
+WAIT_SECONDS: Final = 12.0  # for the database, in one step; more than two turns
+TURN_SECONDS: Final = 5.0  # how long others wait for a process that does nothing in its turn
+log = logging.getLogger("cloneproof.serve")
+
+# Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
+_SETTINGS: Final = (
+    "SET search_path = cloneproof; SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; "
+    "SET enable_mergejoin = off; SET enable_seqscan = off; SET lock_timeout = '10s'; "
+    "SET idle_in_transaction_session_timeout = '5s'"
 )
-from cloneproof.serve.storage.postgres_ids import SharedIds, entries_at
-from cloneproof.serve.storage.postgres_link import Link, address_error, take_turn
-from cloneproof.serve.storage.postgres_schema import migrate
-
-_BLOCK: Final = 100  # entries a row: an old one is found by reading its row
-_PAGE: Final = 500  # rows that are read at a time
 
 
-class PostgresStorage:
+class StorageLost(Refused):
+    """The database does not answer, or not as it should: an answer of 503 that says to try again."""
+
+    def __init__(self, problem: Exception) -> None:
+        super().__init__(503, "storage", f"the database is not available ({type(problem).__name__}); try again")
+
+
+class Link:
+    """One connection, made when it is needed and again after it broke."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._connection: psycopg.Connection | None = None
+        self._since: float | None = None  # when the present use began
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open on a living connection."""
+        connection = self._connection
+        return connection is not None and connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+
+    @contextmanager
+    def use(self, renew: bool = True) -> Iterator[psycopg.Connection]:
+        """The connection; after any fault it is dropped, and with it whatever transaction was open.
+
+        `renew=False` is for the rest of a transaction: a new connection would know nothing of it.
+        """
+        self._since = time.monotonic()
+        try:
+            if renew and (self._connection is None or self._connection.closed):
+                self._connection = psycopg.connect(
+                    self._address, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="cloneproof",
+                    keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
+                )  # fmt: skip
+                self._connection.prepare_threshold = 2
+                self._connection.execute(_SETTINGS)
+            if self._connection is None:
+                raise psycopg.OperationalError("the connection is gone")
+            yield self._connection
+        except BaseException as problem:
+            self.close()
+            if isinstance(problem, psycopg.Error) and not isinstance(problem, psycopg.InternalError):
+                raise StorageLost(problem) from problem
+            raise  # also of a page that is damaged: others are not
+        finally:
+            self._since = None
+
+    def watch(self) -> None:
+        """Cut a connection whose use takes too long, as where the server is stopped: who waits for it gets an error."""
+        since, connection = self._since, self._connection
+        if since is not None and connection is not None and time.monotonic() - since > WAIT_SECONDS:
+            with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as cut:
+                cut.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close it; an open transaction is undone by the database."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def take_turn(connection: psycopg.Connection) -> None:
+    """Begin a transaction that has the turn. A process that hangs in its turn loses it, and with it its connection.
+
+    PostgreSQL ends a transaction that is idle for too long, but not one in which a pipeline was used last, so there is
+    none here. A commit is one: whoever waits for its turn ends the session of a process that stopped in the middle.
+    """
+    for attempt in range(2):
+        try:
+            connection.execute(
+                f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {round(1000 * TURN_SECONDS)}; "
+                f"SELECT pg_advisory_xact_lock({TURN_LOCK})".encode()
+            )
+            return
+        except psycopg.errors.LockNotAvailable:
+            connection.execute("ROLLBACK")
+            if attempt or not _end_hanging_turn(connection):
+                raise
+
+
+def _end_hanging_turn(connection: psycopg.Connection) -> bool:
+    """End the session that has the turn, if it has waited for its own process for so long; whether there was one."""
+    rows = connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+        " WHERE locktype = 'advisory' AND granted AND pg_locks.database = (SELECT oid FROM pg_database"
+        "   WHERE pg_database.datname = current_database())"
+        " AND classid::bigint << 32 | objid::bigint = %s AND wait_event_type = 'Client'"
+        " AND greatest(query_start, state_change) < clock_timestamp() - make_interval(secs => %s)",
+        (TURN_LOCK, TURN_SECONDS),
+    ).fetchall()
+    if rows:
+        log.warning("a process that hung in its turn for %g s has lost it", TURN_SECONDS)
+    return bool(rows)
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown and logged.
+
+    >>> without_password("postgresql://ana:secret@db/market?sslmode=require")
+    'postgresql://ana@db/market'
+    """
+    try:
+        known = psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.Error:
+        return "postgresql://..."
+    user, host, port = (known.get(name) for name in ("user", "host", "port"))
+    where = f"{host or ''}{f':{port}' if port else ''}"
+    return f"postgresql://{f'{user}@' if user else ''}{where}/{known.get('dbname', '')}"
+
+
+def address_error(address: str, problem: Exception) -> ServeError:
+    """What is said about a database that cannot be opened at a start."""
+    reason = str(problem).strip().splitlines()[-1:] or [type(problem).__name__]
+    return ServeError(f"cannot open {without_password(address)} ({reason[0]}); check the address and that it runs")
+
+
+def _dialect(statement: str) -> bytes:
+    return statement.replace("?", "%s").encode()
+
+
+class _Transaction:
+    """Statements of a transaction."""
+
+    def __init__(self, cursor: psycopg.Cursor) -> None:
+        self._cursor = cursor
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> None:
+        self._cursor.execute(_dialect(statement), values)
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        self._cursor.executemany(_dialect(statement), rows)
+
+
+class PostgresStorage(SqlStorage):
     """A service's storage in a database that other processes of the service use at the same time."""
 
-    def __init__(self, address: str, interval: int = ENTRIES_PER_GENERATION) -> None:
+    ids_query = "SELECT hash, first FROM ids WHERE hash = ANY(?::bigint[]) AND market = ?"
+    blocks_query = "SELECT place, lines FROM ledger WHERE place = ANY(?::bigint[])"
+
+    def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:
+        super().__init__()
         self.turn_time = 0
         self._seq = 0  # entries of all markets that this process has seen
-        self._heads: dict[int, int] = {}  # by market: the last entry seen
-        self._due = False
-        self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
+        self._interval, self.checkpoint_due = interval, False
         self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
-        self._ids = SharedIds(self._writer, interval)
         try:
-            with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
-                migrate(connection)
+            with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+                make_tables(connection)
         except psycopg.Error as problem:
             raise address_error(address, problem) from None
 
     def check(self) -> None:
-        """A database that is away shows in the next call."""
+        """A database that is away shows in the next call, and in `probe`."""
+
+    def probe(self) -> None:
+        self._write("UPDATE schema SET version = version")
+
+    def watch(self) -> None:
+        for link in (self._key_link, self._reader, self._writer):
+            link.watch()
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with self._writer.use() as connection:
+            return connection.execute(_dialect(statement), values).fetchall()
+
+    def _read(self, statement: str, *values: object) -> list[Any]:
+        with self._reader.use() as connection:
+            return connection.execute(_dialect(statement), values).fetchall()
+
+    def _write(self, statement: str, *values: object) -> None:
+        with self._key_link.use() as connection:  # not in a turn, which may come to nothing
+            connection.execute(_dialect(statement), values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[_Transaction]:
+        self.release()  # what is stored in a turn in which nothing is appended would end with it
+        with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
+            yield _Transaction(cursor)
+
+    def _list(self, values: Iterable[int]) -> str:
+        return "{" + ",".join(map(str, values)) + "}"  # a list of Python is written a number at a time
 
     def markets(self) -> list[StoredMarket]:
-        with self._writer.use() as connection:
-            if self._writer.in_transaction:
-                connection.execute("ROLLBACK")
-            with connection.transaction():  # in one view: a market that is opened meanwhile is in both, or in neither
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                rows = connection.execute(
-                    "SELECT number, name, coalesce(entry, 0), body, secret FROM cloneproof.markets"
-                    " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
-                ).fetchall()
-                self._seq = _number(connection, "SELECT coalesce(max(seq), 0) FROM cloneproof.ledger")
-                self._ids.read(connection, self._seq)
-        self._heads = {number: entry for number, _, entry, _, _ in rows}
-        self._due = False
-        markets = []
-        for number, name, entry, body, secret in rows:
-            with self._writer.use() as connection:
-                hash_there = None if body is None else _hash_after(connection, number, entry)
-            head = usable_head(name, body, entry, hash_there)
-            self._heads[number] = head.n
-            snapshot = None if head is EMPTY else body
-            if snapshot is not body:
-                self._damaged.add(number)
-            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
-        return markets
-
-    def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        """The lines after a snapshot, up to what `_seq` covers: what is younger comes with the next turn."""
-        after, expected = head
-        with self._writer.use() as connection:
-            first = _first_block(connection, market, after)
-        while True:
-            with self._writer.use() as connection:
-                rows = connection.execute(
-                    "SELECT first, hash_before, hash_after, lines FROM cloneproof.ledger"
-                    " WHERE market = %s AND first >= %s AND seq <= %s ORDER BY first LIMIT %s",
-                    (market, first, self._seq, _PAGE),
-                ).fetchall()
-            for start, before, hash_after, text in rows:
-                lines = text.encode().split(b"\n")
-                if start + len(lines) - 1 <= after:
-                    continue  # the last one before, which the snapshot is of
-                check_block(start, expected, before, hash_after, lines)
-                expected = hash_after
-                for number, line in enumerate(lines, start):
-                    if number > after:
-                        self._heads[market] = number
-                        yield line
-            if len(rows) < _PAGE:
-                return
-            first = rows[-1][0] + 1
+        self.release()
+        self._seq = self._rows("SELECT coalesce(max(seq), 0) FROM ledger")[0][0]  # first: what is younger comes again
+        return super().markets()
 
     @property
     def has_turn(self) -> bool:
@@ -119,7 +300,7 @@ class PostgresStorage:
             clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
             self.turn_time = int(clock.fetchall()[0][0])
             rows = connection.execute(  # with a view of its own, taken when the lock is had
-                "SELECT market, first, seq, hash_after, lines FROM cloneproof.ledger WHERE seq > %s"
+                "SELECT place >> 40, place & ((1::bigint << 40) - 1), seq, hash_after, lines FROM ledger WHERE seq > %s"
                 " ORDER BY seq LIMIT %s",
                 (self._seq, _PAGE),
             ).fetchall()
@@ -127,164 +308,92 @@ class PostgresStorage:
                 connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
             new = [market for market, first, *_ in rows if first == 1]
             secrets = dict(_secrets(connection, new)) if new else {}
-        blocks = []
+        found = []
         for market, first, seq, hash_, text in rows:
             lines = text.encode().split(b"\n")
-            entries: list[Entry] = [decode(line) for line in lines]
-            self._ids.take(market, seq, [(key, n) for n, entry in enumerate(entries, first) for key in keys(entry)])
-            self._seq, self._heads[market] = seq, first + len(lines) - 1
-            blocks.append(RemoteBlock(market, lines, entries, hash_, secrets.get(market)))
-        return blocks
+            last = first + len(lines) - 1
+            if last > self._heads.get(market, 0):  # else it was read when this process started
+                entries: list[Entry] = [decode(line) for line in lines]
+                found.append(RemoteBlock(market, lines, entries, hash_, secrets.get(market)))
+                self._heads[market] = last
+            self._seq = seq
+        return found
 
     def release(self) -> None:
         if self.has_turn:
             with self._writer.use(renew=False) as connection:
                 connection.execute("ROLLBACK")
 
-    def find(self, wanted: Wanted) -> FoundEntries:
-        found: FoundEntries = {}
-        for market, names in wanted.items():
-            found_here = found[market] = {}
-            numbers = list(self._ids.candidates(market, names))
-            if not numbers:
-                continue
-            with self._writer.use() as connection:
-                lines = dict(entries_at(connection, market, [number for _, number in numbers]))
-            for name, number in numbers:
-                entry: Entry = decode(lines[number])
-                if name in keys(entry):
-                    found_here[name] = entry
-        return found
-
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
-        seq, blocks = self._seq, list[LedgerBlock]()
+        seq, rows, ids = self._seq, list[tuple[object, ...]](), list[IdRow]()
         for market, _, new in appended:
-            blocks += _blocks(market, new, seq)
-            seq += len(new.lines)
+            for block in blocks(new):
+                seq += len(block.entries)
+                place = (market << SHIFT) + block.first
+                rows.append((place, len(block.entries), block.before, block.after, block.text, seq))
+                ids += id_rows(market, block.first, block.entries)
         with self._writer.use(renew=False) as connection:
             if not self.has_turn:
                 raise psycopg.OperationalError("the turn is over")
             with connection.pipeline(), connection.cursor() as cursor:
-                for market, name, new in appended:
-                    if new.first == 1:
-                        row = (market, name, new.secret)
-                        cursor.execute("INSERT INTO cloneproof.markets VALUES (%s, %s, %s)", row)
-                rows = [block[:6] for block in blocks]
-                cursor.executemany("INSERT INTO cloneproof.ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
+                self._add_markets(_Transaction(cursor), appended)
+                cursor.executemany("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
+                if ids:
+                    columns = [self._list(column) for column in zip(*sorted(set(ids)), strict=True)]
+                    cursor.execute(
+                        "INSERT INTO ids SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[])", columns
+                    )
                 cursor.execute("COMMIT")
-        unstored = self._ids.unstored
-        for block in blocks:
-            self._ids.take(block.market, block.seq, block.keys)
-        self._due = self._due or self._ids.unstored > unstored
+        self.checkpoint_due |= seq // self._interval > self._seq // self._interval
         self._seq = seq
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
-    @property
-    def checkpoint_due(self) -> bool:
-        """Whether this process appended the entry at which the next snapshot is due, or whoever did so kept none."""
-        return self._due or self._ids.unstored > 1
-
-    def prepare_checkpoint(self) -> Callable[[], None]:
-        return nothing_to_prepare
-
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        self.release()  # what is stored in a turn in which nothing is appended would end with it
-        rows = [(market, snapshot_entry(body), body) for market, body in snapshots.items()]
-        with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
-            cursor.execute("DELETE FROM cloneproof.snapshots WHERE market = ANY(%s)", (list(self._damaged),))
-            cursor.executemany(
-                "INSERT INTO cloneproof.snapshots VALUES (%s, %s, %s) ON CONFLICT (market) DO UPDATE"
-                " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
-                rows,
-            )
-            self._ids.store(connection)
-        self._ids.mark_stored()
-        self._damaged.clear()
-        self._due = False
-
-    def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        page = list[Line]()
-        with self._reader.use() as connection:
-            rows = connection.execute(
-                "SELECT first, hash_before, lines FROM cloneproof.ledger WHERE market = %s AND first >= %s"
-                " ORDER BY first LIMIT %s",
-                (market, _first_block(connection, market, after), limit + 1),
-            )
-            for first, before, text in rows:
-                block = text.encode().split(b"\n")
-                for number, (line, hash_) in enumerate(zip(block, chain_hashes(before, block), strict=True), first):
-                    if after < number <= after + limit:
-                        page.append(Line(number, line, hash_))
-                if first + len(block) > after + limit:
-                    break
-        return page
-
-    def keys(self) -> list[KeyRecord]:
-        with self._reader.use() as connection:
-            rows = connection.execute("SELECT id, role, agent, hash, created, revoked FROM cloneproof.api_keys")
-            return [KeyRecord(*row) for row in rows]
-
-    def put_key(self, key: KeyRecord) -> None:
-        with self._key_link.use() as connection:  # not in a turn, which may come to nothing
-            connection.execute(
-                "INSERT INTO cloneproof.api_keys VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
-                " SET revoked = api_keys.revoked OR excluded.revoked",
-                (key.id, key.role, key.agent, key.hash, key.created, key.revoked),
-            )
+        super().checkpoint(snapshots)
+        self.checkpoint_due = False
 
     def close(self) -> None:
         for link in (self._key_link, self._reader, self._writer):
             link.close()
 
 
-def _number(connection: psycopg.Connection, statement: str) -> int:
-    row = connection.execute(statement.encode()).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _hash_after(connection: psycopg.Connection, market: int, entry: int) -> bytes | None:
-    """The stored hash after an entry that is the last of its block."""
-    row = connection.execute(
-        "SELECT first, hash_after, lines FROM cloneproof.ledger WHERE market = %s AND first <= %s"
-        " ORDER BY first DESC LIMIT 1",
-        (market, entry),
-    ).fetchone()
-    return bytes(row[1]) if row is not None and row[0] + row[2].count("\n") == entry else None
-
-
 def _secrets(connection: psycopg.Connection, markets: list[int]) -> Iterator[tuple[int, bytes | None]]:
-    yield from connection.execute("SELECT number, secret FROM cloneproof.markets WHERE number = ANY(%s)", (markets,))
+    yield from connection.execute("SELECT number, secret FROM markets WHERE number = ANY(%s)", (markets,))
 
 
-def _first_block(connection: psycopg.Connection, market: int, after: int) -> int:
-    """The number of the first entry of the block that has entry `after` + 1, or would have it."""
-    row = connection.execute(
-        "SELECT coalesce(max(first), 0) FROM cloneproof.ledger WHERE market = %s AND first <= %s", (market, after + 1)
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+Blocks = Iterator[tuple[bytes, bytes, str]]
+StoredRow = tuple[Callable[[], Blocks], bytes | None, tuple[int, bytes] | None]
 
 
-class LedgerBlock(NamedTuple):
-    """A row of the ledger, and the ids in it."""
+@contextmanager
+def stored_blocks(address: str) -> Iterator[dict[str, StoredRow]]:
+    """What is stored of each market: its blocks (hash before, hash after, lines), its secret, its last snapshot."""
+    try:
+        with psycopg.connect(address, connect_timeout=CONNECT_SECONDS) as connection:
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            if not has_tables(connection):
+                raise ServeError(
+                    f"expected a database of `cloneproof serve`, got {without_password(address)}, which is none"
+                )
+            rows = connection.execute(
+                "SELECT name, number, secret, entry, body FROM cloneproof.markets"
+                " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
+            ).fetchall()
+            yield {
+                name: (partial(_blocks, connection, number), secret, None if entry is None else (entry, body))
+                for name, number, secret, entry, body in rows
+            }
+    except psycopg.Error as problem:
+        raise address_error(address, problem) from None
 
-    market: int
-    first: int
-    seq: int
-    hash_before: bytes
-    hash_after: bytes
-    lines: str
-    keys: list[tuple[str, int]]
 
-
-def _blocks(market: int, new: Appended, seq: int) -> Iterator[LedgerBlock]:
-    """New lines in rows; `seq` entries are before them."""
-    before, at = new.before, 0
-    for start in range(0, len(new.lines), _BLOCK):
-        lines = new.lines[start : start + _BLOCK]
-        after, done = new.hashes[start + len(lines) - 1], start + len(lines)
-        end = bisect_left(new.keys, new.first + done, at, key=itemgetter(1))
-        text = b"\n".join(lines).decode()
-        yield LedgerBlock(market, new.first + start, seq + done, before, after, text, new.keys[at:end])
-        before, at = after, end
+def _blocks(connection: psycopg.Connection, market: int) -> Blocks:
+    with connection.cursor(f"ledger_{market}") as cursor:  # on the server's side, a page at a time
+        cursor.itersize = 500
+        cursor.execute(
+            "SELECT hash_before, hash_after, lines FROM cloneproof.ledger WHERE place > %s AND place < %s"
+            " ORDER BY place",
+            (market << SHIFT, (market + 1) << SHIFT),
+        )
+        yield from cursor

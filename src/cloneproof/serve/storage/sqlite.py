@@ -1,47 +1,192 @@
 """One SQLite file: write-ahead log, full synchronous commits, one writer.
 
-A commit appends the new lines of each market's ledger in blocks, one row a block; nothing else is written for an entry.
-Ids are found through `seen`; snapshots and ids are written at checkpoints.
+The file is locked as long as it is open, by whatever name it is reached, since two writers would each write another
+ledger. A file with several names (hard links) is refused: each name would have a write-ahead log of its own.
 """
 
 from __future__ import annotations
 
-import logging
+import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from hashlib import sha256
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, NamedTuple, Protocol
 
-import numpy as np
+import msgspec
 
-from cloneproof.errors import ServeError
-from cloneproof.serve.ledger.chain import EMPTY, Appended, Head, chain_hashes, check_block
-from cloneproof.serve.ledger.entries import Entry, decode, keys
-from cloneproof.serve.storage.file_lock import FileLock
-from cloneproof.serve.storage.id_generations import (
-    CHUNKS,
-    ENTRIES_PER_GENERATION,
-    IdChunk,
-    NewGenerations,
-    generation_sums,
-    make_generations,
-)
-from cloneproof.serve.storage.ids import SHIFT, Ids
-from cloneproof.serve.storage.interface import (
-    FoundEntries,
-    KeyRecord,
-    Line,
-    StoredMarket,
-    Wanted,
-    snapshot_entry,
-    usable_head,
-)
-from cloneproof.serve.storage.sqlite_schema import Connection, check_file, migrate
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.market.entries import Appended, Head, decode
+from cloneproof.serve.storage.interface import StoredMarket, blocks, log
+from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, SHIFT, IdRow, SqlStorage, Statements, id_rows
 
-_BLOCK: Final = 100  # entries a row: an old one is found by reading its row
-log = logging.getLogger("cloneproof.serve")
+_held: Final = set[tuple[int, int]]()  # by this process: to open and close such a file again would end SQLite's locks
+
+
+class FileLock:
+    """The lock of one file, which is made if missing, for its owner alone; refused where another process has it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._others: dict[str, int] = {}
+        if os.path.exists(path) and _identity(os.stat(path)) in _held:
+            raise _already_served(path)
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise ServeError(
+                f"{path!r} cannot be opened for writing ({problem.strerror}); name a file that may be written"
+            ) from None
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._handle)
+            raise _already_served(path) from None
+        except OSError as problem:
+            os.close(self._handle)
+            raise ServeError(
+                f"{path!r} cannot be locked ({problem.strerror}); name a file on a disk of this machine"
+            ) from None
+        found = os.fstat(self._handle)
+        if found.st_nlink > 1:
+            os.close(self._handle)
+            raise ServeError(
+                f"expected a file with one name, got {path!r}, which has {found.st_nlink} names (hard links); copy it"
+            )
+        self._identity = _identity(found)
+        _held.add(self._identity)
+
+    def watch(self, path: str) -> None:
+        """From now on another file, which must be there, counts as part of this one."""
+        self._others[path] = os.stat(path).st_ino
+
+    def check(self) -> None:
+        """Refuse to go on where the file was deleted, moved or replaced: what is written now would be lost."""
+        try:
+            there = _identity(os.stat(self._path)) == self._identity
+            there = there and all(os.stat(path).st_ino == number for path, number in self._others.items())
+        except OSError:
+            there = False
+        if not there:
+            raise Refused(
+                503, "storage", "the database file was deleted, moved or replaced; stop the service and restore it"
+            )
+
+    def release(self) -> None:
+        """Release the lock; after every connection to the file is closed."""
+        _held.discard(self._identity)
+        os.close(self._handle)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _already_served(path: str) -> ServeError:
+    return ServeError(f"{path!r} is already served by another process; stop it, or name another file")
+
+
+APPLICATION_ID: Final = 0x636C6F6E  # "clon"
+
+VERSION: Final = 2  # of the schema
+
+SCHEMA: Final = """
+    CREATE TABLE markets (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        secret BLOB,                        -- of the dice
+        indexed INTEGER NOT NULL DEFAULT 0  -- up to this entry, all are in `ids`
+    );
+    CREATE TABLE ledger (
+        place INTEGER PRIMARY KEY,     -- market * 2^40 + number of the first entry
+        count INTEGER NOT NULL,
+        hash_before BLOB NOT NULL,
+        hash_after BLOB NOT NULL,
+        lines TEXT NOT NULL            -- one JSON object a line
+    );
+    CREATE TABLE snapshots (market INTEGER PRIMARY KEY, entry INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE ids (                 -- derived: the first entry of the block that has an id
+        market INTEGER, hash INTEGER, first INTEGER, PRIMARY KEY (market, hash, first)
+    ) WITHOUT ROWID;
+    CREATE TABLE api_keys (
+        id TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, hash BLOB NOT NULL, created INTEGER NOT NULL,
+        revoked INTEGER NOT NULL
+    ) WITHOUT ROWID;
+"""
+
+
+class Connection(Statements, Protocol):
+    """What is used of a connection: `sqlite3` and `apsw` both have it."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+def is_service_file(connection: Connection) -> bool:
+    """Whether a file was made by this version of the service."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    return (application, connection.execute("PRAGMA user_version").fetchone()[0]) == (APPLICATION_ID, VERSION)
+
+
+_SLICES, _SLICE_BITS = 32, 59  # a slice is the upper 5 bits of a hash, with their sign
+
+
+class Slice(NamedTuple):
+    """New ids of one range of hashes, sorted as the table is; with the last one, up to which entries all are stored."""
+
+    rows: list[IdRow]
+    indexed: list[tuple[int, int]]
+
+
+class NewIds:
+    """Ids that are in the ledger and not in the table of ids yet, in slices by their hash.
+
+    Ids are random, so each one that was stored with its entry would write a page of its own: 30 microseconds in a
+    table of three million. So they wait here until there are many, and then each commit stores one slice of them,
+    which is a part of the table. A start reads those that are missing from the ledger.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._count = most, 0
+        self._new: list[dict[int, tuple[IdRow, ...]]] = [{} for _ in range(_SLICES)]  # by hash
+        self._full: list[dict[int, tuple[IdRow, ...]]] = [{} for _ in range(_SLICES)]  # being stored
+        self._next = _SLICES  # the next of these
+        self._indexed: list[tuple[int, int]] = []  # (last entry, market), when all of them are
+
+    def add(self, rows: Sequence[IdRow]) -> None:
+        """Take in ids of entries that are stored."""
+        for row in rows:
+            hash_ = row[1]
+            ids = self._new[hash_ >> _SLICE_BITS]
+            ids[hash_] = (*ids[hash_], row) if hash_ in ids else (row,)
+        self._count += len(rows)
+
+    def find(self, market: int, hashes: Iterable[int]) -> list[tuple[int, int]]:
+        """Hashes that are known, each with the first entry of a block."""
+        found = list[IdRow]()
+        for hash_ in hashes:
+            number = hash_ >> _SLICE_BITS
+            if hash_ in self._new[number] or hash_ in self._full[number]:
+                found += (*self._new[number].get(hash_, ()), *self._full[number].get(hash_, ()))
+        return [(hash_, first) for of, hash_, first in found if of == market]
+
+    def next_slice(self, heads: Mapping[int, int]) -> Slice:
+        """What the next commit is to store; `heads` are the last entries whose ids were taken in, by market."""
+        if self._next == _SLICES:
+            if self._count < self._most:
+                return Slice([], [])
+            self._full, self._new = self._new, self._full
+            self._next = self._count = 0
+            self._indexed = [(entry, market) for market, entry in heads.items()]
+        ids = self._full[self._next]
+        rows = [row for hash_ in sorted(ids) for row in ids[hash_]]
+        return Slice(rows, self._indexed if self._next == _SLICES - 1 else [])
+
+    def mark_stored(self) -> None:
+        """The commit of the slice succeeded."""
+        if self._next < _SLICES:
+            self._full[self._next].clear()
+            self._next += 1
 
 
 def open_connection(path: str) -> Connection:
@@ -50,14 +195,20 @@ def open_connection(path: str) -> Connection:
     return connection  # type: ignore[no-any-return]
 
 
-class SqliteStorage:
+class SqliteStorage(SqlStorage):
     """A service's whole storage in one file; a second service on the same file is refused."""
 
+    # a cross join is gone through from left to right
+    ids_query = "SELECT hash, first FROM json_each(?) CROSS JOIN ids WHERE market = ? AND hash = value"
+    blocks_query = "SELECT place, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
+
     def __init__(
-        self, path: str, connect: Callable[[str], Connection] = open_connection, interval: int = ENTRIES_PER_GENERATION
+        self, path: str, connect: Callable[[str], Connection] = open_connection, interval: int = ENTRIES_PER_CHECKPOINT
     ) -> None:
+        super().__init__()
         _check_path(path)
-        self._interval = interval
+        self._interval, self._since = interval, 0  # entries between checkpoints, and since the last one
+        self._ids, self._indexed = NewIds(interval), dict[int, int]()
         with ExitStack() as undo:  # what is refused leaves nothing behind
             existed = os.path.exists(path)
             self._lock = FileLock(path)
@@ -75,215 +226,112 @@ class SqliteStorage:
             undo.pop_all()
 
     def _prepare(self) -> None:
-        check_file(self._writer)  # before any setting is changed in a file that is not ours
+        tables = self._writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if tables and not is_service_file(self._writer):  # before any setting is changed in a file that is not ours
+            raise ServeError(
+                f"expected a file made by `cloneproof serve` of schema {VERSION}, got another SQLite file; "
+                "name another path, or open it with the cloneproof that wrote it"
+            )
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
-        migrate(self._writer)
-        self._since = 0  # entries since the last checkpoint
-        self._prepared: tuple[int, NewGenerations] | None = None  # and how many entries are in it
-        self._ids = Ids(self._chunk)
+        if not is_service_file(self._writer):  # asked again, as reading makes the log file, which is watched
+            with self._transaction():
+                for statement in SCHEMA.split(";\n"):
+                    if statement.strip():
+                        self._writer.execute(statement)
+                self._writer.execute(f"PRAGMA user_version = {VERSION}")
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _read_ids(self) -> None:
-        """The ids before the last checkpoint; where they are not those that it wrote, all is read from the ledger."""
-        self._ids, self._prepared = Ids(self._chunk), None
-        last = self._writer.execute("SELECT max(chunk) FROM seen").fetchone()[0]
-        for generation in range(0 if last is None else last // CHUNKS + 1):
-            span = (generation * CHUNKS, (generation + 1) * CHUNKS)
-            rows = self._writer.execute(
-                "SELECT chunk, hashes, places FROM seen WHERE chunk >= ? AND chunk < ? ORDER BY chunk", span
-            )
-            pieces = {chunk % CHUNKS: (known, where) for chunk, known, where in rows}
-            values = np.frombuffer(b"".join(known for known, _ in pieces.values()), dtype=np.uint64)
-            self._ids.generations.add(values, generation_sums(pieces))
-        stored = self._writer.execute("SELECT digest FROM seal").fetchone()
-        snapshots = self._writer.execute("SELECT count(*) FROM snapshots").fetchone()[0]
-        if (snapshots or last is not None) and (stored is None or stored[0] != self._seal()):
-            log.warning("snapshots and stored ids do not fit each other; they are made again from the ledger")
-            self._writer.execute("BEGIN IMMEDIATE")
-            for table in ("snapshots", "seen", "seal"):
-                self._writer.execute(f"DELETE FROM {table}")
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._writer
             self._writer.execute("COMMIT")
-            self._ids = Ids(self._chunk)
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
 
-    def _seal(self) -> bytes:
-        """A digest over all stored ids, and over which entries the snapshots were taken at."""
-        rows = self._writer.execute("SELECT market, entry FROM snapshots ORDER BY market").fetchall()
-        return sha256(self._ids.generations.digest + repr([tuple(row) for row in rows]).encode()).digest()
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        return list(self._writer.execute(statement, values))
 
-    def _chunk(self, generation: int, piece: int) -> IdChunk | None:
-        row = self._writer.execute(
-            "SELECT hashes, places FROM seen WHERE chunk = ?", (generation * CHUNKS + piece,)
-        ).fetchone()
-        return None if row is None else (row[0], row[1])
+    def _read(self, statement: str, *values: object) -> list[Any]:
+        return list(self._reader.execute(statement, values))
+
+    def _write(self, statement: str, *values: object) -> None:
+        self.check()
+        self._writer.execute(statement, values)
+
+    def _list(self, values: Iterable[int]) -> str:
+        return msgspec.json.encode([*values]).decode()
 
     def check(self) -> None:
         self._lock.check()
 
+    def probe(self) -> None:
+        with self._transaction() as database:
+            database.execute(f"PRAGMA user_version = {VERSION}")  # which it has: one page is written
+
+    def watch(self) -> None:
+        """A file answers, or the whole machine waits for it."""
+
     def markets(self) -> list[StoredMarket]:
         self.check()
-        self._read_ids()
-        self._since = 0
-        rows = self._writer.execute(
-            "SELECT number, name, entry, body, secret FROM markets"
-            " LEFT JOIN snapshots ON market = number ORDER BY number"
-        ).fetchall()
-        markets = []
-        for number, name, entry, body, secret in rows:
-            head = usable_head(name, body, entry, self._hash_after(number, entry or 0))
-            snapshot = None if head is EMPTY else body
-            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
-        return markets
-
-    def _hash_after(self, market: int, entry: int) -> bytes | None:
-        """The stored hash after an entry that is the last of its block."""
-        place = (market << SHIFT) + entry
-        row = self._writer.execute(
-            "SELECT place + count - 1, hash_after FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (place,)
-        ).fetchone()
-        return None if row is None or row[0] != place else row[1]
+        self._since, self._ids = 0, NewIds(self._interval)
+        self._indexed = dict(self._rows("SELECT number, indexed FROM markets"))
+        return super().markets()
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        """The lines after the last checkpoint, whose ids are taken into memory on the way."""
-        after, expected = head
-        for first, before, hash_after, lines in self._blocks(self._writer, market, after):
-            if first + len(lines) - 1 <= after:
-                continue  # the last one before, which the snapshot is of
-            check_block(first, expected, before, hash_after, lines)
-            expected = hash_after
-            rest = lines[max(0, after + 1 - first) :]
-            numbered = enumerate(map(decode, rest), max(first, after + 1))
-            self._ids.add(market, [(key, number) for number, entry in numbered for key in keys(entry)])
-            self._since += len(rest)
-            yield from rest
+        """The lines after the snapshot; then the ids that are not in the table are taken into memory."""
+        yield from super()._tail(market, head)
+        self._since += self._heads[market] - head.n
+        for first, _, _, text in self._blocks(market, self._indexed[market] + 1):
+            self._ids.add(id_rows(market, first, map(decode, text.split("\n"))))
 
-    @staticmethod
-    def _blocks(connection: Connection, market: int, after: int) -> Iterator[tuple[int, bytes, bytes, list[bytes]]]:
-        """The stored blocks of a market from the one with entry `after` + 1 on: number, hashes, lines."""
-        base = market << SHIFT
-        start = connection.execute(
-            "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
-        ).fetchone()[0]
-        rows = connection.execute(
-            "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place",
-            (base if start is None else start, base + (1 << SHIFT)),
-        )
-        for place, before, after_it, lines in rows:
-            yield place - base, before, after_it, lines.encode().split(b"\n")
-
-    def find(self, wanted: Wanted) -> FoundEntries:
-        found: FoundEntries = {}
-        for market, names in wanted.items():
-            entries = found[market] = {}
-            for name, number in self._ids.candidates(market, names):
-                entry = self._entry(market, number)
-                if name in keys(entry):
-                    entries[name] = entry
-        return found
-
-    def _entry(self, market: int, number: int) -> Entry:
-        base = market << SHIFT
-        place, lines = self._writer.execute(
-            "SELECT place, lines FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", (base + number,)
-        ).fetchone()
-        at = base + number - place
-        entry: Entry = decode(lines.split("\n", at + 1)[at])
-        return entry
+    def _candidates(self, market: int, hashes: Sequence[int]) -> list[tuple[int, int]]:
+        return self._ids.find(market, hashes) + super()._candidates(market, hashes)
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         self.check()
-        writer = self._writer
-        writer.execute("BEGIN IMMEDIATE")
-        try:
-            for market, name, new in appended:
-                if new.first == 1:
-                    writer.execute("INSERT INTO markets VALUES (?, ?, ?)", (market, name, new.secret))
-                writer.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", self._rows(market, new))
-            writer.execute("COMMIT")
-        except BaseException:
-            writer.execute("ROLLBACK")
-            raise
+        rows, ids = list[tuple[object, ...]](), list[IdRow]()
         for market, _, new in appended:
-            self._ids.add(market, new.keys)
-            self._since += len(new.lines)
+            for block in blocks(new):
+                row = ((market << SHIFT) + block.first, len(block.entries), block.before, block.after, block.text)
+                rows.append(row)
+                ids += id_rows(market, block.first, block.entries)
+        slice_ = self._ids.next_slice(self._heads)
+        with self._transaction() as database:
+            self._add_markets(database, appended)
+            database.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", rows)
+            stored = self._store_ids(database, slice_)
+        if stored:
+            self._ids.mark_stored()
+        self._ids.add(ids)
+        self._since += sum(len(new.lines) for _, _, new in appended)
+        self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
-    def _rows(self, market: int, new: Appended) -> Iterator[tuple[int, int, bytes, bytes, str]]:
-        before = new.before
-        for start in range(0, len(new.lines), _BLOCK):
-            lines = new.lines[start : start + _BLOCK]
-            after = new.hashes[min(start + _BLOCK, len(new.lines)) - 1]
-            yield (market << SHIFT) + new.first + start, len(lines), before, after, b"\n".join(lines).decode()
-            before = after
+    @staticmethod
+    def _store_ids(database: Connection, slice_: Slice) -> bool:
+        """Whether it could be done; where a page of the table is damaged, ids stay in memory and the ledger goes on."""
+        database.execute("SAVEPOINT ids")
+        try:
+            database.executemany("INSERT INTO ids VALUES (?, ?, ?) ON CONFLICT DO NOTHING", slice_.rows)
+            database.executemany("UPDATE markets SET indexed = ? WHERE number = ?", slice_.indexed)
+        except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
+                raise
+            log.exception("new ids cannot be stored, and are kept in memory")
+            database.execute("ROLLBACK TO ids")
+            return False
+        return True
 
     @property
     def checkpoint_due(self) -> bool:
         return self._since >= self._interval
 
-    def prepare_checkpoint(self) -> Callable[[], None]:
-        ids, since = self._ids, self._since
-        values, places = ids.freeze()
-
-        def prepare() -> None:
-            parts = max(1, len(values) // self._interval)  # filters have room for so many; more after lost snapshots
-            halves = zip(np.array_split(values, parts), np.array_split(places, parts), strict=True)
-            made = make_generations(ids.generations, [half for half in halves if len(half[0])])
-            if ids is self._ids:  # else all was read again meanwhile
-                self._prepared = since, made
-
-        return prepare
-
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        if self._prepared is None:
-            self.prepare_checkpoint()()
-        assert self._prepared is not None
-        writer, (since, made), self._prepared = self._writer, self._prepared, None
-        writer.execute("BEGIN IMMEDIATE")
-        try:
-            rows = [(market, snapshot_entry(body), body) for market, body in snapshots.items()]
-            writer.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", rows)
-            for number, pieces in enumerate(made.pieces, self._ids.generations.count):
-                chunks = [(number * CHUNKS + piece, known, where) for piece, known, where in pieces]
-                writer.executemany("INSERT INTO seen VALUES (?, ?, ?)", chunks)
-            self._ids.generations.install(made.filters, made.sums)
-            writer.execute("DELETE FROM seal")
-            writer.execute("INSERT INTO seal VALUES (?)", (self._seal(),))
-            writer.execute("COMMIT")
-        except BaseException:
-            writer.execute("ROLLBACK")
-            raise
-        self._ids.forget_frozen()
-        self._since -= since
-
-    def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        base, page = market << SHIFT, list[Line]()
-        start = self._reader.execute(
-            "SELECT max(place) FROM ledger WHERE place > ? AND place <= ?", (base, base + after + 1)
-        ).fetchone()[0]
-        if start is None:
-            return page
-        rows = self._reader.execute(
-            "SELECT place, hash_before, lines FROM ledger WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
-            (start, base + (1 << SHIFT), limit + 1),
-        )
-        for place, before, text in rows:
-            block = text.encode().split(b"\n")
-            for number, (line, hash_) in enumerate(zip(block, chain_hashes(before, block), strict=True), place - base):
-                if after < number <= after + limit:
-                    page.append(Line(number, line, hash_))
-            if place - base + len(block) > after + limit:
-                break
-        return page
-
-    def keys(self) -> list[KeyRecord]:
-        rows = self._writer.execute("SELECT id, role, agent, hash, created, revoked FROM api_keys")
-        return [
-            KeyRecord(number, role, agent, hash_, created, bool(revoked))
-            for number, role, agent, hash_, created, revoked in rows
-        ]
-
-    def put_key(self, key: KeyRecord) -> None:
-        self.check()
-        row = (key.id, key.role, key.agent, key.hash, key.created, int(key.revoked))
-        self._writer.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?)", row)
+        super().checkpoint(snapshots)
+        self._since = 0
 
     def close(self) -> None:
         self._reader.close()

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial, log_chance
-from cloneproof.engines.monte_carlo.randomness.run_means import run_streams
+from cloneproof.engines.monte_carlo.job import run_streams
 
 DRAWS = 100_000
 CASES = [

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.engine import block_outcomes, blocks_apply, blocks_of_run
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs
-from cloneproof.engines.monte_carlo.reference_runs import reference_run
+from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply, blocks_of_run
+from cloneproof.engines.monte_carlo.job import Job, means_of_runs, reference_run
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import Doubling, HoldOut, Mechanism

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu import card, engine
+from cloneproof.engines.monte_carlo.gpu import launch as card
+from cloneproof.engines.monte_carlo.gpu import launch as engine
 from support.host_kernels import HostKernels
 
 

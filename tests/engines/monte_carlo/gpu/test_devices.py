@@ -1,12 +1,17 @@
 """device= from end to end, with the C++ build of the kernels in the card's place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
-from cloneproof.engines.monte_carlo import devices
-from cloneproof.engines.monte_carlo.gpu import card, job_records, kernels, launch, read_ahead
+from cloneproof.engines.monte_carlo import sampler as devices
+from cloneproof.engines.monte_carlo.gpu import kernels, launch
+from cloneproof.engines.monte_carlo.gpu import kernels as job_records
+from cloneproof.engines.monte_carlo.gpu import launch as card
+from cloneproof.engines.monte_carlo.gpu import launch as read_ahead
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.errors import EngineError
@@ -20,9 +25,9 @@ MARKET = cp.Market(
 def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
     monkeypatch.setattr(card, "why_no_card", lambda: "CuPy is not installed")
     for ask in (
-        lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", device="gpu"),
-        lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), device="gpu"),
-        lambda: cp.audit(MARKET, cp.mechanism("thompson"), device="gpu"),
+        lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(device="gpu")),
+        lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(device="gpu")),
+        lambda: cp.audit(MARKET, cp.mechanism("thompson"), search=cp.Search(device="gpu")),
     ):
         with pytest.raises(EngineError, match="expected a GPU for device 'gpu', got none: CuPy is not installed"):
             ask()
@@ -30,19 +35,22 @@ def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
 
 def test_an_unknown_device_is_refused():
     with pytest.raises(EngineError, match="unknown device 'gpus'; did you mean 'gpu'"):
-        cp.evaluate(MARKET, cp.mechanism("ucb1"), device="gpus")
+        cp.evaluate(MARKET, cp.mechanism("ucb1"), search=cp.Search(device="gpus"))
 
 
 @needs_compiler
 def test_results_differ_in_nothing_but_the_note(as_card):
-    asked = {"engine": "monte-carlo", "runs": 300, "seed": 5}
+    asked = cp.Search(runs=300, seed=5)
     for name in ("ucb1", "thompson", "h-ucb"):
-        theirs = cp.evaluate(MARKET, cp.mechanism(name), device="cpu", **asked)
-        mine = cp.evaluate(MARKET, cp.mechanism(name), device="gpu", **asked)
+        theirs = cp.evaluate(MARKET, cp.mechanism(name), engine="monte-carlo", search=replace(asked, device="cpu"))
+        mine = cp.evaluate(MARKET, cp.mechanism(name), engine="monte-carlo", search=replace(asked, device="gpu"))
         assert mine.payoff == theirs.payoff
         assert mine.regret == theirs.regret
         assert mine.notes == (*theirs.notes, "drawn on the GPU (C++)")
-    pairs = [cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), runs=64, device=each) for each in ("cpu", "gpu")]
+    pairs = [
+        cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(runs=64, device=each))
+        for each in ("cpu", "gpu")
+    ]
     assert pairs[0].progress == pairs[1].progress
     assert pairs[1].estimate.method.startswith("64 pairs of runs")
     assert "drawn on the GPU (C++)" in pairs[1].estimate.method
@@ -50,16 +58,18 @@ def test_results_differ_in_nothing_but_the_note(as_card):
 
 @needs_compiler
 def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
-    found = cp.evaluate(MARKET, cp.mechanism("etc", arm_rounds=2), engine="monte-carlo", runs=2, device="gpu")
+    found = cp.evaluate(
+        MARKET, cp.mechanism("etc", arm_rounds=2), engine="monte-carlo", search=cp.Search(runs=2, device="gpu")
+    )
     assert any("drawn on the CPU, not on the GPU: its rewards" in note for note in found.notes)
     assert as_card.launches == 0
 
 
 @needs_compiler
 def test_a_record_of_an_audit_on_the_card_is_replayed_on_a_cpu(as_card):
-    asked = {"runs": 32, "max_copies": 2, "seed": 3}
-    theirs = cp.audit(MARKET, cp.mechanism("thompson"), device="cpu", **asked)
-    mine = cp.audit(MARKET, cp.mechanism("thompson"), device="gpu", **asked)
+    asked = cp.Search(copies=2, runs=32, seed=3)
+    theirs = cp.audit(MARKET, cp.mechanism("thompson"), agent="ana", search=replace(asked, device="cpu"))
+    mine = cp.audit(MARKET, cp.mechanism("thompson"), agent="ana", search=replace(asked, device="gpu"))
     assert "drawn on the GPU (C++)" in mine.notes
     assert as_card.launches > 0
     assert [each.progress for each in mine.samples] == [each.progress for each in theirs.samples]

@@ -3,9 +3,10 @@
 import pytest
 
 import cloneproof as cp
+from cloneproof._sources import code_version
 from cloneproof.errors import EngineError
-from cloneproof.sweeps.execution.agenda import Sizes
-from cloneproof.sweeps.execution.sweep_run import Interrupted
+from cloneproof.sweeps.driver import Interrupted, Sizes
+from cloneproof.sweeps.store import open_store
 from support.host_kernels import needs_compiler
 
 MARKET = cp.Market(
@@ -17,8 +18,9 @@ GRID = {
 }  # fmt: skip
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in (folder / "chunks").rglob("*") if path.is_file()}
+def contents(folder):
+    with open_store(folder, code_version()) as store:
+        return {chunk: store.read(chunk) for chunk in store.chunks()}
 
 
 @needs_compiler
@@ -46,7 +48,7 @@ def test_a_store_begun_on_a_card_is_completed_on_a_cpu(as_card, tmp_path):
 def test_chunks_have_the_same_bytes_wherever_they_were_drawn(as_card, tmp_path):
     for device in ("cpu", "gpu"):
         cp.sweep(GRID, tmp_path / device, workers=1, device=device, sizes=Sizes(probe=60.0))
-    assert files(tmp_path / "cpu") == files(tmp_path / "gpu") != {}
+    assert contents(tmp_path / "cpu") == contents(tmp_path / "gpu") != {}
 
 
 def test_a_sweep_refuses_a_device_before_it_makes_a_store(tmp_path):

@@ -8,10 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.card import card, why_no_card
-from cloneproof.engines.monte_carlo.gpu.job_records import RunRange
-from cloneproof.engines.monte_carlo.gpu.kernels import refusal
-from cloneproof.engines.monte_carlo.gpu.launch import play_ranges
+from cloneproof.engines.monte_carlo.gpu.kernels import RunRange, refusal
+from cloneproof.engines.monte_carlo.gpu.launch import card, play_ranges, why_no_card
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from support.host_kernels import COMPILER, HostKernels
 from support.random_jobs import random_job

@@ -6,10 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.card import Card
-from cloneproof.engines.monte_carlo.gpu.job_records import RunRange
-from cloneproof.engines.monte_carlo.gpu.kernels import FLAT_UCB, KL_UCB, THOMPSON, TREE_UCB, KernelChoice
-from cloneproof.engines.monte_carlo.gpu.launch import batches
+from cloneproof.engines.monte_carlo.gpu.kernels import FLAT_UCB, KL_UCB, THOMPSON, TREE_UCB, KernelChoice, RunRange
+from cloneproof.engines.monte_carlo.gpu.launch import Card, batches
 from support.random_jobs import random_job
 
 MOST_SHARED, ALL_SHARED, PROCESSORS = 232_448, 233_472, 132

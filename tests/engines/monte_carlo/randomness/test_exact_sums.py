@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloneproof.engines.monte_carlo.randomness.exact_sums import average, plus, ticks, times
+from cloneproof.engines.monte_carlo.compiling import average, plus, ticks, times
 
 ONE = 1 << 60
 values = st.floats(-(2.0**40), 2.0**40) | st.floats(0, 1) | st.floats(-4, 4)

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof import _randomness as randomness
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.randomness import compiled_hash as hashing
-from cloneproof.engines.monte_carlo.randomness.run_means import means_of_runs, run_streams
+from cloneproof.engines.monte_carlo import compiling as hashing
+from cloneproof.engines.monte_carlo.job import Job, means_of_runs, run_streams
 from cloneproof.engines.reference import drawn_means
 from support.strategies import markets
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
-from cloneproof.engines.monte_carlo.slots import slot_block_outcomes, slot_step_outcomes
 from cloneproof.engines.reference import simulate_run
-from cloneproof.market.copies import full_copies
+from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.scores.champions import Champions
 
 

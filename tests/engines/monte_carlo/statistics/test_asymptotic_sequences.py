@@ -5,9 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.statistics.asymptotic_sequences import FIRST_TIME, asymptotic_widths
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import Bounds
-from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Bounds, Estimands, RunTotals, asymptotic_widths
 from cloneproof.errors import EngineError
 
 PAIR = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
@@ -39,20 +37,19 @@ def test_few_observations_have_the_range():
 
 
 def test_they_are_of_a_kind_of_their_own_and_narrower():
-    options = {"runs": 200, "seed": 2, "stop_when_decided": False}
     proven, limit = (
-        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), bounds=bounds, **options)
-        for bounds in ("distribution-free", "asymptotic")
+        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), stop_when_decided=False, search=search)
+        for search in (cp.Search(runs=200, seed=2), cp.Search(runs=200, seed=2, bounds="asymptotic"))
     )
     assert limit.estimate.value == proven.estimate.value
     assert limit.estimate.error < proven.estimate.error
     assert (proven.estimate.kind, limit.estimate.kind) == ("confidence", "asymptotic")
     assert "asymptotic confidence sequence" in limit.estimate.method
     assert (limit.estimate - proven.honest).kind == "asymptotic"  # as sure as the less sure
-    found = cp.evaluate(PAIR, cp.mechanism("thompson"), runs=200, bounds="asymptotic")
+    found = cp.evaluate(PAIR, cp.mechanism("thompson"), search=cp.Search(runs=200, bounds="asymptotic"))
     assert {found.regret.kind, found.payoff["bo"].kind} == {"asymptotic"}
-    audited = cp.audit(PAIR, cp.mechanism("thompson"), runs=64, bounds="asymptotic", agent="ana")
+    audited = cp.audit(PAIR, cp.mechanism("thompson"), search=cp.Search(runs=64, bounds="asymptotic"), agent="ana")
     assert {witness.gain.kind for witness in audited.tried} == {"asymptotic"}
     assert audited.verdict != "exploitable" or "an asymptotic confidence sequence" in audited.scope
     with pytest.raises(EngineError, match="did you mean 'asymptotic'"):
-        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), bounds="asymptotik")
+        cp.gain(PAIR, cp.mechanism("thompson"), "ana", (8,), search=cp.Search(bounds="asymptotik"))

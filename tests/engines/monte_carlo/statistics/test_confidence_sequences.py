@@ -11,24 +11,23 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.statistics.confidence_sequences import (
+from cloneproof.engines.monte_carlo.statistics import (
     COSTS,
+    CUT,
     LOG_WEIGHTS,
     RATES,
-    deviations,
-    log_wealth,
-    round_up,
-)
-from cloneproof.engines.monte_carlo.statistics.payoff_ranges import (
-    CUT,
     Bounds,
+    Estimands,
+    RunTotals,
     cut,
+    deviations,
     gain_bounds,
+    log_wealth,
     payoff_bounds,
     regret_bounds,
+    round_up,
     served_bounds,
 )
-from cloneproof.engines.monte_carlo.statistics.run_totals import Estimands, RunTotals
 from cloneproof.errors import EngineError
 
 ONE_IN_A_MILLION = 1e-6

@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.engines import simulate_run
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.reference_runs import reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.engine import decisions_of_run, step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes, stepping_applies
+from cloneproof.engines.reference import simulate_run
 from cloneproof.market import full_copies
-from cloneproof.market.family import RewardFamily
+from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms import CATALOGUE, Doubling, HoldOut, Mechanism, Sample
 from support import market_strategies
 from support.strategies import copies_of, markets, small
@@ -134,10 +133,14 @@ def helper(t):
     return 1.0 / (1.0 + t)
 
 
-def my_priority(clock, log_clock, pulls, mean, coin, draw, candidates, weight, power):
-    if pulls == 0:
+def my_priority(inputs, weight, power):
+    if inputs.pulls == 0:
         return math.inf
-    return mean + weight * helper(pulls) ** power + 0.001 * draw * log_clock / candidates
+    return (
+        inputs.mean
+        + weight * helper(inputs.pulls) ** power
+        + 0.001 * inputs.draw * inputs.log_clock / inputs.candidates
+    )
 
 
 MY_RULE = cp.parts.Rule("mine", my_priority, (0.5, 2.0), explore=2, order="block", randomised=True)

@@ -16,7 +16,7 @@ import math
 import numba as nb
 import numpy as np
 
-from cloneproof.engines.monte_carlo.randomness.compiled_hash import uniform
+from cloneproof.engines.monte_carlo.compiling import uniform
 
 _FEW = 10.0  # expected successes below which inversion is used, and from which BTRS is proven
 _STIRLING = np.array(

@@ -1,39 +1,207 @@
-"""A launch: ranges of runs for one kernel, from jobs to outcomes, wherever the kernel runs."""
+"""A launch: from ranges of runs for one kernel to outcomes, on the GPU of this machine or wherever the kernel runs.
+
+CuPy keeps what NVRTC compiled on disk, by source and options, so a second process starts at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.gpu.job_records import MeansTable, PlanRecords, RunRange, means_table, record_of
-from cloneproof.engines.monte_carlo.gpu.kernels import ANY_UCB, FLAT_UCB, TREE_UCB, KernelChoice, choice_of
+from cloneproof.engines.monte_carlo.gpu.kernels import (
+    ANY_UCB,
+    FLAT_UCB,
+    THOMPSON,
+    TREE_UCB,
+    KernelChoice,
+    MeansTable,
+    PlanRecords,
+    RunRange,
+    choice_of,
+    means_table,
+    record_of,
+    refusal,
+)
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
-from cloneproof.engines.monte_carlo.ucb.chunk_kernel import UcbResults
-from cloneproof.engines.monte_carlo.ucb.engine import ucb_payoffs, ucb_regrets
+from cloneproof.engines.monte_carlo.outcomes import outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import exact_regrets
+from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
+from cloneproof.errors import EngineError
 from cloneproof.market.rewards import deterministic
+from cloneproof.mechanisms.online.opening import (
+    COIN_STREAM,
+    DRAW_STREAM,
+    EXPLORE_STREAM,
+    LEVELS_STREAM,
+    SAMPLE_STREAM,
+    STATE_STREAM,
+    TIE_STREAM,
+)
+
+FOLDER: Final = Path(__file__).parent / "source"
+_STREAMS: Final = {
+    "TAPE_STREAM": TAPE_STREAM, "SESSION_STREAM": SESSION_STREAM, "STATE_STREAM": STATE_STREAM,
+    "LEVELS_STREAM": LEVELS_STREAM, "SAMPLE_STREAM": SAMPLE_STREAM, "EXPLORE_STREAM": EXPLORE_STREAM,
+    "TIE_STREAM": TIE_STREAM, "COIN_STREAM": COIN_STREAM, "DRAW_STREAM": DRAW_STREAM,
+}  # fmt: skip
 
 
-class KernelHost(Protocol):
-    """Where kernels run: a card, or the C++ build of the tests."""
+@cache
+def source_text() -> str:
+    """`kernels.cu` with every header in its place once, so that a compiler's cache sees all of it."""
+    seen: set[str] = set()
 
-    def upload(self, array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 (an array of whoever holds it)
-        """A copy of an array there."""
+    def text(name: str) -> str:
+        if name in seen:
+            return ""
+        seen.add(name)
+        whole = (FOLDER / name).read_text().replace("#pragma once\n", "")
+        return re.sub(r'#include "(\w+\.h)"\n', lambda found: text(found[1]), whole)
+
+    return text("kernels.cu")
+
+
+def definitions(threads: int, kernel: int = 0, arms: int = 0, levels: int = 0, shared: bool = False) -> tuple[str, ...]:
+    """The macros of a build."""
+    numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
+    return tuple(f"-D{name}={number}" for name, number in numbers.items())
+
+
+OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
+WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
+WIDE: Final = 128  # where runs are in global memory; twice as many for each processor are not few
+MOST_BLOCKS: Final = 32  # on a processor
+BLOCK_BYTES: Final = 1024  # of shared memory that CUDA keeps for each
+SLOT_BYTES, ZIGGURAT_BYTES = 8, 772 * 8
+GLOBAL_BYTES: Final = 1 << 33  # of memory for runs that do not fit into shared memory, at most
+INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
+
+
+class KernelShape(NamedTuple):
+    """Threads of a block, the bytes of shared memory that it takes, and whether runs live there."""
+
+    threads: int
+    bytes: int
+    shared: bool
+
+
+@cache
+def why_no_card() -> str | None:
+    """Why there is no GPU to use; None where there is one."""
+    try:
+        import cupy
+    except ImportError:
+        return "CuPy is not installed"
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as problem:  # the driver is missing, too old, or says that there is none
+        return f"CUDA finds no card ({str(problem).splitlines()[0]})"
+    return None if count > 0 else "CUDA finds no card"
+
+
+class Card:
+    """The first GPU: a `KernelHost`. One launch at a time."""
+
+    def __init__(self) -> None:
+        reason = why_no_card()
+        if reason is not None:
+            raise EngineError(f"expected a GPU for device 'gpu', got none: {reason}; {INSTALL}")
+        import cupy
+
+        self.cupy: Any = cupy
+        self.lock = threading.Lock()
+        properties = cupy.cuda.runtime.getDeviceProperties(0)
+        self.name: str = properties["name"].decode()
+        self.processors = int(properties["multiProcessorCount"])
+        self.most_shared = int(properties["sharedMemPerBlockOptin"])
+        self.all_shared = int(properties["sharedMemPerMultiprocessor"])
+        self.functions: dict[tuple[int, int, int, KernelShape], tuple[Any, int]] = {}
+
+    def upload(self, array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 (CuPy has no types)
+        """A copy of an array on the card."""
+        return self.cupy.asarray(array)
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:  # noqa: ANN401
-        """An array there, of any content."""
+        """An array on the card."""
+        return self.cupy.empty(shape, dtype)
 
     def address(self, array: Any) -> int:  # noqa: ANN401
-        """Where an array lies."""
+        """Where an array lies on the card."""
+        return int(array.data.ptr)
 
     def download(self, array: Any) -> npt.NDArray[Any]:  # noqa: ANN401
         """A copy of an array here."""
+        return np.asarray(self.cupy.asnumpy(array))
 
     def play(self, choice: KernelChoice, records: PlanRecords, runs: int) -> None:
-        """Run the kernel over all runs of the records."""
+        """Launch the kernel over all runs of the records and wait for it."""
+        shape = self.shape_of(choice, runs)
+        with self.lock:
+            function, resident = self.function(choice, shape)
+            function.max_dynamic_shared_size_bytes = shape.bytes  # shapes of equal macros share it, and launches fail
+            blocks = min(-(-runs // shape.threads), resident * self.processors)
+            memory = self.cupy.empty(1, "u8")
+            if not shape.shared:
+                room = GLOBAL_BYTES // (SLOT_BYTES * choice.slots * shape.threads)
+                blocks = max(1, min(blocks, room))
+                memory = self.cupy.empty(blocks * shape.threads * choice.slots, "u8")
+            plans = self.cupy.asarray(records.view(np.uint8))
+            function((blocks,), (shape.threads,), (plans, np.int64(runs), memory), shared_mem=shape.bytes)
+            self.cupy.cuda.get_current_stream().synchronize()
+
+    def shape_of(self, choice: KernelChoice, runs: int) -> KernelShape:
+        """The blocks of which most runs fit into shared memory at a time; narrow ones where runs are few.
+
+        Global memory where not even four narrow ones fit.
+        """
+        base = ZIGGURAT_BYTES if choice.kernel == THOMPSON else 0
+        few = runs < 2 * WIDE * self.processors
+        sizes = {threads: base + SLOT_BYTES * choice.slots * threads for threads in WIDTHS}
+        narrow = WIDTHS[-1]
+        if choice.kernel not in (FLAT_UCB, TREE_UCB) and 4 * sizes[narrow] > self.most_shared:
+            return KernelShape(narrow if few else WIDE, base, False)
+        if few:
+            return KernelShape(narrow, sizes[narrow], True)
+        threads = max(WIDTHS, key=lambda width: self.resident(sizes[width]) * width)
+        return KernelShape(threads, sizes[threads], True)
+
+    def resident(self, size: int) -> int:
+        """The blocks with so much shared memory that a processor holds at a time."""
+        return 0 if size > self.most_shared else min(MOST_BLOCKS, self.all_shared // (size + BLOCK_BYTES))
+
+    def function(self, choice: KernelChoice, shape: KernelShape) -> tuple[Any, int]:
+        """The compiled kernel, and how many of its blocks a processor holds at a time."""
+        key = choice.kernel, choice.arms, choice.levels, shape
+        if key not in self.functions:
+            macros = definitions(shape.threads, choice.kernel, choice.arms, choice.levels, shape.shared)
+            module = self.cupy.RawModule(code=source_text(), options=(*OPTIONS, *macros))
+            function = module.get_function("play")
+            function.max_dynamic_shared_size_bytes = shape.bytes  # occupancy is none beyond it
+            if shape.shared:
+                function.preferred_shared_memory_carveout = 100
+            resident = self.cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                function.kernel.ptr, shape.threads, shape.bytes
+            )
+            self.functions[key] = function, max(1, int(resident))
+        return self.functions[key]
+
+
+@cache
+def card() -> Card:
+    """The card of this process."""
+    return Card()
+
+
+KernelHost = Any
+"""Where kernels run, a `Card` or the C++ build of the tests: upload, empty, address, download and play."""
 
 
 class _Results(NamedTuple):
@@ -71,7 +239,7 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
     def upload(array: npt.NDArray[Any]) -> int:
         if id(array) not in shared:  # tables of a rule are the same object for all jobs
             shared[id(array)] = array, host.upload(np.ascontiguousarray(array))
-        return host.address(shared[id(array)][1])
+        return int(host.address(shared[id(array)][1]))
 
     records, results, tables, runs = [], [], [], 0
     for each in ranges:
@@ -106,16 +274,85 @@ def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: Mea
     unsure = np.flatnonzero(np.isnan(regret))
     if constant or len(unsure):
         pulls = host.download(results.pulls).astype(np.int64)
-        regret[unsure] = ucb_regrets(pulls[unsure], _means(table, runs.first, unsure))
+        regret[unsure] = exact_regrets(pulls[unsure], _means(table, runs.first, unsure))
         if constant:
             means = _means(table, runs.first, np.arange(runs.number))
-            return Outcomes(_payoffs(job, pulls, wins, means), regret, served)
+            return Outcomes(_sure_payoffs(job, pulls, means), regret, served)
     return Outcomes(np.asarray(job.market.share * wins.astype(np.float64)), regret, served)
 
 
-def _payoffs(job: Job, pulls: IntArray, wins: npt.NDArray[Any], means: FloatArray) -> FloatArray:
-    return ucb_payoffs(job, UcbResults(pulls, wins.astype(np.int64), np.empty((len(pulls), 0), np.int64)), means)
+def _sure_payoffs(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:
+    """Share times the exact sum of pulls times means, where every reward is the mean of its arm."""
+    ends = np.cumsum([agent.count for agent in job.market.agents])
+    payoff = np.empty((len(pulls), len(ends)))
+    ticks = np.rint(means * 2.0**60).astype(np.int64)
+    for row, numbers, values in zip(payoff, pulls.tolist(), ticks.tolist(), strict=True):
+        products = [n * v for n, v in zip(numbers, values, strict=True)]
+        for i, end in enumerate(ends):
+            row[i] = job.market.share * (sum(products[end - job.market.agents[i].count : end]) / (1 << 60))
+    return payoff
 
 
 def _means(table: MeansTable, first: int, numbers: IntArray) -> FloatArray:
     return np.asarray(table.rows[(first + numbers - table.first) % len(table.rows)])
+
+
+def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Runs first, .., first + count - 1 of a job, on the card where one of its kernels plays it, else on the CPU."""
+    if refusal(job) is not None:
+        return outcomes(job, first, count)
+    return play_ranges(card(), [RunRange(job, first, count)])[0]
+
+
+def gpu_outcomes_of_many(ranges: Sequence[RunRange]) -> list[Outcomes]:
+    """The same for ranges of several jobs, in one launch for each kernel."""
+    here = [number for number, each in enumerate(ranges) if refusal(each.job) is None]
+    played = dict(zip(here, play_ranges(card(), [ranges[number] for number in here]), strict=True))
+    return [played[number] if number in played else outcomes(*each) for number, each in enumerate(ranges)]
+
+
+FIRST: Final = 256  # runs of every candidate in the first launch
+LEAST: Final = 4096  # of a launch after it
+MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are asked for
+
+
+class ReadAheadRuns:
+    """`gpu_outcomes` with runs drawn ahead of those that are asked for."""
+
+    def __init__(self) -> None:
+        self.drawn: dict[tuple[Any, ...], tuple[FloatArray, Job]] = {}  # with the job, whose parts are its key
+        self.lock = threading.Lock()
+
+    def expect(self, jobs: Iterable[Job]) -> None:
+        """Draw the first runs of jobs, in one launch for each kernel."""
+        new = {_key(job): job for job in jobs if refusal(job) is None}
+        with self.lock:
+            self._draw([RunRange(job, 0, FIRST) for key, job in new.items() if key not in self.drawn])
+
+    def __call__(self, job: Job, first: int, count: int) -> Outcomes:
+        """Runs first, .., first + count - 1 of a job."""
+        if refusal(job) is not None:
+            return outcomes(job, first, count)
+        key, end = _key(job), first + count
+        with self.lock:
+            known = self.drawn.get(key)
+            there = 0 if known is None else len(known[0])
+            if there < end <= MOST_KEPT:
+                more = max(end, min(4 * there, MOST_KEPT), LEAST) - there
+                self._draw([RunRange(job, there, more)])
+            elif there < end:
+                return gpu_outcomes_of_many([RunRange(job, first, count)])[0]
+            rows = self.drawn[key][0][first:end]
+        agents = len(job.market.agents)
+        return Outcomes(rows[:, :agents].copy(), rows[:, agents].copy(), rows[:, agents + 1 :].copy())
+
+    def _draw(self, ranges: list[RunRange]) -> None:
+        for each, played in zip(ranges, gpu_outcomes_of_many(ranges) if ranges else (), strict=True):
+            rows, key = np.column_stack(played), _key(each.job)
+            if key in self.drawn:
+                rows = np.concatenate([self.drawn[key][0], rows])
+            self.drawn[key] = rows, each.job
+
+
+def _key(job: Job) -> tuple[Any, ...]:
+    return id(job.market), id(job.mechanism), tuple(job.copies.items()), job.seed, len(job.strata)

@@ -1,0 +1,99 @@
+"""Digests of sources: stored results and compiled code are used again only where what they depend on is the same.
+
+Which sources a result depends on follows from imports, from the module that computes: nobody has to keep a list. Late
+imports and those for types count as well, and a package that is named in a string counts with all its modules (that is
+how rules, scores, restarts and reward families are found).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from cloneproof._version import __version__
+
+PACKAGE_ROOT: Final = Path(__file__).parent
+LIBRARIES = ("numpy", "scipy", "numba", "python-flint")
+WORKER = "cloneproof.sweeps.tasks"  # computes the contents of chunks
+_KERNELS = "engines/monte_carlo/gpu/source"  # in another language, which has no imports to follow
+_FROM = re.compile(r"^[ \t]*from (cloneproof[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import (cloneproof[\w.]*)", re.MULTILINE)
+_QUOTED = re.compile(r"\"(cloneproof\.[\w.]+)\"")
+
+
+def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
+    """Twelve hexadecimal digits that change with the names (below the root) and the contents of these files.
+
+    >>> source_digest([PACKAGE_ROOT / "errors.py"]) == source_digest([PACKAGE_ROOT / "_version.py"])
+    False
+    """
+    digest = blake2b(digest_size=6)
+    for path in sorted(files):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode() + text)
+    return digest.hexdigest()
+
+
+@cache
+def code_version() -> str:
+    """In words that a message can show: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`.
+
+    The last bits of a beta quantile are those of a library, so the numerical ones are named.
+    """
+    libraries = [f"{name} {version(name)}" for name in LIBRARIES if name != "numba" or find_spec("numba")]
+    return ", ".join([f"cloneproof {__version__}", f"sources {worker_digest(PACKAGE_ROOT)}", *libraries])
+
+
+def worker_digest(root: Path) -> str:
+    """A digest of the sources that the results of a sweep depend on; `root` is a copy of the package."""
+    return source_digest([*sources(WORKER, root).values(), *(root / _KERNELS).glob("*")], root)
+
+
+def sources(start: str, root: Path = PACKAGE_ROOT) -> dict[str, Path]:
+    """Every module of the package that a module imports, also indirectly or late.
+
+    The package's own `__init__` gathers names for users; it counts, what it imports does not.
+    """
+    files = _modules(root)
+
+    def imports(name: str, file: Path) -> Iterable[str]:
+        return () if name == "cloneproof" else [name.rpartition(".")[0], *_imports(file, files)]
+
+    return closure(start, files.get, imports)
+
+
+def closure(
+    start: str, find: Callable[[str], Path | None], imports: Callable[[str, Path], Iterable[str]]
+) -> dict[str, Path]:
+    """The files of a module and of all that follow from it; one that is not found is left out."""
+    found: dict[str, Path] = {}
+    ahead = [start]
+    while ahead:
+        name = ahead.pop()
+        if name not in found and (file := find(name)) is not None:
+            found[name] = file
+            ahead += imports(name, file)
+    return found
+
+
+def _modules(root: Path) -> dict[str, Path]:
+    files = {path.relative_to(root).with_suffix("").parts: path for path in root.rglob("*.py")}
+    return {".".join(["cloneproof", *parts]).removesuffix(".__init__"): path for parts, path in files.items()}
+
+
+def _imports(file: Path, known: dict[str, Path]) -> list[str]:
+    """The modules of the package that a source names; too many rather than too few."""
+    text = file.read_text(encoding="utf-8")
+    named = [match for match in _IMPORT.findall(text) if match in known]
+    for module, names in _FROM.findall(text):
+        inside = [f"{module}.{word}" for word in re.findall(r"\w+", names)]
+        named += [name for name in (module, *inside) if name in known]
+    for package in _QUOTED.findall(text):
+        named += [name for name in known if f"{name}.".startswith(f"{package}.")]
+    return named

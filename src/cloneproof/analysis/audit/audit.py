@@ -1,0 +1,136 @@
+"""The audit: whether an agent can profit from registering copies, and how sure that is.
+
+1. The question becomes cases, one for each agent and horizon (`question`).
+2. The first strategy that applies answers it: `by_theorem`, where the scan theorem covers everything; `by_dominance`,
+   against any opponents; `exact`, a search of vectors of copies by exact engines; `sampled`, by paired runs.
+3. `conclude`: `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where an argument
+   covers every number of copies (`coverage`, `theorems`, `scan`); else `undecided`. It also says under which delays of
+   rewards that holds.
+4. `beside`: other deviations, which do not change the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from cloneproof.analysis.audit.beside import Beside, beside
+from cloneproof.analysis.audit.conclusion import conclude
+from cloneproof.analysis.audit.dominance import by_dominance
+from cloneproof.analysis.audit.exact_search import by_theorem, exact
+from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
+from cloneproof.analysis.audit.results import FoundDeviations
+from cloneproof.analysis.audit.sampled_search import sampled
+from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
+from cloneproof.engines.monte_carlo.sampler import check_sampling
+from cloneproof.market.market import Market
+
+INTERRUPTED = "interrupted: this is what was found by then"
+SECONDS = 60.0  # where nothing else says when to stop
+Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
+
+
+@takes_old_keywords
+def audit(
+    market: Market,
+    mechanism: Auditable,
+    *,
+    agent: str | None = None,
+    opponents: OpponentsName = "market",
+    tolerance: float = 0.0,
+    horizons: str | Sequence[int] | None = None,
+    also: Iterable[AlsoName] = (),
+    search: Search = SEARCH,
+    progress: ProgressCallback | None = None,
+) -> Audit:
+    """Try to game a mechanism: the verdict, the best deviation found, and the scope of both.
+
+    Parameters
+    ----------
+    market : Market
+        The platform's problem, with what agents know of their items.
+    mechanism : Mechanism, callable or BlackBox
+        The mechanism, or a function of the market that makes one: over several horizons it is called for each. Or
+        somebody's own policy, `cp.BlackBox(MyPolicy)` or one of `cp.adapters`, of which nothing is known: it is
+        sampled, on as many processes as there are cores.
+    agent : str, optional
+        Whose deviations are tried; everybody's, one agent at a time, if left out.
+    opponents : {"market", "any"}, default "market"
+        "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
+        they register, as long as that does not depend on which of the agent's originals is better, nor on how good
+        they are.
+    tolerance : float, default 0.0
+        The gain, relative to the honest payoff, that counts as none.
+    horizons : str or sequence of int, optional
+        "1:500" or a list, in place of the market's own horizon.
+    also : iterable of {"withholding", "splitting", "informed", "copy-cost"}, optional
+        Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
+        them among two accounts, both in `Audit.also` (with three and five accounts beside); "copy-cost" finds the fee
+        per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains that knows its
+        means before it registers, and registers what is best at these, on average over their realisations, in
+        `Audit.informed`.
+    search : Search, optional
+        How many copies of each original are tried, how long it may take (agents share the time; about a minute if it
+        says neither seconds nor runs), and how runs are sampled where no exact engine applies.
+    progress : callable, optional
+        Called with (done, total, what).
+
+    Returns
+    -------
+    Audit
+        Its `verdict` is "exploitable", "clone-proof" or "undecided"; `worst` is the deviation that it rests on. Ctrl-C
+        returns what was found by then, marked `interrupted`.
+
+    Raises
+    ------
+    CloneproofError
+        Where an argument makes no sense, or where no engine can evaluate any deviation.
+
+    References
+    ----------
+    The paper, section 3: a mechanism is replication-proof if honest registration is a dominant strategy.
+
+    Examples
+    --------
+    >>> from cloneproof import Agent, Discrete, Market, audit, mechanism
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> a = audit(market, mechanism("ucb1"))
+    >>> a.verdict, a.worst.copies, round(a.worst.gain.value, 9)
+    ('exploitable', (2, 1), 0.25)
+    >>> audit(market, mechanism("etc", arm_rounds=1)).verdict
+    'clone-proof'
+    """
+    check_sampling(progress=progress)
+    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also)
+    patience = SECONDS if search.seconds is None and search.runs is None else None
+    return answer(question, search, Deadline(search.seconds, progress, until=patience))
+
+
+def answer(
+    question: Question,
+    search: Search,
+    clock: Deadline,
+    draft: Callable[[Audit], None] | None = None,
+    enclose: bool = True,
+) -> Audit:
+    """The audit of a question that is checked.
+
+    `draft` is called with the audit as it stands after an exact search, before the best deviation is enclosed in ball
+    arithmetic; without `enclose` that is the answer.
+    """
+
+    def early(found: FoundDeviations) -> None:
+        if draft is not None:
+            draft(conclude(question, found, Beside(), clock.seconds))
+
+    strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, draft=early, enclose=enclose), sampled)
+    with interrupts_raised():
+        found = next(each for strategy in strategies if (each := strategy(question, search, clock)) is not None)
+        if clock.interrupted and not (isinstance(found, Audit) or any(result.evaluated for result in found.results)):
+            raise KeyboardInterrupt  # before there was anything to tell
+        besides = Beside() if clock.interrupted else beside(question, found, search, clock)
+    audit = conclude(question, found, besides, clock.seconds)
+    return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -1,0 +1,436 @@
+"""Deviations other than copies: they are outside the paper's claim, and do not change the verdict.
+
+*Withholding* leaves originals out; *splitting* divides them among two accounts, or
+registers them in three or five; a *copy cost* is the fee per copy that
+would stop the best deviation.
+
+An *informed* agent knows its means before it registers, and answers each realisation with copies of its own choice.
+With v the realised means of the agent and pi(c | v) its payoff if it registers c (others are honest, with their
+priors), the informed payoff is the sum over v of P(v) max over c of pi(c | v); its gain is that less the honest payoff,
+the sum of P(v) pi(1, .., 1 | v). Given v, the agent's means are points, so any exact engine can answer. Under a scan
+over slots (reservoirs) the best original alone is a best response at every v, whatever the others do
+(docs/textbook/reservoir.md, section 9): with it the agent's slots score highest, so that it is champion earliest and
+most often, and no champion of its is worth more. Elsewhere a few registrations are tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement, product
+from typing import NamedTuple
+
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
+from cloneproof.analysis.audit.exact_search import enclose, search, witnesses
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, HorizonPayoffs, SampledResult, SearchResult
+from cloneproof.analysis.audit.scan import is_scan
+from cloneproof.analysis.audit.verdict import (
+    MARGIN,
+    Audit,
+    InformedGain,
+    InformedResponse,
+    Witness,
+    best_of,
+    does_not_pay,
+    pays,
+)
+from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
+from cloneproof.analysis.search import Search
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.market.market import Agent, FullCopies, Market
+from cloneproof.market.priors import Point, Prior
+
+MOST_REALISATIONS = 256
+
+
+def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float, tuple[float, ...]]]:
+    """Every realisation of the agent's means with its probability; equal marks in `alike` say what can be exchanged.
+
+    Originals that are alike have the same prior; of theirs, the larger mean comes first.
+
+    >>> from cloneproof.market.priors import Discrete
+    >>> realised_means(Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), [0, 0])
+    [(0.25, (0.0, 0.0)), (0.5, (1.0, 0.0)), (0.25, (1.0, 1.0))]
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for position, mark in enumerate(alike):
+        groups.setdefault(mark, []).append(position)
+    atoms = {mark: agent.priors[positions[0]].atoms for mark, positions in groups.items()}
+    sizes = [math.comb(len(own) + len(groups[mark]) - 1, len(groups[mark])) for mark, own in atoms.items() if own]
+    if len(sizes) < len(atoms) or math.prod(sizes) > MOST_REALISATIONS:
+        raise EngineError(
+            f"expected discrete priors with at most {MOST_REALISATIONS} realisations of the agent's means, got "
+            f"{'a continuous one' if len(sizes) < len(atoms) else math.prod(sizes)}; use prior.discretised(3)"
+        )
+    found = []
+    for parts in product(*(_multisets(atoms[mark] or (), len(positions)) for mark, positions in groups.items())):
+        means = [0.0] * agent.count
+        for positions, (_, values) in zip(groups.values(), parts, strict=True):
+            for position, value in zip(positions, values, strict=True):
+                means[position] = value
+        found.append((math.prod(chance for chance, _ in parts), tuple(means)))
+    return found
+
+
+def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[float, tuple[float, ...]]]:
+    """Each multiset of so many values, the largest first, with its multinomial probability."""
+    found = []
+    for places in combinations_with_replacement(range(len(atoms)), size):
+        chance = float(math.factorial(size))
+        for place, number in Counter(places).items():
+            chance *= atoms[place][1] ** number / math.factorial(number)
+        found.append((chance, tuple(sorted((atoms[place][0] for place in places), reverse=True))))
+    return found
+
+
+FIRST, SECOND, BOTH = 1, 2, 3
+SECOND_NAME = " (second account)"
+
+
+MORE_ACCOUNTS = (3, 5)
+
+
+class Split(NamedTuple):
+    """Which accounts register each original, a bit for each: of two the first (1), the second (2), or both (3)."""
+
+    owners: tuple[int, ...]
+    accounts: int = 2
+
+    def of(self, account: int) -> list[int]:
+        """The originals of an account."""
+        return [k for k, owner in enumerate(self.owners) if owner & account]
+
+
+def splits(kinds: OriginalKinds) -> Iterator[Split]:
+    """Every split in which both accounts register something, up to exchanges of originals and of the accounts.
+
+    >>> [split.owners for split in splits(OriginalKinds((0, 0)))]
+    [(2, 1), (3, 2), (3, 3)]
+    """
+    swapped = {FIRST: SECOND, SECOND: FIRST, BOTH: BOTH}
+    seen: set[tuple[int, ...]] = set()
+    for owners in product((BOTH, SECOND, FIRST), repeat=kinds.count):
+        mirrored = tuple(swapped[owner] for owner in owners)
+        split = Split(owners)
+        if not kinds.canonical(owners) or not split.of(FIRST) or not split.of(SECOND):
+            continue
+        if kinds.sorted(mirrored) not in seen:
+            seen.add(owners)
+    yield from (Split(owners) for owners in sorted(seen))
+
+
+def wider_splits(count: int, accounts: int) -> Iterator[Split]:
+    """More than two accounts: every original in each of them, and where there are enough each original in one.
+
+    >>> [split.owners for split in wider_splits(3, 3)]
+    [(7, 7, 7), (1, 2, 4)]
+    """
+    yield Split((2**accounts - 1,) * count, accounts)
+    if count >= accounts:
+        yield Split(tuple(1 << k % accounts for k in range(count)), accounts)
+
+
+def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
+    """The most profitable split of the agent of a result, and what could not be evaluated."""
+    witnesses, notes = [], []
+    kinds = result.cases[0].kinds
+    for split in splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts):
+        if clock.spent:
+            notes.append("splitting: the budget was spent before every split was tried")
+            break
+        try:
+            payoffs = split_payoffs(result.cases, split, result.engine)
+        except EngineError as refusal:
+            notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
+            continue
+        copies = tuple(owner.bit_count() for owner in split.owners)
+        for case in result.cases:
+            market = split_market(case.market, case.name, split)
+            honest, both = result.honest[case.horizon], payoffs[case.horizon]
+            witnesses.append(Witness(case.name, copies, honest, both, both - honest, market, _honest_copies(market)))
+    return (best_of(witnesses) if witnesses else None), notes
+
+
+def account_names(agent: str, accounts: int = 2) -> list[str]:
+    """The names of an agent that splits."""
+    return [agent, agent + SECOND_NAME, *(f"{agent} (account {number})" for number in range(3, accounts + 1))]
+
+
+def _honest_copies(market: Market) -> FullCopies:
+    return {each.name: (1,) * each.count for each in market.agents}
+
+
+def split_market(market: Market, agent: str, split: Split, means: tuple[float, ...] | None = None) -> Market:
+    """The market in which the agent is several; with `means`, at these means of its originals."""
+    agents: list[Agent] = []
+    for each in market.agents:
+        if each.name != agent:
+            agents.append(each)
+            continue
+        for number, name in enumerate(account_names(agent, split.accounts)):
+            held = split.of(1 << number)
+            priors: list[Prior] = [each.priors[k] if means is None else Point(means[k]) for k in held]
+            agents.append(Agent(name, prior=priors))
+    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+
+
+def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
+    """What all accounts earn together at every horizon."""
+    realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
+    if any(owner.bit_count() > 1 for owner in split.owners):
+        alike = list(zip(cases[0].kinds.labels, split.owners, strict=True))
+        realisations = [*realised_means(cases[0].agent, alike)]
+    name = cases[0].name
+    parts: dict[int, list[tuple[float, Estimate]]] = {case.horizon: [] for case in cases}
+    for weight, means in realisations:
+        markets = [split_market(case.market, name, split, means) for case in cases]
+        worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
+        evaluations, _ = exact_evaluations(worlds, _honest_copies(markets[0]), engine)
+        for horizon, evaluation in evaluations.items():
+            parts[horizon] += [(weight, evaluation.payoff[account]) for account in account_names(name, split.accounts)]
+    return {horizon: weighted_sum(of_horizon) for horizon, of_horizon in parts.items()}
+
+
+def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
+    """The smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
+
+    None where none pays anyway (within its error). With a cost c a deviation of e extra arms gains gain - c e, so the
+    answer is the largest gain per extra arm.
+    """
+    best: tuple[Estimate, Witness] | None = None
+    for witness in tried:
+        extra, gain = sum(witness.copies) - len(witness.copies), witness.gain
+        if extra <= 0 or gain.high <= 0 or gain.value <= 0:
+            continue
+        cost = replace(gain, value=gain.value / extra, error=gain.error / extra)
+        if best is None or cost.value > best[0].value:
+            best = cost, witness
+    return best
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was found beside the verdict: the best deviation of each kind, what an informed agent gains, sentences."""
+
+    deviations: dict[str, Witness] = field(default_factory=dict)
+    informed: InformedGain | None = None
+    notes: tuple[str, ...] = ()
+
+    def __or__(self, other: Beside) -> Beside:
+        """Both together."""
+        return Beside(self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes))
+
+
+def beside(question: Question, found: FoundDeviations | Audit, limits: Search, clock: Deadline) -> Beside:
+    """The deviations that the question asks for besides copies; they are outside the paper's claim."""
+    if isinstance(found, Audit):
+        return Beside()
+    exact = [result for result in found.results if isinstance(result, ExactResult)]
+    by_engine = question.also & {"withholding", "splitting"} - ({"withholding"} if found.by_scan else set())
+    answer = Beside()
+    if by_engine and len(exact) < len(found.results):
+        answer = Beside(notes=("withholding and splitting are tried by exact engines only, and none applies here",))
+    if "withholding" in by_engine:
+        answer |= _withholding(exact, limits.copies, question.tolerance, clock)
+    if "splitting" in question.also:
+        for accounts in (2, *MORE_ACCOUNTS):
+            answer |= _splitting(exact, accounts, question.tolerance, clock)
+    if "copy-cost" in question.also:
+        answer |= _copy_cost(found.results)
+    if "withholding" in question.also and found.by_scan:
+        answer |= _scan_withholding(exact, question.tolerance)
+    if "informed" in question.also:
+        answer |= _informed(found.results, limits.copies, question.tolerance, clock)
+    return answer
+
+
+def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
+    cases = {result.agent: result.cases for result in exact}
+    tried: list[Witness] = []
+    for result in exact:
+        tried += search(result, withholding_vectors(result.cases[0].kinds, copies), [], clock).witnesses
+    if not tried:
+        return Beside(notes=("withholding: nothing to try, the agents have one original each",))
+    best = best_of(tried)
+    with clock.for_engines(), suppress(OutOfTimeError):
+        best = enclose(cases[best.agent], best) or best
+    note = f"withholding: registering {best.copies} as {best.agent} {_worth(best, tolerance)}"
+    return Beside({"withholding": best}, notes=(note,))
+
+
+def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> Beside:
+    """Withholding, which the scan theorem covers: one original left out, and all but one, where they are evaluated."""
+    tried: list[Witness] = []
+    for result in exact:
+        count = result.cases[0].kinds.count
+        vectors = {(*(1,) * (count - 1), 0), (1, *(0,) * (count - 1))} if count > 1 else set()
+        for vector in sorted(vectors, reverse=True):
+            tried += witnesses(result.cases, "closed-form", result.honest, vector)
+    if not tried:
+        return Beside(notes=("withholding: covered by the scan theorem; none was evaluated",))
+    best = best_of(tried)
+    against = "it pays, against the scan theorem: please report this" if pays(best, tolerance) else "it does not pay"
+    what = f"registering {best.copies} as {best.agent} {_change(best)}"
+    note = f"withholding: covered by the scan theorem; {what}: {against}"
+    return Beside({"withholding": best}, notes=(note,))
+
+
+def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, clock: Deadline) -> Beside:
+    tried: list[Witness] = []
+    notes: list[str] = []
+    for result in exact:
+        witness, missing = best_split(result, accounts, clock)
+        notes += missing[:3]
+        tried += [] if witness is None else [witness]
+    if not tried:
+        return Beside(notes=tuple(notes))
+    best = best_of(tried)
+    arms = {each.name: each.count for each in best.market.agents}
+    if accounts > 2:
+        arms_words = f"{best.agent}, with {best.copies} arms of its originals in all"
+        note = f"{accounts} accounts: {arms_words}, {_worth(best, tolerance)}"
+        return Beside({f"{accounts} accounts": best}, notes=(*notes, note))
+    first, second = (arms[account] for account in account_names(best.agent))
+    notes.append(
+        f"splitting: {best.agent} under two names, with {first} and {second} arms and the originals registered "
+        f"{best.copies} times in all, {_worth(best, tolerance)}"
+    )
+    return Beside({"splitting": best}, notes=tuple(notes))
+
+
+def _copy_cost(results: Sequence[SearchResult]) -> Beside:
+    dearest = smallest_copy_cost(witness for result in results for witness in result.witnesses)
+    if dearest is None:
+        return Beside(notes=("copy cost: none is needed, no deviation tried pays",))
+    cost, witness = dearest
+    note = (
+        f"copy cost: {cost.value:.6g} for each extra arm (error {cost.error:.1e}) makes honesty the best of "
+        f"what was tried; copies {witness.copies} of {witness.agent} set it"
+    )
+    return Beside({"copy cost": witness}, notes=(note,))
+
+
+def _change(found: Witness | InformedGain) -> str:
+    gain, part = found.gain.value, found.relative_gain
+    return f"changes the payoff by {gain:+.6g} ({part:+.2%}) at horizon {found.horizon}"
+
+
+def _worth(witness: Witness, tolerance: float) -> str:
+    if pays(witness, tolerance):
+        return f"{_change(witness)}: it pays"
+    return _change(witness) + (": it does not pay" if does_not_pay(witness, tolerance) else ": undecided")
+
+
+def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
+    """The largest relative gain of an informed agent, or why there is none."""
+    gains: list[InformedGain] = []
+    notes: list[str] = []
+    for cases, engine in _exact_cases(results):
+        try:
+            gains += informed_gains(cases, engine, copies, clock)
+        except EngineError as refusal:
+            notes.append(f"informed: {cases[0].name} was not evaluated: {refusal.reason}")
+    if not gains:
+        return Beside(notes=tuple(notes[:3]) or ("informed: tried by exact engines only, and none applies here",))
+    best = max(gains, key=lambda gain: gain.relative_gain)
+    return Beside(informed=best, notes=(*notes[:3], _sentence(best, copies, tolerance)))
+
+
+def _exact_cases(results: Sequence[SearchResult]) -> Iterator[tuple[AgentCases, ExactEngine]]:
+    """The agents that an exact engine may answer for; a scan that nobody evaluated may have a tree."""
+    for result in results:
+        if isinstance(result, ExactResult):
+            yield result.cases, result.engine
+        elif not isinstance(result, SampledResult) and all(map(best_alone_suffices, result.cases)):
+            yield result.cases, "auto"
+
+
+def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, clock: Deadline) -> list[InformedGain]:
+    """The gain at every horizon."""
+    agent, kinds = cases[0].agent, cases[0].kinds
+    complete = all(map(best_alone_suffices, cases))
+    realised = realised_means(agent, kinds.labels)
+    found: dict[int, list[InformedResponse]] = {case.horizon: [] for case in cases}
+    for number, (chance, means) in enumerate(realised):
+        if clock.spent:
+            raise EngineError(f"the budget was spent after {number} of {len(realised)} realisations of its means")
+        honest = _payoffs(cases, means, kinds.honest, engine)
+        best = {horizon: (payoff, kinds.honest) for horizon, payoff in honest.items()}
+        alone = tuple(int(k == means.index(max(means))) for k in range(kinds.count))
+        for vector in [alone] if complete else informed_vectors(kinds, means, max_copies):
+            for horizon, payoff in _payoffs(cases, means, vector, engine).items():
+                if payoff.value > best[horizon][0].value:
+                    best[horizon] = payoff, vector
+        for horizon, (payoff, vector) in best.items():
+            found[horizon].append(InformedResponse(means, chance, vector, honest[horizon], payoff))
+        clock.tell(number + 1, len(realised), f"{agent.name}, informed: means {means}")
+    return [_average(agent.name, horizon, responses, complete) for horizon, responses in found.items()]
+
+
+def best_alone_suffices(case: AuditCase) -> bool:
+    """Whether the best original alone is a best response at every realisation: a scan over slots in every epoch."""
+    family = case.market.family
+    return family.low >= 0 and family.high <= 1 and all(is_scan(epoch.running) for epoch in epoch_cases(case))
+
+
+def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: int) -> list[CopyVector]:
+    """0, 1, 2 or the cap of each original; of equal ones of a kind, the larger number first. Honesty is left out.
+
+    >>> informed_vectors(OriginalKinds((0, 0)), (0.8, 0.2), 2)[:4]
+    [(0, 1), (0, 2), (1, 0), (1, 2)]
+    >>> informed_vectors(OriginalKinds((0, 0)), (0.8, 0.8), 2)
+    [(1, 0), (2, 0), (2, 1), (2, 2)]
+    """
+    marks = list(zip(kinds.labels, means, strict=True))
+    equal = OriginalKinds(tuple(marks.index(mark) for mark in marks))
+    numbers = sorted({0, 1, min(2, max_copies), max_copies})
+    every = product(numbers, repeat=kinds.count)
+    return [vector for vector in every if any(vector) and equal.canonical(vector) and vector != kinds.honest]
+
+
+def _payoffs(cases: AgentCases, means: Sequence[float], vector: CopyVector, engine: ExactEngine) -> HorizonPayoffs:
+    """The agent's payoff with these copies, given its means."""
+    worlds = [(_at_means(case, means), case.mechanism) for case in cases]
+    evaluations, _ = exact_evaluations(worlds, cases[0].copies(vector), engine)
+    return {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
+
+
+def _at_means(case: AuditCase, means: Sequence[float]) -> Market:
+    agents = [
+        Agent(each.name, prior=[Point(mean) for mean in means]) if each.name == case.name else each
+        for each in case.market.agents
+    ]
+    return Market(agents, case.horizon, case.market.share, case.market.rewards, ends=case.market.ends)
+
+
+def _average(name: str, horizon: int, responses: list[InformedResponse], complete: bool) -> InformedGain:
+    honest = weighted_sum([(each.chance, each.honest) for each in responses])
+    informed = weighted_sum([(each.chance, each.best) for each in responses])
+    return InformedGain(name, horizon, honest, informed, informed - honest, tuple(responses), complete)
+
+
+def _sentence(best: InformedGain, max_copies: int, tolerance: float) -> str:
+    error = best.gain.error * (MARGIN if best.gain.kind == "estimated" else 1.0)
+    slack = tolerance * best.honest.value
+    if best.gain.heuristic:
+        judged = "undecided"
+    elif best.gain.value - error > slack:
+        judged = "it pays"
+    else:
+        judged = "it does not pay" if best.gain.value + error <= slack else "undecided"
+    how = (
+        "its best original alone is a best response whatever its means are"
+        if best.complete
+        else f"with 0, 1, 2 or {max_copies} of each original, the best for each of {len(best.responses)} realisations; "
+        "other copies may pay more"
+    )
+    return (
+        f"informed: if {best.agent} knew its means before it registers, its payoff would change by "
+        f"{best.gain.value:+.6g} ({best.relative_gain:+.2%}) at horizon {best.horizon}: {judged}; {how}"
+    )

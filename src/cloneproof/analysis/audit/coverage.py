@@ -1,0 +1,387 @@
+"""Whether a search was complete: for one agent at one horizon, the argument that covers what was not searched.
+
+In this order: an elementary argument; sampled worlds that stand for all vectors; a computation (every
+vector of fewer than k arms was found not to pay, and k or more arms cannot by their ceiling); a theorem; for a rule on
+slots, the concavity check.
+
+*A ceiling.* While an ETC (or whatever gives every arm m rounds first) explores k arms of exchangeable originals, a
+round is worth the prior's mean, whatever is registered and in whatever order. After km rounds it is worth at most the
+best original. So H rounds with at least k arms are worth at most
+
+    ceiling(H, k) = mean min(H, km) + E[best] max(0, H - km),
+
+which falls in k: it is what a commitment that never errs would earn, and so the payoff in the same market with
+deterministic rewards. That is how it is computed, in ball arithmetic. If honesty earns as much as the ceiling of k
+arms, no vector of k or more arms pays, and those of fewer are finitely many.
+
+*Concavity.* Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over who is who; others are
+honest. If k -> g(k, K - k, rest) is concave for all K and rest, no copies and no withholding pay
+(docs/textbook/reservoir.md, section 10). Sufficient and not necessary. If second differences are at most e instead of
+0, no registration gains more than e s^2 / 4: g less e/4 times the sum of k[a]^2 is concave, and that sum is between 0
+and s^2.
+
+Numbers are those of the state tree with a thousandfold margin for their roundings, so exact neutrality is not told from
+a gain within them; a tolerance above that decides.
+
+*Lemma.* Let an agent's registration come into play through a uniformly random set of s of its arms alone, whenever it
+registers s or more, while agents are chosen without regard to how many arms they registered. Then the payoff of every
+vector c of s arms or more is an average of payoffs of vectors n <= c of exactly s arms, 0 of an original included.
+
+*Proof.* Given that the set has n_i arms of original i, the run has the law of the run in which the agent registers n:
+the same arms, the same choice of agents. So the payoff of c is the average of the payoffs of n over the multivariate
+hypergeometric law of n, which is that of s draws without replacement from c.
+
+*Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more
+than x.
+
+Two kinds of mechanisms have such a set, if every reward of an agent counts and nothing is cleared:
+
+- those that keep a uniform sample of s arms of each agent from the start (RH-UCB): that sample;
+- those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T arms or
+  more and T rounds only fresh arms are ever pulled, so what is pulled is the beginning of a random order. s = T.
+
+*Limit of many copies.* With k copies of original i and one of each other, the chance that a set of s arms has another
+one is at most (l - 1) s / (k + l - 1), for l originals. So as k grows the payoff tends to that of s copies of i and
+nothing else, and since equal arms under a choice of agents that sees no arms are as good as one, to the payoff of
+registering i alone; the difference is at most share T (l - 1) s / (k + l - 1).
+
+A flat mechanism whose arms flood it: the chance that every round serves a fresh copy of the original tends to 1, so
+the payoff tends to share T E[mean of the original], whatever the others are. This is so where the rule explores each
+arm once in a random order (of N arms T are served, each with probability T / N); where the rule says that it `floods`;
+and where a sample of all arms is kept, in which the chance of another arm tends to 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
+from cloneproof.analysis.audit.question import AgentCases, AuditCase
+from cloneproof.analysis.audit.results import HorizonPayoffs, SampledResult, SearchResult
+from cloneproof.analysis.audit.scan import INDEX_WORDS, index_ceiling, index_theorem, scan_theorem, sharing_steps
+from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given, same_prior, theorem
+from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay
+from cloneproof.bounds import smallest
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.tree.slots import payoffs_by_slots
+from cloneproof.engines.tree.state_tree import tree
+from cloneproof.errors import EngineError
+from cloneproof.market.market import MOST_ARMS, Market
+from cloneproof.mechanisms.mechanism import Mechanism, Sample
+from cloneproof.mechanisms.rules.etc import etc, is_committing
+
+UNBOUNDED = math.inf
+
+
+def ceiling(case: AuditCase, arms: int) -> float:
+    """An upper bound of the agent's payoff with at least so many arms against honest others; infinite if none is known.
+
+    >>> from cloneproof import Agent, Discrete, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=100)
+    >>> ceiling(audit_case(market, mechanism("etc", arm_rounds=10), "ana"), 3)  # 30 at 1/2, 70 at 3/4
+    67.5
+    """
+    agent, running = case.agent, case.running
+    if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
+        return UNBOUNDED
+    if running.clearing.planned_epochs or running.arm.draws:
+        return UNBOUNDED
+    copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
+    try:
+        return _never_erring(case, copies) if rounds_are_given(case) else _two_phases(case, copies)
+    except EngineError:
+        return UNBOUNDED
+
+
+def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> int | None:
+    """The smallest number of arms from which on no vector pays, by the ceiling; None where it never comes down."""
+    enough = honest.low * (1 + tolerance)
+    originals, running = case.agent.count, case.running
+
+    def low_enough(arms: int) -> bool:
+        return ceiling(case, arms) <= enough
+
+    most = min(MOST_ARMS, max(originals + 1, case.horizon // max(1, running.arm.explore) + 1))
+    if running.scoring.max_arms is not None:
+        most = max(most, running.scoring.max_arms + 1)
+    if not low_enough(most):
+        return None
+    return max(originals + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
+
+
+def _never_erring(case: AuditCase, copies: CopyVector) -> float:
+    """Rounds that do not depend on rewards: the same mechanism with a commitment and deterministic rewards."""
+    market, running = case.market, case.running
+    sure = Market(market.agents, market.horizon, market.share, "deterministic")
+    committing = running if is_committing(running.arm) else replace(running, arm=etc(running.arm.explore))
+    return closed_form(sure, committing, case.copies(copies), "ball").payoff[case.name].high
+
+
+def _two_phases(case: AuditCase, copies: CopyVector) -> float:
+    """A trial for all, then an award: at most the trial's ceiling and, where the agent can win, the award's."""
+    running, rule = case.running, case.running.agent
+    if rule is None or not is_committing(rule):
+        return UNBOUNDED
+    trial, award = rule.explore, case.horizon - case.agents * rule.explore
+    score = running.scoring
+    chance = 1.0
+    if score.max_arms is not None:
+        if score.allows(sum(copies)):
+            return UNBOUNDED  # these must be searched
+        others = [other.count for other in case.market.agents if other.name != case.name]
+        chance = 0.0 if any(score.allows(count) for count in others) else 1.0 / case.agents
+    if chance and not running.clearing.at_award:
+        return _alone(case, copies, trial + award)
+    prize = _alone(case, copies, award) if chance and award else 0.0
+    return math.nextafter(_alone(case, copies, trial) + chance * prize * (1 + 1e-15), math.inf)
+
+
+def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
+    """The ceiling of so many rounds of the agent by itself."""
+    market = Market([case.agent], rounds, case.market.share, "deterministic")
+    arm = case.running.arm
+    mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
+    return closed_form(market, mechanism, {case.name: copies}, "ball").payoff[case.name].high
+
+
+def slot_concavity(case: AuditCase, honest: Estimate, tolerance: float) -> Argument | None:
+    """The check in a sentence, where it says that no registration pays more than the tolerance; else None."""
+    mechanism, market = case.running, case.market
+    if not mechanism.arm.draws or mechanism.clearing.planned_epochs or not same_prior(case.agent):
+        return None
+    try:
+        table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
+    except EngineError:
+        return None
+    excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})
+    slots = mechanism.arm.draws
+    if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
+        return None
+    return Argument(
+        Basis.CONCAVITY,
+        f"the concavity check (docs/textbook/reservoir.md, section 10; our proof, unreviewed): arms are touched only "
+        f"through {slots} uniform draws with replacement, and the payoff, by state tree in floats, is concave in how "
+        f"the slots are shared among originals ({len(table)} ways), so neither copies nor withholding pay against "
+        "honest others",
+    )
+
+
+def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | None:
+    """The largest second difference that is not ruled out, at least 0; None where an error is heuristic.
+
+    >>> at = lambda value: Estimate(value, 0.0, "proven", "by hand")
+    >>> concavity_excess({(2, 0): at(1.0), (1, 1): at(2.0)}), concavity_excess({(2, 0): at(2.0), (1, 1): at(1.5)})
+    (0.0, 1.0)
+    """
+    if any(payoff.heuristic for payoff in payoffs.values()):
+        return None
+    excess = 0.0
+    for more, key, less in sharing_steps(payoffs):
+        ends, middle = (payoffs[more], payoffs[less]), payoffs[key]
+        errors = 2 * middle.error + sum(end.error for end in ends)
+        margin = MARGIN if middle.kind == "estimated" else 1.0
+        excess = max(excess, sum(end.value for end in ends) - 2 * middle.value + margin * errors)
+    return excess
+
+
+MOST_WORLDS = 200
+
+
+def arms_in_play(case: AuditCase) -> int | None:
+    """The s of the lemma; None where the mechanism has no such set.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
+    >>> [arms_in_play(audit_case(market, mechanism(name), "ana")) for name in ("rh-ucb", "h-ucb", "ucb1")]
+    [4, 100, None]
+    """
+    running, arm = case.running, case.running.arm
+    if case.box is not None or (running.agent is None and case.agents > 1):
+        return None
+    if running.restart is not None or running.score != "all" or arm.draws or arm.order == "index":
+        return None
+    if running.sample is None:
+        one_after_the_other = arm.explore >= 1 and (arm.order == "round-robin" or arm.explore == 1)
+        return case.horizon if one_after_the_other else None
+    return running.sample.size(case.horizon) if isinstance(running.sample, Sample) else None
+
+
+def limit_worlds(case: AuditCase) -> dict[int, CopyVector]:
+    """For one original of each kind, the world that ever more copies of it tend to: that original alone."""
+    if arms_in_play(case) is None or case.kinds.count == 1:
+        return {}
+    return {k: alone(case, k) for k in case.kinds.first_of_each()}
+
+
+def alone(case: AuditCase, original: int) -> CopyVector:
+    """One original once, and no other."""
+    return tuple(int(k == original) for k in range(case.kinds.count))
+
+
+def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
+    """The worlds of the corollary, an original alone in place of s copies of it; None where they are too many.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
+    >>> worlds_that_suffice(audit_case(market, mechanism("rh-ucb"), "ana"))
+    [(2, 1), (2, 2), (3, 1), (1, 0)]
+    """
+    arms = arms_in_play(case)
+    below = None if arms is None else all_below(case.kinds, arms, MOST_WORLDS)
+    if arms is None or below is None:
+        return None
+    full = list(islice(of_sum(case.kinds, arms, least=0), MOST_WORLDS + 1))
+    if len(below) + len(full) > MOST_WORLDS:
+        return None
+    single = [
+        alone(case, next(k for k, n in enumerate(world) if n)) if world.count(0) == len(world) - 1 else world
+        for world in full
+    ]
+    return list(dict.fromkeys([*below, *(world for world in single if world != case.kinds.honest)]))
+
+
+MOST_MORE = 200  # vectors beyond the grid that a search takes in for the sake of completeness
+MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Why nothing was missed (None: something may have been, `why_not`), and the gain that was not ruled out then."""
+
+    argument: Argument | None
+    not_ruled_out: float = 0.0
+    why_not: str = ""
+
+    @property
+    def rests_on_samples(self) -> bool:
+        """Whether the argument holds at 99 %, and not surely."""
+        return self.argument is not None and self.argument.basis is Basis.SAMPLED_WORLDS
+
+
+def more_vectors(
+    cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
+) -> list[CopyVector]:
+    """The vectors that would make the search complete at every horizon, where they are few enough."""
+    if len(cases) > MANY_HORIZONS:
+        return []
+    open_cases = [case for case in cases if case.horizon not in arguments]
+    sufficient = [arms_that_suffice(case, honest[case.horizon], tolerance) or 0 for case in open_cases]
+    return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
+
+
+def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
+    """The argument for one case of a search."""
+    if case.horizon in result.arguments:
+        return Coverage(result.arguments[case.horizon])
+    if isinstance(result, SampledResult) and result.covers:
+        return _by_worlds(case, result, tolerance)
+    honest = result.honest[case.horizon]
+    arms = first_unsearched(case.kinds, result)
+    bound = ceiling(case, arms)
+    unclear = [witness for witness in result.at(case.horizon) if not does_not_pay(witness, tolerance)]
+    finite = bound <= honest.low * (1 + tolerance)
+    if finite and not unclear:
+        words = (
+            f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
+            f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
+        )
+        return Coverage(Argument(Basis.SEARCH, words))
+    proof = (
+        scan_theorem(case) or index_theorem(case, tolerance) or theorem(case) or slot_concavity(case, honest, tolerance)
+    )
+    known = Coverage(proof) if proof is not None else _under_ceiling(case, honest, tolerance)
+    if known is not None:
+        return known
+    doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
+    if finite:
+        return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
+    most = min(bound, _earned_at_most(case))
+    tried = "" if unclear else "none of those tried pays, but "
+    return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
+
+
+def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Coverage | None:
+    """The index on slots: what its theorem leaves to be gained, and whether the tolerance lets that pass."""
+    most = index_ceiling(case)
+    if most is None:
+        return None
+    words = f"{INDEX_WORDS}; copies and withholding gain at most {most:.3g} in all"
+    if most <= tolerance * max(0.0, honest.low):
+        return Coverage(Argument(Basis.SCAN, words))
+    return Coverage(None, most, f"{words}, which a tolerance above 0 may let pass")
+
+
+def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Coverage:
+    """The corollary of `arms_in_play`, from bounds that hold together."""
+    most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
+    kinds = {witness.gain.kind for witness in result.witnesses}
+    sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
+    arms = arms_in_play(case)
+    if most <= tolerance:
+        words = (
+            f"at most {arms} arms of the agent come into play, a random {arms} of those registered, so every vector of "
+            f"more is an average over the {len(result.at_most)} worlds with {arms} arms or fewer that were sampled "
+            f"(docs/audit.md; the proof is ours), and none of these gains more than {100 * tolerance:.3g} % of the "
+            f"honest payoff, {sure}"
+        )
+        return Coverage(Argument(Basis.SAMPLED_WORLDS, words))
+    honest = result.honest[case.horizon]
+    room = min(most * max(0.0, honest.high), _earned_at_most(case) - max(0.0, honest.low))
+    why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
+    return Coverage(None, room, why)
+
+
+def _earned_at_most(case: AuditCase) -> float:
+    """What the agent earns if every round serves its best possible mean."""
+    best = 1.0 if case.agent.support is None else max(case.agent.support)
+    return case.market.share * case.market.horizon * best
+
+
+def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
+    """The smallest number of arms of which a vector was not evaluated."""
+    arms = kinds.count + 1
+    while all(vector in result.evaluated for vector in of_sum(kinds, arms)):
+        arms += 1
+    return arms
+
+
+ROUNDING = 1e-15  # of a mean, a share and a product, relative
+
+
+def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
+    """The limits for one original of each kind, where the search sampled."""
+    if not isinstance(result, SampledResult):
+        return
+    for case in result.cases:
+        honest = result.honest.get(case.horizon)
+        for original, world in limit_worlds(case).items():
+            if world in result.worlds:
+                played = result.worlds[world]
+                numbers = (played.honest, played.copied, played.gain)
+                yield CopyLimit(result.agent, original + 1, case.horizon, *numbers)
+        if honest is not None and is_flooded(case):
+            for original in case.kinds.first_of_each():
+                payoff = _every_round(case, original)
+                yield CopyLimit(result.agent, original + 1, case.horizon, honest, payoff, payoff - honest)
+
+
+def is_flooded(case: AuditCase) -> bool:
+    """Whether ever more arms of one agent are served in every round, and fresh ones only."""
+    running, rule = case.running, case.running.arm
+    if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
+        return False
+    if running.sample is not None:
+        return True
+    return rule.floods or (rule.explore >= 1 and rule.order != "index")
+
+
+def _every_round(case: AuditCase, original: int) -> Estimate:
+    payoff = case.market.share * case.horizon * case.agent.priors[original].mean
+    return Estimate(payoff, ROUNDING * payoff, "proven", "every round serves a fresh copy, in the limit")

@@ -1,0 +1,407 @@
+"""Dominance: is honesty best against every possible set of opponents? A complete check for two-phase mechanisms.
+
+1. Floats look for an attack: every copies vector searched, with its most paying opponents, then enclosed in balls.
+2. Where there is none, balls sweep all copies vectors over all thresholds, and an upper bound covers the copies that
+   were not searched. Only if nothing is left above the tolerance is the verdict clone-proof.
+
+A positive point of the sweep is not yet an attack: an opponent's score is random too (`opponents`). A contest has no
+closed form against others who take part, so that attacks on one are looked for where nobody else does: there the sweep
+itself is exact.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from flint import arb, ctx
+
+from cloneproof._checks import count, number_in
+from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
+from cloneproof.analysis.audit.opponents import WorstOpponents, best_opponents, enclosed_witness, realise
+from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.two_phase_game import (
+    NEVER,
+    NOBODY,
+    Deviations,
+    ScoreProfile,
+    ScoreProfiler,
+    ThresholdSweep,
+    TwoPhaseGame,
+    deviations,
+    threshold_grid,
+    threshold_sweep,
+    two_phase_game,
+    upper_sweep,
+)
+from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness, best_of
+from cloneproof.analysis.search import Search
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, UNIT, Number, ball
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import EngineError, OutOfTimeError
+
+ATTEMPTS = 6  # attacks that balls try to prove, the best first
+SHOWN = 20  # vectors swept for the reader's sake though a bound covers them
+MOST_LADDER_ARMS = 4096
+FLOAT_ERROR = 1e-9  # of the payoffs in a float sweep, generously; no verdict rests on it
+INDEPENDENT = "do not depend on which of the agent's originals is better, nor on how good they are"
+ORDER: tuple[Verdict, ...] = ("clone-proof", "undecided", "exploitable")
+
+
+def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
+    """Whether some copies pay the agent against some opponents: any means, any strategies, n fixed.
+
+    The opponents do not know the agent's means, nor do theirs depend on them: the score to beat is independent of them.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
+    >>> dominance(audit_case(market, mechanism("holdout-h-etc", market=market), "ana")).verdict
+    'clone-proof'
+    """
+    began = time.monotonic()
+    limit = number_in(tolerance, "tolerance", 0, error=EngineError)
+    cap = count(max_copies, "max_copies", 1, error=EngineError)
+    game = two_phase_game(case)
+    searched = deviations(game, cap)
+    sweeps, notes = ([], []) if game.contest else _float_sweeps(game, searched.vectors)
+    witness = _attack(game, sweeps, limit)
+    if witness is None and game.contested and game.max_arms is None and not game.level:
+        most = min(case.horizon, MOST_LADDER_ARMS // case.kinds.count)
+        more, skipped = _float_sweeps(game, (vector for rungs in ladders(case.kinds, most) for vector in rungs))
+        witness, notes = _attack(game, more, limit), notes + skipped
+        sweeps += more
+    if witness is not None:
+        audit = _exploitable(game, witness, limit, [at_worst(game, sweep, 0.0) for sweep in sweeps])
+    else:
+        audit = _proof(game, searched, sweeps, limit)
+    return replace(
+        audit,
+        thresholds=() if game.contest else audit.thresholds or threshold_gains(game, sweeps),
+        notes=(*audit.notes, *notes),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _exploitable(game: TwoPhaseGame, witness: Witness, tolerance: float, tried: list[Witness]) -> Audit:
+    case = game.case
+    whom = f"others who register more than {game.max_arms} arms and take no part" if game.contest else (
+        "opponents that the rewards can realise"
+    )  # fmt: skip
+    scope = (
+        f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
+        f"{whom}; searched {len(tried)} copies vectors, and there may be better attacks"
+    )
+    return Audit(case.mechanism, case.market, "exploitable", witness, scope, tolerance, tuple(tried))
+
+
+def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:
+    """Every deviation that can be computed, over all its thresholds; and which could not."""
+    profiler = ScoreProfiler(game, FLOATS)
+    sweeps: list[ThresholdSweep] = []
+    notes: list[str] = []
+    honest = profiler.profile(game.case.kinds.honest)
+    for copies in vectors:
+        try:
+            copied = profiler.profile(copies)
+        except EngineError as refusal:
+            notes.append(f"copies {copies} were not searched: {refusal.reason}")
+            continue
+        sweeps.append(threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS))
+    return sweeps, notes
+
+
+def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) -> Witness | None:
+    """The best attack that balls prove."""
+    attacks: list[tuple[WorstOpponents, CopyVector]] = []
+    for sweep in sweeps:
+        if sweep.excess(tolerance).max() > 0:
+            attacks.append((best_opponents(game, sweep, tolerance), sweep.copies))
+    paying = sorted((attack for attack in attacks if attack[0].gain > 0), key=lambda attack: -attack[0].gain)
+    for opponents, copies in paying[:ATTEMPTS]:
+        try:
+            witness = enclosed_witness(game.case, copies, opponents, tolerance)
+        except EngineError:  # too large in balls
+            continue
+        if witness is not None:
+            return witness
+    return None
+
+
+def _proof(game: TwoPhaseGame, searched: Deviations, float_sweeps: list[ThresholdSweep], limit: float) -> Audit:
+    """Clone-proof if balls prove it, else undecided with the largest gain that is not ruled out."""
+    profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
+    honest = profiler.profile(game.case.kinds.honest)
+    rest, covered = _cover_rest(game, searched, honest, tolerance)
+    notes: list[str] = []
+    profiles: list[ScoreProfile] = []
+    if _most(rest, tolerance) <= 0 or game.max_arms is not None or not game.contested:
+        shown = [vector for vector in searched.vectors if sum(vector) == covered][:SHOWN]
+        for copies in [*(vector for vector in searched.vectors if sum(vector) < covered), *shown]:
+            try:
+                profiles.append(profiler.profile(copies))
+            except EngineError as refusal:
+                notes.append(f"copies {copies} were not proven: {refusal.reason}")
+                if sum(copies) < covered:
+                    covered = sum(copies)
+                    rest = upper_sweep(game, honest, covered, threshold_grid([honest]), BALLS)
+    grid = threshold_grid([honest, *profiles])
+    sweeps = [threshold_sweep(game, honest, profile, grid, BALLS) for profile in profiles]
+    tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
+    if game.contest:
+        tried.append(at_worst(game, rest, tolerance))
+        if (attack := _contest_attack(game, sweeps, tolerance)) is not None:
+            return _exploitable(game, attack, limit, tried)
+    below = [sweep for sweep in sweeps if sum(sweep.copies) < covered]
+    largest = max([rest, *below], key=lambda sweep: _most(sweep, tolerance))
+    case = game.case
+    if _most(largest, tolerance) <= 0:
+        worst = max(tried, key=lambda witness: witness.gain.high) if tried else at_worst(game, rest, tolerance)
+        scope = clone_proof_scope(game, len(below), covered)
+        audit = Audit(case.mechanism, case.market, "clone-proof", worst, scope, limit, tuple(tried))
+    else:
+        worst = at_worst(game, largest, tolerance)
+        scope = (
+            f"no attack of {case.name!r} was proven, but a gain of up to {worst.gain.high:.6g} is not ruled out at "
+            "some threshold (an upper bound over all opponents"
+            f", for {f'every vector of {covered} arms or more' if largest is rest else f'copies {largest.copies}'})"
+        )
+        audit = Audit(case.mechanism, case.market, "undecided", worst, scope, limit, tuple(tried), notes=tuple(notes))
+    return replace(audit, thresholds=threshold_gains(game, sweeps))
+
+
+def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: Number) -> Witness | None:
+    """The largest gain where nobody else takes part, or others do not matter, if it is surely above the tolerance."""
+    with ctx.workprec(PRECISION):
+        paying = [each for each in sweeps if each.excess(tolerance)[0] > 0 and each.gains[0] > 0]
+    best = max(paying, key=lambda sweep: float(sweep.gains[0].mid()), default=None)
+    return None if best is None else _at(game, best, 0)
+
+
+def _cover_rest(
+    game: TwoPhaseGame, searched: Deviations, honest: ScoreProfile, tolerance: Number
+) -> tuple[ThresholdSweep, int]:
+    """An upper bound over all vectors of at least so many arms: as few as it proves anything for."""
+    originals, unsearched = len(game.priors), searched.unsearched
+    first = originals + 1 if not game.contested else max(originals, game.max_arms or unsearched) + 1
+    fewest = min(first, unsearched)
+    rest = upper_sweep(game, honest, fewest, threshold_grid([honest]), BALLS)
+    if _most(rest, tolerance) <= 0 or fewest == unsearched:
+        return rest, fewest
+    return upper_sweep(game, honest, unsearched, threshold_grid([honest]), BALLS), unsearched
+
+
+def _most(sweep: ThresholdSweep, tolerance: Number) -> float:
+    """An upper bound of the largest gain beyond the tolerance."""
+    with ctx.workprec(PRECISION):
+        return max(_upper(excess) for excess in sweep.excess(tolerance))
+
+
+def _upper(value: Number) -> float:
+    if isinstance(value, float):
+        return value
+    top = value.upper() if value.is_finite() else arb("inf")
+    return 0.0 if top == 0 else math.nextafter(float(top), math.inf) if top > 0 else float(top)
+
+
+def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
+    """The argument in words."""
+    case = game.case
+    whom = ""
+    if game.contested:
+        whom = f"against every set of {case.agents - 1} opponents, of any means and strategies that {INDEPENDENT},"
+    words = [f"honest registration of {case.name!r} is best {whom} at a horizon of {case.horizon}, in ball arithmetic"]
+    if not game.contested:
+        words.append("no award is decided by scores, so the others do not matter")
+    elif game.contest:
+        words.append(
+            "in every contest on fresh rewards in which a better arm gets no fewer rounds (as under a steady index): "
+            "the gain is linear in the rounds that each mean gets, and was found at every corner"
+        )
+    else:
+        words.append(
+            "the others matter only through the score to beat, payoffs are linear in its law, and every threshold was "
+            "swept, ties being mixtures of two"
+        )
+    words.append(f"{proven} copies vectors of fewer than {covered} arms were swept one by one")
+    beyond = (
+        f"with {covered} arms or more, exploration earns the prior's mean and what follows at most the best original, "
+        "which the copies leave fewer rounds (step 1 of the hold-out theorem's proof, with its numbers computed)"
+    )
+    if game.contested and not game.scored(covered):
+        beyond += ", and without a score the award is lost to anybody who has one and else won with chance 1/n (step 4)"
+    words.append(beyond)
+    if case.running.arm.order == "index":
+        words.append("copies are registered next to their original")
+    return "; ".join(words)
+
+
+def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Witness:
+    """The deviation at its most paying threshold."""
+    with ctx.workprec(PRECISION):
+        excess = sweep.excess(tolerance)
+        return _at(game, sweep, max(range(len(excess)), key=lambda j: float(excess[j])))
+
+
+def _at(game: TwoPhaseGame, sweep: ThresholdSweep, number: int) -> Witness:
+    """The deviation at one of the thresholds."""
+    at, case = sweep.thresholds[number], game.case
+    market, copies = case.market, case.copies(sweep.copies)
+    if not game.contested:
+        where = "whatever the others do"
+    elif at == NEVER:
+        where = "where the award is never won"
+    elif at == NOBODY:
+        where = "where no other agent has a score"
+        if game.contest:
+            market, others = realise(case, WorstOpponents(None, 0.0))
+            copies = {**copies, **others}
+    else:
+        where = f"with {'a mean' if game.contest else 'a score'} of at least {_shown(game, at):.6g}"
+    with ctx.workprec(PRECISION):
+        honest, gain = sweep.honest[number], sweep.gains[number]
+        before, after, gained = (_estimate(game, value, where) for value in (honest, honest + gain, gain))
+    return Witness(case.name, sweep.copies, before, after, gained, market, copies)
+
+
+def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> tuple[tuple[float, Estimate], ...]:
+    """The largest gain at each threshold; "never" is infinity, "no other agent has a score" minus infinity."""
+    if not sweeps:
+        return ()
+    points = np.unique(np.concatenate([sweep.thresholds for sweep in sweeps]))
+    largest: list[Number | None] = [None] * len(points)
+    for sweep in sweeps:
+        position = np.searchsorted(sweep.thresholds, points)  # between two scores a threshold acts as the upper one
+        for j, value in enumerate(sweep.gains[position]):
+            best = largest[j]
+            if best is None or float(value) > float(best):
+                largest[j] = value
+    return tuple(
+        (float(_shown(game, at)), _estimate(game, value, "threshold sweep"))
+        for at, value in zip(points, largest, strict=True)
+    )
+
+
+def _shown(game: TwoPhaseGame, threshold: float) -> float:
+    """A threshold as an average reward; Bernoulli scores are counted in successes."""
+    counted = not (game.contest or game.deterministic) and math.isfinite(threshold)
+    return threshold / game.score_rounds if counted else threshold
+
+
+def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
+    """Rewards as an estimate of what is paid."""
+    if not isinstance(value, arb):
+        share = float(game.share)
+        payoff = float(value) * share
+        error = (abs(payoff) + share * game.case.horizon) * FLOAT_ERROR
+        return Estimate(payoff, error, "estimated", f"floats, {where}")
+    paid = value * ball(game.share)
+    middle = float(paid.mid())
+    half = float((paid - arb(middle)).abs_upper())
+    error = 0.0 if half == 0 else math.nextafter(half * (1 + 2 * UNIT), math.inf)
+    return Estimate(middle, error, "proven", f"balls, {where}")
+
+
+def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
+    """Whether some copies pay the agent against some opponents: complete for `clone-proof`.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
+    >>> case = audit_case(market, mechanism("holdout-h-etc", market=market, horizon="unknown"), "ana")
+    >>> dominance_in_epochs(case).verdict
+    'clone-proof'
+    """
+    began = time.monotonic()
+    audits = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
+    not_proof = [number for number, audit in enumerate(audits) if audit.verdict != "clone-proof"]
+    worst_of_each = tuple(audit.worst for audit in audits)
+    last = replace(
+        audits[-1], mechanism=case.mechanism, market=case.market, thresholds=(), seconds=time.monotonic() - began
+    )
+    if not not_proof:
+        scope = f"in each of {len(audits)} epochs, and so in their sum; the last of them: {last.scope}"
+        return replace(last, scope=scope, tried=worst_of_each)
+    for number in reversed(not_proof):
+        if audits[number].verdict != "exploitable":
+            continue
+        attack = _over_the_whole_run(case, audits[number].worst, tolerance)
+        if attack is not None:
+            scope = (
+                f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
+                "both payoffs of the whole run in ball arithmetic; there may be better attacks"
+            )
+            return replace(last, verdict="exploitable", worst=attack, scope=scope, tried=(attack,))
+    number = not_proof[-1]
+    scope = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
+    return replace(last, verdict="undecided", worst=audits[number].worst, scope=scope, tried=worst_of_each)
+
+
+def _over_the_whole_run(case: AuditCase, witness: Witness, tolerance: float) -> Witness | None:
+    """The same deviation against the same opponents over all epochs, if it surely pays there."""
+    market = witness.market.with_horizon(case.horizon)
+    everybody_else = {**witness.all_copies, case.name: case.kinds.honest}
+    try:
+        honest = closed_form(market, case.mechanism, everybody_else, "ball").payoff[case.name]
+        copied = closed_form(market, case.mechanism, witness.all_copies, "ball").payoff[case.name]
+    except EngineError:
+        return None
+    gain = copied - honest
+    if gain.low <= tolerance * honest.high:
+        return None
+    return replace(witness, honest=honest, copied=copied, gain=gain, market=market)
+
+
+def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit | None:
+    """A strategy: every strategy and every realisation of the others, one agent at a time; None if not asked for."""
+    if question.opponents != "any":
+        return None
+    if len(question.horizons) > 1 or question.also:
+        raise EngineError(
+            "opponents='any' expects one horizon and nothing else to be asked for (withholding, splitting, informed, "
+            "copy-cost); ask for those against the market"
+        )
+    audits: dict[str, Audit] = {}
+    with clock.for_engines():
+        for (case,) in question.searched:
+            try:
+                check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
+                audits[case.name] = check(case, limits.copies, question.tolerance)
+            except OutOfTimeError:
+                audits[case.name] = _out_of_time(case, question.tolerance, clock)
+    if len(question.agents) == 1:
+        return next(iter(audits.values()))
+    return _join(audits, question.representatives, clock.seconds)
+
+
+def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
+    """Nothing is known but that payoffs are between nothing and all rewards."""
+    half = case.market.share * case.horizon / 2  # means lie in [0, 1]
+    anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
+    copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
+    nothing = Estimate(0.0, 2 * half, "proven", anything.method)
+    witness = Witness(case.name, copies, anything, anything, nothing, case.market, case.copies(copies))
+    scope = f"out of time: {clock.budget or clock.limit:g} s were over before anything was known of {case.name!r}"
+    return Audit(case.mechanism, case.market, "undecided", witness, scope, tolerance)
+
+
+def _join(audits: dict[str, Audit], representatives: dict[str, str], seconds: float) -> Audit:
+    """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
+    verdict = max((audit.verdict for audit in audits.values()), key=ORDER.index)
+    deciding = [audit for audit in audits.values() if audit.verdict == verdict]
+    worst = best_of(audit.worst for audit in deciding)
+    twins = [f"{name} stands as {like} does" for name, like in representatives.items() if name != like]
+    return replace(
+        next(audit for audit in deciding if audit.worst is worst),
+        verdict=verdict,
+        scope=" ".join([*(f"{name}: {audit.scope}" for name, audit in audits.items()), *twins]),
+        tried=tuple(witness for audit in audits.values() for witness in audit.tried),
+        notes=tuple(dict.fromkeys(text for audit in audits.values() for text in audit.notes)),
+        seconds=seconds,
+    )

@@ -1,1 +1,0 @@
-"""Dominance: honesty against every set of opponents, for two-phase mechanisms."""

@@ -1,0 +1,304 @@
+"""Two strategies of the audit: a few deviations where the scan theorem covers everything, and exact engines.
+
+By exact engines: honest payoffs at all horizons, then every vector of copies in floats, then the best and the doubtful
+ones in ball arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
+
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
+from cloneproof.analysis.audit.coverage import more_vectors
+from cloneproof.analysis.audit.question import AgentCases, Question
+from cloneproof.analysis.audit.results import (
+    Evaluated,
+    ExactResult,
+    FoundDeviations,
+    HorizonPayoffs,
+    SearchResult,
+    argued_result,
+)
+from cloneproof.analysis.audit.sampled_search import confirm_heuristics
+from cloneproof.analysis.audit.scan import index_theorem, scan_theorem
+from cloneproof.analysis.audit.theorems import Argument, elementary
+from cloneproof.analysis.audit.verdict import Witness, is_open, simplest_of
+from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
+from cloneproof.analysis.search import Search
+from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.market.rewards import deterministic
+
+HONEST_PART = 0.5  # of a budget, to evaluate honesty; what takes longer is sampled
+DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
+LONG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # seconds for a rung after which a ladder is not climbed further
+PART = 0.05  # or that part of a budget, if it is more
+MOST_DIGITS = 10.0  # of a number of states that the tree need not be asked about
+
+
+def honest_evaluations(
+    cases: AgentCases, seconds: float | None = None
+) -> tuple[dict[int, Evaluation], ExactEngine] | None:
+    """Everybody honest at every horizon, and the engine that could do it; None where no exact engine can in time."""
+    engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
+    try:
+        with Deadline(seconds).for_engines():
+            evaluations = _evaluations(cases, cases[0].kinds.honest, engine)
+    except EngineError:
+        return None
+    engines = {evaluation.engine for evaluation in evaluations.values()}
+    if engines == {"closed-form"}:
+        return evaluations, "closed-form"
+    return evaluations, "tree" if engines == {"tree"} else "auto"
+
+
+def _too_many_states(cases: AgentCases) -> bool:
+    """Whether a look at the size is enough to know that the tree would refuse, which can take it seconds.
+
+    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits; a
+    deviation has one arm more than honesty at least.
+    """
+    market = cases[-1].market  # at the longest horizon
+    sure = market.family.quantile is deterministic.quantile
+    sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
+    if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
+        return False
+    slots = max(case.mechanism.arm.draws for case in cases) * len(market.agents)
+    copied = all(case.mechanism.sample is None for case in cases)
+    power = 2 * (slots or market.originals + copied) - 1
+    return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
+
+
+def exact(
+    question: Question,
+    limits: Search,
+    clock: Deadline,
+    draft: Callable[[FoundDeviations], None] | None = None,
+    enclose: bool = True,
+) -> FoundDeviations | None:
+    """A strategy: every agent by an exact engine; None where none can evaluate honesty in time, or any deviation.
+
+    `draft` is called with the search as it is before the best deviations are enclosed in ball arithmetic; without
+    `enclose` it ends there.
+    """
+    agents = question.searched
+    within = None if clock.left is None else HONEST_PART * clock.left
+    honest = None if question.box is not None else honest_evaluations(agents[0], within)
+    if honest is None:
+        return None
+    shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
+    results = [
+        exact_result(cases, *honest, limits.copies, question.tolerance, clock.share(parts))
+        for cases, parts in zip(agents, shares, strict=True)
+    ]
+    if not any(result.evaluated for result in results):
+        return None
+    in_floats = FoundDeviations(tuple(results), limits.copies, (DRAFT,))
+    if not enclose or clock.interrupted:
+        return in_floats
+    if draft is not None:
+        draft(in_floats)
+    better, late = refine(results, question.tolerance, clock)
+    confirmed = confirm_heuristics(better, question.tolerance, limits, clock)
+    return FoundDeviations(tuple(confirmed), limits.copies, tuple(late))
+
+
+def exact_result(
+    cases: AgentCases,
+    honest: dict[int, Evaluation],
+    engine: ExactEngine,
+    copies: int,
+    tolerance: float,
+    clock: Deadline,
+) -> ExactResult:
+    """Every vector up to the cap, those that make the search complete, and the ladders."""
+    payoffs = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in honest.items()}
+    arguments = {case.horizon: argument for case in cases if (argument := elementary(case)) is not None}
+    kinds = cases[0].kinds
+    vectors, _ = grid(kinds, copies)
+    vectors = list(dict.fromkeys([*vectors, *more_vectors(cases, payoffs, arguments, tolerance)]))
+    empty = ExactResult(cases, engine, payoffs, arguments)
+    return search(empty, vectors, ladders(kinds, cases[-1].horizon), clock)
+
+
+def search(
+    start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
+) -> ExactResult:
+    """The result with the vectors evaluated, and each ladder up to where an engine refuses or a rung takes too long."""
+    evaluated: Evaluated = {}
+    left_out: dict[CopyVector, str] = {}
+    total, told = len(vectors) + sum(map(len, rungs)), count(1)
+    long = max(LONG[start.engine], PART * (clock.budget or 0.0))
+
+    def try_vector(vector: CopyVector) -> bool:
+        """Whether it was evaluated, quickly enough for the next rung of a ladder."""
+        begin = time.perf_counter()
+        found = evaluated.get(vector) or _evaluate_vector(start, vector, left_out, clock)
+        if isinstance(found, str):
+            left_out[vector] = found
+        else:
+            evaluated[vector] = found
+        clock.tell(next(told), total, f"{start.agent}: copies {vector}")
+        return not isinstance(found, str) and time.perf_counter() - begin <= long
+
+    try:
+        for vector in vectors:
+            try_vector(vector)
+        for ladder in rungs:
+            last = next((number for number, vector in enumerate(ladder) if not try_vector(vector)), len(ladder))
+            for beyond in ladder[last + 1 :]:
+                if beyond not in evaluated:
+                    slow = f"copies {ladder[last]} took more than {long:g} s; a larger budget goes on"
+                    left_out.setdefault(beyond, left_out.get(ladder[last], slow))
+    except KeyboardInterrupt:
+        clock.interrupt()
+        for vector in (*vectors, *chain(*rungs)):
+            if vector not in evaluated:
+                left_out.setdefault(vector, "interrupted")
+    return replace(start, evaluated=evaluated, left_out=left_out)
+
+
+def payoffs(cases: AgentCases, engine: ExactEngine, vector: CopyVector) -> HorizonPayoffs:
+    """The agent's payoff with these copies at every horizon."""
+    evaluations = _evaluations(cases, vector, engine)
+    return {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
+
+
+def _evaluations(cases: AgentCases, vector: CopyVector, engine: ExactEngine) -> dict[int, Evaluation]:
+    worlds = [(case.market, case.mechanism) for case in cases]
+    return exact_evaluations(worlds, cases[0].copies(vector), engine)[0]
+
+
+def _evaluate_vector(
+    start: ExactResult, vector: CopyVector, left_out: Mapping[CopyVector, str], clock: Deadline
+) -> list[Witness] | str:
+    """The witnesses of one vector at every horizon, or why there are none."""
+    if clock.spent:
+        return f"the {clock.budget or clock.limit:g} s were over"
+    for smaller, why in left_out.items() if start.engine == "tree" else ():
+        if all(few <= many for few, many in zip(smaller, vector, strict=True)):
+            return why  # the tree only grows with the arms
+    try:
+        with clock.for_engines():
+            return witnesses(start.cases, start.engine, start.honest, vector)
+    except EngineError as refusal:
+        return refusal.reason
+
+
+def witnesses(cases: AgentCases, engine: ExactEngine, honest: HorizonPayoffs, vector: CopyVector) -> list[Witness]:
+    """The deviation at every horizon."""
+    copied = payoffs(cases, engine, vector)
+    return [case.witness(vector, honest[case.horizon], copied[case.horizon]) for case in cases]
+
+
+MOST_REFINED = 40  # of those too near the tolerance
+AFTER = 1.0  # seconds beyond a budget, for the best deviation of all
+NOT_ENCLOSED = (
+    "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
+)
+
+
+def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
+    """Repeat in balls the best of each agent, and whatever lies too near the tolerance to tell, fewest arms first.
+
+    The best of all is tried for a second even where the budget is spent: without it a search would have been for
+    nothing. With a sentence where there was no time for it.
+    """
+    best = [(result, simplest_of(result.witnesses)) for result in results if result.evaluated]
+    best.sort(key=lambda pair: -pair[1].relative_gain)
+    unclear = [
+        (result, witness)
+        for result in results
+        for witness in result.witnesses
+        if witness.horizon not in result.arguments and is_open(witness, tolerance)
+    ]
+    wanted = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
+    honest: dict[int, dict[str, Estimate]] = {}
+    better: dict[tuple[str, CopyVector, int], Witness | None] = {}
+    late: list[str] = []
+    with Deadline(None if clock.left is None else clock.left + AFTER).for_engines():
+        for number, (result, witness) in enumerate(wanted):
+            key = (witness.agent, witness.copies, witness.horizon)
+            if key in better or (number and clock.spent):
+                continue
+            try:
+                better[key] = enclose(result.cases, witness, honest)
+            except OutOfTimeError:
+                late = [] if number else [NOT_ENCLOSED]
+                break
+    found = [witness for witness in better.values() if witness is not None]
+    return [result.with_witnesses(each for each in found if each.agent == result.agent) for result in results], late
+
+
+def enclose(
+    cases: AgentCases, witness: Witness, honest: dict[int, dict[str, Estimate]] | None = None
+) -> Witness | None:
+    """The same deviation with enclosures in ball arithmetic; None where the closed form has none.
+
+    `honest` keeps everybody's honest payoffs by horizon, for the next deviation in the same markets.
+    """
+    honest = {} if honest is None else honest
+    case = next(case for case in cases if case.horizon == witness.horizon)
+    try:
+        if case.horizon not in honest:
+            everybody = case.copies(case.kinds.honest)
+            honest[case.horizon] = closed_form(case.market, case.mechanism, everybody, "ball").payoff
+        copied = closed_form(case.market, case.mechanism, witness.all_copies, "ball").payoff[case.name]
+    except OutOfTimeError:
+        raise
+    except EngineError:
+        return None
+    before = honest[case.horizon][case.name]
+    return replace(witness, honest=before, copied=copied, gain=copied - before)
+
+
+MANY_COPIES = 1000
+MOST_EVALUATED = 1000  # horizons of an agent; at earlier ones the theorem speaks alone
+
+
+def by_theorem(question: Question, limits: Search, clock: Deadline) -> FoundDeviations | None:
+    """A strategy: a few deviations, where the scan theorem covers every agent and horizon, also against any opponents.
+
+    The verdict rests on the theorem; a reader sees what deviations cost, and one that pays would be a fault of ours.
+    """
+    if question.box is not None or (question.opponents == "any" and question.also - {"withholding"}):
+        return None
+    results: list[SearchResult] = []
+    for cases in question.searched:
+        found = {case.horizon: scan_theorem(case) or index_theorem(case, question.tolerance) for case in cases}
+        arguments = {horizon: argument for horizon, argument in found.items() if argument is not None}
+        if len(arguments) < len(cases):
+            return None
+        vector = few_vectors(cases[0].kinds)[0]
+        results += [argued_result((case,), vector, arguments) for case in cases[:-MOST_EVALUATED]]
+        results.append(_few_deviations(cases[-MOST_EVALUATED:], arguments, clock))
+    return FoundDeviations(tuple(results), limits.copies, by_scan=True)
+
+
+def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
+    """A second copy of the first original, of all but the last, and many copies of the first.
+
+    >>> few_vectors(OriginalKinds((0, 0, 0)))
+    [(2, 1, 1), (2, 2, 1), (1000, 1, 1)]
+    """
+    rest = kinds.honest[1:]
+    vectors = [(2, *rest), (*(2 for _ in rest), 1) if rest else (2,), (MANY_COPIES, *rest)]
+    return list(dict.fromkeys(vectors))
+
+
+def _few_deviations(cases: AgentCases, arguments: dict[int, Argument], clock: Deadline) -> SearchResult:
+    """By the closed form, where there is one; its errors are counted."""
+    vectors = few_vectors(cases[0].kinds)
+    try:
+        with clock.for_engines():
+            honest = payoffs(cases, "closed-form", cases[0].kinds.honest)
+            evaluated = {vector: witnesses(cases, "closed-form", honest, vector) for vector in vectors}
+    except EngineError:
+        return argued_result(cases, vectors[0], arguments)
+    return ExactResult(cases, "closed-form", honest, arguments, evaluated)

@@ -1,0 +1,489 @@
+"""Best response by sampling, where no exact engine applies: search, then confirm.
+
+1. *Looks.* A few pairs of each candidate.
+2. *Successive halving*, then *optimism*.
+3. *Confirmation*, at any time: whoever seems to pay is sampled afresh.
+
+All statements hold together at 1 - ALPHA (`race_state`). Honest runs are played once for all candidates. It ends when a
+gain is surely above the tolerance, every candidate surely is not, or runs or budget are spent.
+
+*Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
+promises most gets twice the pairs, again and again. *Optimism*: then the pairs go to whoever leaves room for the
+largest gain, so that the bound of what the tried deviations gain falls. In between, where the gain of the best still
+rises, the search goes on around it.
+
+A coordinate search on the numbers of copies (compass search: Kolda, Lewis and Torczon 2003): from the best vector of an
+agent at a horizon each number, and all of them together, are multiplied and divided by a factor; if none of these is
+better, by a smaller factor, at last by one copy more or less. Each round of it is a generation of candidates with a
+seed of its own, so that no error level is lost. What a generation drew decides where the search goes, and
+nothing else rests on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import Any, TypeVar
+
+from cloneproof._randomness import substream
+from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
+from cloneproof.analysis.audit.question import AuditCase
+from cloneproof.analysis.audit.race_state import (
+    ALPHA,
+    FEW,
+    LOOKS,
+    NONE,
+    OF_GAIN,
+    Draws,
+    Race,
+    RaceEntry,
+    confirmation_level,
+    generation_share,
+    pairs_until_ruled_out,
+)
+from cloneproof.analysis.audit.results import SampledResult
+from cloneproof.analysis.audit.verdict import does_not_pay, pays, relative_gain_at_most
+from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
+from cloneproof.analysis.search import Search
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import Job, strata_of
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
+from cloneproof.market.market import MOST_ARMS, full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
+
+FACTORS = (2.0, 1.5, 1.25, 1.0)  # of the numbers of copies; the last one is a step of one copy
+MOST_GENERATIONS = 12
+RISES = 3.0  # standard errors
+NEAR = 0.1  # of the tolerance: what gains less is not pursued
+
+
+@dataclass
+class SearchSteps:
+    """Where the search around the best stands: for each case the best vector so far, and which factor is next."""
+
+    best: dict[AuditCase, CopyVector] = field(default_factory=dict)
+    factors: dict[AuditCase, int] = field(default_factory=dict)
+
+    def next_generation(self, state: Race) -> list[RaceEntry]:
+        """The vectors around the best ones that were not tried; none where no gain rises, or none can be bettered."""
+        if len(state.generations) > MOST_GENERATIONS:
+            return []
+        generation = []
+        for case in dict.fromkeys(entry.case for entry in state.planned):
+            best = best_of_case(state, case)
+            if best is not None and (case in self.best or rises(state, best)):
+                moved = self.best.get(case) != best.copies
+                self.best[case], begin = best.copies, 0 if moved else self.factors[case]
+                generation += self._around(state, best, begin)
+        return generation
+
+    def _around(self, state: Race, best: RaceEntry, begin: int) -> list[RaceEntry]:
+        """The new ones at the first factor that has any."""
+        for number in range(begin, len(FACTORS)):
+            self.factors[best.case] = number + 1
+            vectors = dict.fromkeys(neighbours(best.case.kinds, best.copies, FACTORS[number]))
+            around = [RaceEntry(best.case, vector) for vector in vectors]
+            new = [entry for entry in around if entry not in state.numbers and entry.arms <= MOST_ARMS]
+            if new:
+                return new
+        self.factors[best.case] = len(FACTORS)
+        return []
+
+
+def best_of_case(state: Race, case: AuditCase) -> RaceEntry | None:
+    """The deviation of a case whose gain less a standard error is largest."""
+    seen = [entry for entry in state.looks if entry.case is case and entry.attacks]
+    return max(seen, key=lambda each: state.looks[each].witness.gain.value - state.looks[each].error, default=None)
+
+
+def rises(state: Race, entry: RaceEntry) -> bool:
+    """Whether the gain is clearly above nothing, or clearly above that of half the copies; and not far from paying."""
+    draws = state.looks[entry]
+    gain, error = draws.witness.gain.value, RISES * draws.error
+    near = NEAR * state.tolerance * max(0.0, draws.witness.honest.value)
+    half = state.looks.get(RaceEntry(entry.case, tuple(math.ceil(number / 2) for number in entry.copies)))
+    if gain > max(error, near):
+        return True
+    rise = 0.0 if half is None else gain - half.witness.gain.value
+    return half is not None and rise > error + RISES * half.error and gain + rise > near
+
+
+def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Iterator[CopyVector]:
+    """The vectors with one number, or all, multiplied or divided by the factor, by one at least; honesty is none.
+
+    >>> list(neighbours(OriginalKinds((0, 0)), (4, 1), 2.0))
+    [(8, 1), (2, 1), (4, 2), (8, 2), (2, 1)]
+    """
+    more = [max(number + 1, round(number * factor)) for number in vector]
+    fewer = [max(1, min(number - 1, round(number / factor))) for number in vector]
+    changed = [(*vector[:k], numbers[k], *vector[k + 1 :]) for k in range(len(vector)) for numbers in (more, fewer)]
+    both = [tuple(more), tuple(fewer)] if len(vector) > 1 else []
+    for each in (*changed, *both):
+        if each not in (vector, kinds.honest):
+            yield kinds.sorted(each)
+
+
+RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
+
+T = TypeVar("T")
+
+
+def rung_rank(vector: CopyVector) -> tuple[int, int, CopyVector]:
+    """What a vector is sorted by: its largest number of copies, then its arms.
+
+    >>> sorted([(2,), (3,), (4,), (8,), (16,), (32,), (64,), (512,), (256,)], key=rung_rank)
+    [(16,), (64,), (4,), (256,), (2,), (8,), (32,), (3,), (512,)]
+    """
+    most = max(vector)
+    return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), sum(vector), vector
+
+
+def in_turn(groups: Iterable[Iterable[T]]) -> list[T]:
+    """The first of each group, then the second of each, and so on.
+
+    >>> in_turn([[1, 2, 3], [4], [5, 6]])
+    [1, 4, 5, 2, 6, 3]
+    """
+    boxed = ([(each,) for each in group] for group in groups)
+    return [each for turn in zip_longest(*boxed, fillvalue=()) for box in turn for each in box]
+
+
+FIRST = 16  # pairs of a look, if it is not dear
+LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
+MANY_PASSES = 4  # whole passes, from which on they are drawn in place of short ones
+GENERATIONS = 2  # the stream of their seeds; that of confirmations is 1
+LONGEST_PASS = 64  # strata that a look takes in, under a budget
+
+
+def look(state: Race, entry: RaceEntry) -> bool:
+    """A first look, unless it is too dear for what is left; whether there was one."""
+    market = id(entry.case.market)
+    strata = state.short[market]
+    pairs, stratify = max(FIRST, strata), True
+    if state.budget is not None:
+        left, cost = state.deadline.left or 0.0, _guessed_cost(state, entry)
+        stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
+        pairs = max(FIRST, strata) if stratify else FIRST
+        if not state.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
+            pairs, stratify = FEW, strata <= FEW // 2
+        if state.looks and pairs * cost > DEAR_LOOK * left:
+            return False
+    short = stratify and strata < state.strata[market]
+    search(state, entry, min(pairs, state.most), "short" if short else stratify)
+    return True
+
+
+def is_dear(state: Race, entry: RaceEntry) -> bool:
+    """Whether even few pairs of it take more than a look should."""
+    if state.budget is None or not state.looks:
+        return False
+    return FEW * _guessed_cost(state, entry) > LOOK * (state.deadline.left or 0.0)
+
+
+def search(state: Race, entry: RaceEntry, pairs: int, stratify: PassLength = True) -> None:
+    """Bring a candidate to so many pairs, from its generation's seed; whole passes replace short ones."""
+    before, whole = state.looks.get(entry), state.strata[id(entry.case.market)]
+    if before is not None:
+        stratify = state.passes(entry, before.totals)
+        if stratify is not True and whole > 1 and pairs >= MANY_PASSES * whole:
+            before, stratify = None, True
+    number = state.numbers[entry]
+    level = LOOKS * state.alpha * generation_share(number) / len(state.generations[number])
+    seed = state.seed if number == 0 else substream(GENERATIONS, state.seed, number) >> 1
+    state.looks[entry] = state.draw(entry, pairs, before, seed, level * state.share(entry, stratify), stratify)
+    state.tell(f"{entry.case.name}: {state.looks[entry].pairs} pairs of copies {entry.copies}")
+
+
+def _guessed_cost(state: Race, entry: RaceEntry) -> float:
+    """Of a pair of an unknown candidate, in proportion to the arms and rounds of the nearest one that is known."""
+    if not state.looks:
+        return 0.0
+    near = min(state.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
+    return state.looks[near].cost * entry.arms / near.arms * entry.case.horizon / near.case.horizon
+
+
+def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
+    """The order of first looks: cases in turn, and of each the rungs that `look_order` puts first."""
+    by_case: dict[AuditCase, list[RaceEntry]] = {}
+    for entry in candidates:
+        by_case.setdefault(entry.case, []).append(entry)
+    return in_turn(sorted(of_case, key=lambda entry: rung_rank(entry.copies)) for of_case in by_case.values())
+
+
+CONFIRMATIONS = 1  # the stream of their seeds
+CLEAR = 2.0  # standard errors
+
+
+def found(state: Race, part: float = 0.5) -> bool:
+    """Whether somebody surely pays, by the search itself or after a confirmation that is near."""
+    return state.anybody_pays() or confirm_if_near(state, part)
+
+
+def confirm_if_near(state: Race, part: float) -> bool:
+    """Sample afresh whoever seems to pay, and to be known to for no more than the work so far; whether one does."""
+    while not state.deadline.spent:
+        costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
+        entry = min(costs, key=lambda each: costs[each], default=None)
+        if entry is None or costs[entry] > worth_confirming(state, entry, part):
+            return False
+        confirm(state, entry)
+        if state.anybody_pays():
+            return True
+    return False
+
+
+def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
+    """The most that a confirmation may cost: the work so far; that part of what is left, for what stands out."""
+    draws = state.confirmations.get(entry) or state.looks[entry]
+    clear = draws.excess(state.tolerance) > CLEAR * draws.error
+    left = 0.0 if state.budget is None else state.deadline.left or 0.0
+    return max(state.work, part * left) if clear else state.work
+
+
+def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
+    """The forecast, from the fresh pairs where there are some."""
+    fresh = state.confirmations.get(entry)
+    draws = fresh or state.looks[entry]
+    excess = draws.excess(state.tolerance) - draws.error / 2
+    wanted = draws.pairs_until_known(excess, confirmation_level(state.alpha, 1) / 2, state.bounds)
+    done = 0 if fresh is None else fresh.pairs
+    if done >= state.most or wanted > 4 * state.most:
+        return math.inf
+    return draws.cost * max(wanted - done, done / 4, 1.0)
+
+
+def confirm(state: Race, entry: RaceEntry) -> None:
+    """Half of the fresh pairs that are still forecast, at least a quarter more than there are."""
+    fresh = state.confirmations.get(entry)
+    done = 0 if fresh is None else fresh.pairs
+    cost = (fresh or state.looks[entry]).cost
+    pairs = min(state.most, done + max(FEW, done // 4, math.ceil(cost_of_confirmation(state, entry) / cost / 2)))
+    if fresh is None:
+        rank = len(state.confirmations) + 1
+        seed = substream(CONFIRMATIONS, state.seed, rank) >> 1
+        level, stratify = confirmation_level(state.alpha, rank), 2 * pairs >= state.strata[id(entry.case.market)]
+    else:
+        level, seed, stratify = 2 * (1 - fresh.sample.confidence), fresh.sample.seed, True
+    state.confirmations[entry] = state.draw(entry, pairs, fresh, seed, level, stratify)
+    state.tell(f"{entry.case.name}: {state.confirmations[entry].pairs} fresh pairs of copies {entry.copies}")
+
+
+GROWTH, MOST_GROWTH = 2, 8  # of a candidate's pairs from turn to turn, where it may pay; where it does not
+SPARE = 1.1  # of what a forecast says
+TURN = 0.5  # of what is left, for one turn
+
+
+def run_search(state: Race, waiting: list[RaceEntry]) -> None:
+    """Looks, halving, optimism, with confirmations in between, until somebody surely pays or nothing is left."""
+    later: list[RaceEntry] = []
+    dear: list[RaceEntry] = []
+    for entry in waiting:
+        if state.looks and state.deadline.spent:
+            return
+        if is_dear(state, entry):
+            later.append(entry)
+        elif not look(state, entry):
+            dear.append(entry)
+        elif found(state):
+            return
+    for entry in later:
+        if state.deadline.spent or found(state, part=1.0):
+            return
+        if not look(state, entry):
+            dear.append(entry)
+    if found(state, part=1.0) or halve(state, state.candidates) or found(state, part=1.0) or search_beyond(state):
+        return
+    while not state.deadline.spent and _most_open(state, dear):
+        if found(state, part=1.0):
+            return
+
+
+def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
+    """Twice the pairs for the half that promises most, again and again; whether somebody surely pays."""
+    left = [entry for entry in open_candidates(state, among) if entry.attacks]
+    left.sort(key=lambda entry: promise(state, entry))
+    while len(left) > 1:
+        left = left[: len(left) // 2]
+        for entry in left:
+            if turn(state, entry) and found(state):
+                return True
+        left.sort(key=lambda entry: promise(state, entry))
+    return False
+
+
+def _most_open(state: Race, dear: list[RaceEntry]) -> bool:
+    """A turn of whoever leaves room for the largest gain, or else a look that was too dear; whether there was any."""
+    by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
+    return any(turn(state, entry) for entry in by_room) or (bool(dear) and look(state, dear.pop(0)))
+
+
+def search_beyond(state: Race) -> bool:
+    """Neighbours of the best, where its gain rises (`beyond`); whether somebody surely pays."""
+    steps = SearchSteps()
+    while not state.deadline.spent and (generation := steps.next_generation(state)):
+        state.add(generation)
+        for entry in generation:
+            if state.deadline.spent:
+                return False
+            if look(state, entry) and found(state):
+                return True
+        if halve(state, generation) or found(state):
+            return True
+    return False
+
+
+def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
+    """Those looked at of whom it is not known that they do not pay."""
+    seen = (entry for entry in among if entry in state.looks)
+    return [entry for entry in seen if not does_not_pay(state.looks[entry].one_sided, state.tolerance)]
+
+
+def promise(state: Race, entry: RaceEntry) -> float:
+    """What it would cost to know that it pays, if its gain is a standard error more than it seems."""
+    draws = state.looks[entry]
+    excess = draws.excess(state.tolerance) + draws.error
+    return draws.cost * draws.pairs_until_known(excess, state.alpha, state.bounds)
+
+
+def room(state: Race, entry: RaceEntry) -> float:
+    """The largest relative gain that is not ruled out."""
+    witness = state.looks[entry].one_sided
+    return witness.gain_at_most / max(witness.honest.value, 1e-300)
+
+
+def turn(state: Race, entry: RaceEntry) -> bool:
+    """More pairs, as far as they are affordable; whether there were any."""
+    pairs, before = affordable(state, entry), state.looks[entry].pairs
+    if pairs <= before:
+        return False
+    search(state, entry, pairs)
+    return state.looks[entry].pairs > before
+
+
+def affordable(state: Race, entry: RaceEntry) -> int:
+    """The pairs of its next turn in all; no more than it has where the budget affords nothing worth a turn."""
+    draws = state.looks[entry]
+    wanted = min(state.most, _wanted(state, draws))
+    if state.budget is None:
+        return wanted
+    within = draws.pairs + int((state.deadline.left or 0.0) * TURN / draws.cost)
+    return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
+
+
+def _wanted(state: Race, draws: Draws) -> int:
+    """Twice the pairs; or as many as it seems to take until it surely does not pay."""
+    room = -draws.excess(state.tolerance)
+    level = NONE * OF_GAIN * state.alpha
+    forecast = pairs_until_ruled_out(draws.totals.estimands, draws.variance, room, level, state.bounds)
+    if math.isinf(forecast):
+        return GROWTH * max(1, draws.pairs)
+    least = draws.pairs + max(1, draws.pairs // 4)
+    return int(max(least, min(SPARE * forecast, MOST_GROWTH * draws.pairs)))
+
+
+def race_results(state: Race) -> list[SampledResult]:
+    """What is known, case by case."""
+    bounding = set(state.bounding)
+    why = f"{state.clock.budget or state.clock.limit or 0.0:.3g} s were not enough for them"
+    if state.clock.interrupted:
+        why = "interrupted"
+    if state.anybody_pays():
+        why = "the search ended with one that pays"
+    missing = {state.numbers[entry] for entry in bounding if entry not in state.looks}  # generations not seen whole
+    return [
+        _case_result(state, case, bounding, missing, why) for case in dict.fromkeys(e.case for e in state.candidates)
+    ]
+
+
+def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SampledResult:
+    """The case's candidates; its honest payoff is that of the candidate that knows it best."""
+    looked = {entry: known(state, entry) for entry in state.looks if entry.case is case}
+    planned, *added = ([entry for entry in each if entry.case is case] for each in state.generations)
+    unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
+    honest = min((draws.witness.honest for draws in looked.values()), key=lambda payoff: payoff.error, default=None)
+    return SampledResult(
+        (case,),
+        honest={} if honest is None else {case.horizon: honest},
+        evaluated={entry.copies: [draws.witness] for entry, draws in looked.items() if entry.attacks},
+        left_out={entry.copies: why for entry in unseen},
+        samples={entry.copies: draws.sample for entry, draws in looked.items()},
+        at_most={
+            entry.copies: _bound(state.looks[entry], state.numbers[entry] not in missing)
+            for entry in looked
+            if entry in bounding
+        },
+        worlds={entry.copies: draws.witness for entry, draws in looked.items() if not entry.attacks},
+        added=tuple(entry.copies for entry in chain(*added)),
+    )
+
+
+def known(state: Race, entry: RaceEntry) -> Draws:
+    """What there is to say of a candidate: its fresh pairs if they know more, or that it pays."""
+    look, fresh = state.looks[entry], state.confirmations.get(entry)
+    if fresh is None:
+        return look
+    better = pays(fresh.witness, state.tolerance) or fresh.witness.gain.error <= look.witness.gain.error
+    return fresh if better else look
+
+
+def _bound(draws: Draws, seen: bool) -> float | None:
+    """Of the upper ends whose largest bounds what any candidate of a generation gains, if all of it was seen or not."""
+    return relative_gain_at_most(draws.one_sided if seen else draws.witness)
+
+
+RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
+NO_LIMIT = 1 << 30
+AHEAD_ARMS = 64  # of a candidate whose first runs are drawn with those of all others
+
+
+def race(
+    candidates: Sequence[RaceEntry],
+    tolerance: float,
+    limits: Search,
+    clock: Deadline,
+    budget: float | None,
+    alpha: float = ALPHA,
+    play: ChunkOutcomes[Any] = kernel_outcomes,
+    implied: frozenset[RaceEntry] = frozenset(),
+) -> list[SampledResult]:
+    """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha.
+
+    Those `implied` gain no more than the largest of the other candidates of their case, by an argument.
+    """
+    if budget is not None and candidates:
+        clock.tell(0, 100, "compiling")
+        _compile(candidates[0], limits.seed, play)
+        if candidates[0].case.box is not None and clock.budget is not None and clock.left is not None:
+            budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
+    _draw_first_runs(candidates, limits.seed, play)
+    most = limits.runs if limits.runs is not None else (RUNS if budget is None else NO_LIMIT)
+    state = Race(tolerance, limits.seed, alpha, candidates, most, clock, budget, play, limits.bounds, implied)
+    try:
+        run_search(state, in_order(candidates))
+    except KeyboardInterrupt:
+        clock.interrupt()
+    return race_results(state)
+
+
+def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes[Any]) -> None:
+    """Where runs are drawn ahead, on a card: those of all looks in one launch, but for the longest ladders."""
+    expect = getattr(play, "expect", None)
+    if expect is None:
+        return
+    jobs = []
+    for entry in candidates:
+        strata = strata_of(entry.case.market, short=True).means
+        if isinstance(entry.case.played, Mechanism) and entry.arms <= AHEAD_ARMS:
+            for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
+                jobs.append(Job(entry.case.market, entry.case.played, copies, seed, strata))
+    expect(jobs)
+
+
+def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:
+    """Play a pair over few rounds, so that what has to be compiled is compiled before the budget's clock starts."""
+    case = entry.case
+    market = case.market.with_horizon(min(case.horizon, 64))
+    twice = case.copies(tuple(min(2, number) for number in entry.copies))
+    sampled_gain(market, case.played, case.name, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))

@@ -1,0 +1,370 @@
+"""The state of a race: what was drawn of each candidate, and what its pairs cost.
+
+*Levels.* All statements of a race hold together at 1 - ALPHA:
+
+- LOOKS * ALPHA: the intervals of the search, over all candidates together.
+- HALF * ALPHA: confirmations. A candidate that seems to pay is sampled afresh, from a seed of its own. What made it
+  look good is no part of these pairs, so no union over all candidates is needed: the j-th candidate to be confirmed has
+  the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff that a
+  tolerance is relative to.
+- NONE * ALPHA: that *none* of the candidates gains more than x. That needs no union (an intersection-union test, Berger
+  1982): let j be the candidate of the largest relative gain. Whichever it is, it was fixed before anything was drawn,
+  and the largest of all upper ends is at least its own. So the largest of upper ends at NONE * ALPHA each bounds the
+  largest gain at NONE * ALPHA, if every candidate was looked at; where some were not, which ones may have to do with
+  what was drawn, and the intervals of the search count, whose level is shared among all of them.
+
+*A list that grows.* Candidates come in generations: 0 is planned before anything is drawn, and later ones
+are chosen by what earlier ones drew. Each generation has a seed of its own, so given all earlier generations its
+candidates are fixed and its pairs are independent of what chose them: both arguments above hold for it, conditionally
+and hence altogether. PLANNED of LOOKS and of NONE is for generation 0, and of the rest 2^-g for generation g; so a
+bound of the largest gain of all candidates, whichever were added, holds at the sum over generations, NONE * ALPHA at
+most.
+
+A look that was taken in short passes (`strata_of`) has SHORT of its candidate's level, and the whole passes that may
+follow have the rest: the candidate is bounded by either.
+
+Every interval is a confidence sequence, so this holds wherever pairs were spent and whenever the race stopped.
+
+*Forecasts*, on which no verdict rests. With n pairs of variance v and largest move c, a confidence sequence at level
+alpha is about
+
+    sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 1 (what its mixture of rates costs),
+
+wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. An asymptotic one has no
+second part. Pairs are meant to come in whole passes, in which a realisation is as frequent as it is likely.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, NamedTuple
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.question import AuditCase
+from cloneproof.analysis.audit.verdict import SampledDeviation, Witness, pays
+from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import BoundsName
+from cloneproof.engines.monte_carlo.job import Outcomes, strata_of
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, J, kernel_outcomes
+from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals
+
+MIXTURE, ONE_SIDED = 1.0, 1.0
+
+
+def variance(totals: RunTotals, column: int = 0) -> float:
+    """The variance of one observation (a pass over the strata), as met; of one pass, that between its strata."""
+    weights, count = np.array(totals.estimands.weights), totals.count
+    bounds = totals.estimands.bounds[column]
+    if count == 0 or (count == 1 and len(weights) == 1):
+        return (bounds.most - bounds.least) ** 2 / 4
+    if count == 1:
+        sums = totals.sums[:, column]
+        spread = float(weights @ (sums - weights @ sums) ** 2)
+        return spread * float((weights**2).sum())
+    return float(totals.variances[column])
+
+
+def pair_variance(totals: RunTotals, column: int = 0) -> float:
+    """The variance that one pair of whole passes would have, from what was met inside the strata of whatever passes."""
+    weights, count = np.array(totals.estimands.weights), totals.count
+    if count < 2:
+        return variance(totals, column) / float((weights**2).sum())
+    means, squares = totals.sums[:, column] / count, totals.squares[:, column] / count
+    return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
+
+
+def pairs_until_ruled_out(
+    estimands: Estimands, variance: float, room: float, alpha: float, bounds: BoundsName = "distribution-free"
+) -> float:
+    """The pairs in all after which the upper end of a gain has come down by `room`; infinite where there is none.
+
+    >>> from cloneproof.engines.monte_carlo.statistics import Bounds
+    >>> round(pairs_until_ruled_out(Estimands((Bounds(-1.0, 1.0),)), 0.0, 0.05, 0.01))
+    112
+    """
+    if room <= 0:
+        return math.inf
+    log = math.log(1 / alpha) + ONE_SIDED
+    slope = math.sqrt(2 * log * variance)
+    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
+    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)
+    return root**2
+
+
+def pairs_until_known(
+    estimands: Estimands, variance: float, excess: float, alpha: float, bounds: BoundsName = "distribution-free"
+) -> float:
+    """The pairs in all after which a gain of `excess` above the tolerance shows; infinite where it is none.
+
+    >>> from cloneproof.engines.monte_carlo.statistics import Bounds
+    >>> [round(pairs_until_known(Estimands((Bounds(-1.0, 1.0),)), 0.0, gain, 0.01)) for gain in (0.5, 0.05)]
+    [13, 126]
+    """
+    if excess <= 0:
+        return math.inf
+    log = math.log(2 / alpha) + MIXTURE
+    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
+    return 2 * log * variance / excess**2 + largest * log / excess
+
+
+def _largest(estimands: Estimands) -> float:
+    """Half the range of a gain: what one pair of a whole pass adds to n times the mean at most, beside the middle."""
+    return (estimands.bounds[0].most - estimands.bounds[0].least) / 2
+
+
+class RaceEntry(NamedTuple):
+    """Copies of an agent at a horizon."""
+
+    case: AuditCase
+    copies: CopyVector
+
+    @property
+    def arms(self) -> int:
+        """The arms of everybody together."""
+        return sum(map(sum, self.case.copies(self.copies).values()))
+
+    @property
+    def attacks(self) -> bool:
+        """Whether it is a replication; a world without some of the originals is played for what it says of others."""
+        return 0 not in self.copies
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What was drawn of a candidate from one seed, at one level, and what a pair costs."""
+
+    sample: SampledDeviation
+    witness: Witness
+    one_sided: Witness  # with the upper end of the gain, and the lower end of the honest payoff, at the level of "none"
+    cost: float
+
+    @property
+    def totals(self) -> RunTotals:
+        """The sums so far."""
+        return self.sample.progress
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return self.totals.runs
+
+    def excess(self, tolerance: float) -> float:
+        """By how much the gain seems to exceed the tolerance."""
+        return self.witness.gain.value - tolerance * max(0.0, self.witness.honest.value)
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the gain in one pair of whole passes."""
+        return pair_variance(self.totals)
+
+    @cached_property
+    def error(self) -> float:
+        """The standard error of the gain."""
+        return math.sqrt(variance(self.totals) / max(1, self.totals.count))
+
+    def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:
+        """The pairs in all after which a gain of `excess` above the tolerance shows."""
+        return pairs_until_known(self.totals.estimands, self.variance, excess, alpha, bounds)
+
+
+ALPHA = 0.01
+HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
+PLANNED = 0.9  # of the latter two: for the candidates that were planned
+SHORT = 0.05  # of a candidate's level: for a look in short passes
+OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain; the rest for the honest payoff
+
+
+def confirmation_level(alpha: float, rank: int) -> float:
+    """Of the candidate that is confirmed first, second, ..: two thirds for the first, then slowly falling parts.
+
+    Were they geometric, 1 minus the level of the thirtieth would round to 1.
+
+    >>> round(sum(confirmation_level(0.01, rank) for rank in range(1, 10**5)), 7)
+    0.005
+    """
+    part = 2 / 3 if rank == 1 else 1 / (3 * (rank - 1) * rank)  # 1/2 + 1/6 + 1/12 + .. = 1
+    return HALF * alpha * part
+
+
+def generation_share(generation: int) -> float:
+    """The part of a level that a generation of candidates has.
+
+    >>> round(sum(generation_share(g) for g in range(60)), 12)
+    1.0
+    """
+    return PLANNED if generation == 0 else (1 - PLANNED) * 2.0**-generation
+
+
+MOST_KEPT = 1 << 17  # runs of a world; later ones are played again
+
+
+class _KeptRuns(NamedTuple):
+    """The outcomes of the first runs, a row each; a run that is not played yet has NaN."""
+
+    rows: FloatArray
+    of: tuple[object, ...]  # what the key identifies, kept alive
+
+
+class HonestRuns(Generic[J]):
+    """The outcomes of `play`, with those of honest worlds kept: the same bits, since a run depends on nothing else.
+
+    >>> from cloneproof import Agent, Market, Point, mechanism
+    >>> from cloneproof.engines.monte_carlo.job import Job
+    >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=9, rewards="deterministic")
+    >>> played = []
+    >>> def play(job, first, count):
+    ...     played.append((first, count))
+    ...     return Outcomes(np.zeros((count, 1)), np.zeros(count), np.zeros((count, 1)))
+    >>> shared, job = HonestRuns(play), Job(market, mechanism("ucb1"), {"ana": (1,)})
+    >>> _ = shared(job, 0, 4), shared(job, 2, 4)
+    >>> played
+    [(0, 4), (4, 2)]
+    """
+
+    def __init__(self, play: ChunkOutcomes[J]) -> None:
+        self.play = play
+        self.kept: dict[tuple[Any, ...], _KeptRuns] = {}
+        self.lock = threading.Lock()
+
+    def __call__(self, job: J, first: int, count: int) -> Outcomes:
+        """The outcomes of these runs."""
+        copied = any(number != 1 for numbers in job.copies.values() for number in numbers)
+        if copied or first + count > MOST_KEPT:
+            return self.play(job, first, count)
+        key = (id(job.market), id(job.mechanism), job.seed, len(job.strata))
+        with self.lock:
+            rows = self._rows(key, job, first + count)[first : first + count].copy()
+        missing = np.flatnonzero(np.isnan(rows[:, -1]))
+        for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
+            begin, end = int(run[0]), int(run[-1]) + 1
+            played = self.play(job, first + begin, end - begin)
+            rows[begin:end] = np.column_stack(played)
+            with self.lock:
+                self._rows(key, job, first + count)[first + begin : first + end] = rows[begin:end]
+        agents = len(job.market.agents)
+        return Outcomes(rows[:, :agents], rows[:, agents], rows[:, agents + 1 :])
+
+    def _rows(self, key: tuple[Any, ...], job: J, count: int) -> FloatArray:
+        known = self.kept.get(key)
+        if known is None or len(known.rows) < count:
+            rows = np.full((max(64, 2 * count), 2 * len(job.market.agents) + 1), np.nan)
+            if known is not None:
+                rows[: len(known.rows)] = known.rows
+            known = self.kept[key] = _KeptRuns(rows, (job.market, job.mechanism))
+        return known.rows
+
+
+FEW = 4  # pairs of a look that is dear; the fewest that are drawn at a time
+
+
+@dataclass
+class Race:
+    """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms times rounds."""
+
+    tolerance: float
+    seed: int
+    alpha: float
+    planned: Sequence[RaceEntry]
+    most: int
+    clock: Deadline
+    budget: float | None
+    play: ChunkOutcomes[Any] = kernel_outcomes
+    bounds: BoundsName = "distribution-free"
+    implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
+    looks: dict[RaceEntry, Draws] = field(default_factory=dict)
+    confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
+    work: float = 0.0  # in the unit of cost
+    generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
+    numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
+    deadline: Deadline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.deadline = self.clock if self.budget is None else Deadline(self.budget)
+        self.outcomes = HonestRuns[Any](self.play)
+        self.generations, self.numbers = [], {}
+        self.add(self.planned)
+        markets = {id(entry.case.market): entry.case.market for entry in self.planned}
+        self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
+        self.short = {key: len(strata_of(market, short=True).weights) for key, market in markets.items()}
+
+    @property
+    def candidates(self) -> list[RaceEntry]:
+        """All of them, in the order in which they came."""
+        return [entry for generation in self.generations for entry in generation]
+
+    def add(self, entries: Sequence[RaceEntry]) -> None:
+        """A generation of candidates."""
+        self.numbers |= dict.fromkeys(entries, len(self.generations))
+        self.generations.append(list(entries))
+
+    @property
+    def bounding(self) -> list[RaceEntry]:
+        """Those whose bounds bound all: without the implied ones, if all others that were planned have been seen."""
+        others = [entry for entry in self.planned if entry not in self.implied]
+        implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
+        return [entry for entry in self.candidates if entry not in implied]
+
+    def level_of_none(self, entry: RaceEntry) -> float:
+        """The level at which none of the candidate's generation gains more than the largest of their upper ends."""
+        return NONE * self.alpha * generation_share(self.numbers[entry])
+
+    def draw(
+        self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
+    ) -> Draws:
+        """The candidate with so many pairs in all, or as many as the budget affords."""
+        case, begun = entry.case, time.perf_counter()
+        if before is not None:
+            stratify = self.passes(entry, before.totals)
+        sampling = PairedSampling(
+            pairs, None, 1 - level / 2, seed, stratify, False, self.deadline.left,
+            resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
+        )  # fmt: skip
+        gain = sampled_gain(case.market, case.played, case.name, case.copies(entry.copies), sampling)
+        done = gain.runs - (0 if before is None else before.pairs)
+        seconds = (time.perf_counter() - begun) / max(1, done)
+        cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
+        self.work += cost * done
+        sample = SampledDeviation(
+            case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
+        )
+        witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
+        return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, self.level_of_none(entry)), cost)
+
+    def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
+        """In which passes pairs were drawn."""
+        length, market = len(totals.estimands.weights), id(entry.case.market)
+        return "short" if 1 < length < self.strata[market] else length > 1
+
+    def share(self, entry: RaceEntry, stratify: PassLength) -> float:
+        """Of the level of a candidate, for pairs that are drawn in such passes."""
+        if self.strata[id(entry.case.market)] == 1:
+            return 1.0
+        return 1 - SHORT if stratify is True else SHORT
+
+    def one_sided(self, entry: RaceEntry, witness: Witness, totals: RunTotals, level: float) -> Witness:
+        """The witness whose one end of the relative gain, the upper one, holds at that level."""
+        level *= self.share(entry, self.passes(entry, totals))
+        gain = float(totals.half_widths(2 * OF_GAIN * level, self.bounds)[0])
+        honest = float(totals.half_widths(2 * (1 - OF_GAIN) * level, self.bounds)[1])
+        return replace(witness, gain=replace(witness.gain, error=gain), honest=replace(witness.honest, error=honest))
+
+    def anybody_pays(self) -> bool:
+        """Whether a gain is surely above the tolerance."""
+        drawn = [*self.looks.items(), *self.confirmations.items()]
+        return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
+
+    def tell(self, what: str) -> None:
+        """Report progress: the part of the budget that is spent, or the candidates looked at."""
+        if self.budget is not None:
+            self.clock.tell(min(100, int(100 * self.deadline.seconds / self.budget)), 100, what)
+        else:
+            self.clock.tell(len(self.looks), len(self.candidates), what)

@@ -1,0 +1,141 @@
+"""What a search came to: for one agent, each deviation that was evaluated, and what was left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.question import AgentCases
+from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
+from cloneproof.analysis.evaluate import ExactEngine
+from cloneproof.engines.estimate import Estimate
+
+HorizonPayoffs = dict[int, Estimate]
+AgentResult = TypeVar("AgentResult", bound="SearchResult")
+
+
+Evaluated = dict[CopyVector, list[Witness]]  # for each vector of copies, a witness at each horizon
+EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The deviations of one agent in its cases.
+
+    engine     what evaluated them
+    honest     the honest payoff at each horizon
+    arguments  at some horizons: why no copies can pay, known before anything was searched
+    left_out   the vectors that were not evaluated, and why
+    """
+
+    cases: AgentCases
+    engine: EngineUsed
+    honest: HorizonPayoffs
+    arguments: dict[int, Argument] = field(default_factory=dict)
+    evaluated: Evaluated = field(default_factory=dict)
+    left_out: dict[CopyVector, str] = field(default_factory=dict)
+    samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self.cases[0].name
+
+    @property
+    def witnesses(self) -> list[Witness]:
+        """All deviations, at all horizons."""
+        return [witness for witnesses in self.evaluated.values() for witness in witnesses]
+
+    def at(self, horizon: int) -> list[Witness]:
+        """The deviations at one horizon."""
+        return [witness for witness in self.witnesses if witness.horizon == horizon]
+
+    def with_witnesses(self: AgentResult, better: Iterable[Witness]) -> AgentResult:
+        """The same with these witnesses in place of those of the same copies at the same horizon."""
+        known = {(witness.copies, witness.horizon): witness for witness in better}
+        evaluated = {
+            vector: [known.get((each.copies, each.horizon), each) for each in witnesses]
+            for vector, witnesses in self.evaluated.items()
+        }
+        return replace(self, evaluated=evaluated)
+
+
+@dataclass(frozen=True)
+class ExactResult(SearchResult):
+    """Deviations that an exact engine evaluated."""
+
+    engine: ExactEngine
+
+
+@dataclass(frozen=True)
+class SampledResult(SearchResult):
+    """Deviations of one case that were sampled in a race.
+
+    at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out; for
+             some candidates there is none, since those of others bound them
+    worlds   what was played for what it says of others, and is no replication: a world without some originals
+    covers   whether the worlds and deviations of `at_most` bound every replication (`coverage.arms_in_play`)
+    added    the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
+    """
+
+    engine: EngineUsed = field(default="sampled", init=False)
+    honest: HorizonPayoffs = field(default_factory=dict)
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
+    covers: bool = False
+    added: tuple[CopyVector, ...] = ()
+
+
+@dataclass(frozen=True)
+class ArguedResult(SearchResult):
+    """A deviation that nobody evaluated: an argument says that it gains nothing."""
+
+    engine: EngineUsed = field(default="argument", init=False)
+
+
+def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> ArguedResult:
+    """A first copy in each case, whose payoff nobody had to find out."""
+    witnesses = []
+    honest: HorizonPayoffs = {}
+    for case in cases:
+        half = case.market.share * case.horizon / 2  # means lie in [0, 1]
+        payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
+        argument = arguments[case.horizon]
+        if argument.basis is Basis.SCAN:
+            gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
+        else:
+            gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
+        honest[case.horizon] = payoff
+        witnesses.append(replace(case.witness(vector, payoff, payoff), gain=gain))
+    return ArguedResult(cases, honest, {case.horizon: arguments[case.horizon] for case in cases}, {vector: witnesses})
+
+
+@dataclass(frozen=True)
+class FoundDeviations:
+    """What a strategy of the audit found for one agent of each kind.
+
+    copies   the cap on copies of the search
+    notes    what a reader must know
+    by_scan  whether the scan theorem covers everything, so that only a few deviations were evaluated
+    """
+
+    results: tuple[SearchResult, ...]
+    copies: int
+    notes: tuple[str, ...] = ()
+    by_scan: bool = False
+
+
+def for_exchangeable(result: AgentResult, cases: AgentCases) -> AgentResult:
+    """The same findings for an agent of the same priors, under a mechanism that cannot tell the two apart."""
+    at_horizon = {case.horizon: case for case in cases}
+
+    def renamed(witness: Witness) -> Witness:
+        case = at_horizon[witness.horizon]
+        return replace(witness, agent=case.name, all_copies=case.copies(witness.copies))
+
+    evaluated = {vector: [renamed(each) for each in witnesses] for vector, witnesses in result.evaluated.items()}
+    same_horizons = tuple(at_horizon[case.horizon] for case in result.cases)
+    return replace(result, cases=same_horizons, evaluated=evaluated, samples={})

@@ -1,0 +1,190 @@
+"""The scan theorem as an argument for one case: no copies and no withholding pay (docs/textbook/reservoir.md).
+
+It covers rules that touch an agent's arms only through uniform draws with replacement and test them on coins: first
+pass and best of draws, flat or followed by a contest of champions on fresh rewards. Counts of coins are binomial, so
+the conditions are comparisons of odds (`scan_conditions.violated_odds`), whatever the number of pulls. Sums of n
+Gaussian rewards of one standard deviation sd are N(n v, n sd^2), whose likelihood ratio for means v < w is the
+exponential of (w - v) / sd^2 times the score and a constant: it rises with the score, which is the same condition for
+scores without atoms (docs/textbook/reservoir.md, section 5). Means are at least 0, as the theorem asks of what is paid.
+The proof is ours and has not been reviewed by others. `index_theorem` and `index_ceiling` are about the index on slots.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, permutations
+
+from cloneproof.analysis.audit.question import AuditCase, epoch_cases
+from cloneproof.analysis.audit.theorems import Argument, Basis, same_prior
+from cloneproof.bounds.index import expected_gain_ceiling
+from cloneproof.errors import MechanismError
+from cloneproof.market.rewards import gaussian
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.scores.champions import Champions
+
+
+def violated_odds(means: Sequence[Fraction]) -> str | None:
+    """Whether binomial counts of coins with these means have monotone likelihood ratios, whatever the number of coins.
+
+    The ratio of the chances of a count rises by the ratio of the odds with every success.
+
+    >>> violated_odds([Fraction(0), Fraction(1, 3), Fraction(1)])
+    """
+    if not all(0 <= mean <= 1 for mean in means):
+        return "a mean is not in [0, 1]"
+    if not all(p * (1 - q) < q * (1 - p) for p, q in pairwise(means)):
+        return "the odds do not rise from mean to mean"
+    return None
+
+
+def sharing_steps(
+    keys: Iterable[tuple[int, ...]],
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """For each way to share slots, and each two originals: one slot more for the first, as it is, one slot less.
+
+    >>> list(sharing_steps([(2, 0), (1, 1)]))
+    [((2, 0), (1, 1), (2, 0)), ((2, 0), (1, 1), (2, 0))]
+    """
+    for key in keys:
+        for i, j in permutations(range(len(key)), 2):
+            if key[i] and key[j]:
+                moved = [list(key), list(key)]
+                for slots, step in zip(moved, (1, -1), strict=True):
+                    slots[i] += step
+                    slots[j] -= step
+                more, less = (tuple(sorted(slots, reverse=True)) for slots in moved)
+                yield more, key, less
+
+
+SCANS = ("first-pass", "best-of-draws")
+MOST_MULTISETS = 200  # of an agent's means, over which a ceiling is averaged
+CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
+SCAN_SCOPE = (
+    "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
+    "agent's originals is better, at every horizon"
+)
+
+
+MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
+CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
+GAUSSIAN_SCAN = (
+    "the scan theorem (docs/textbook/reservoir.md; our proof, not checked by machine): arms are touched only through "
+    "uniform draws with replacement, and scores are sums of Gaussian rewards of one standard deviation and means "
+    "of at least 0, whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and "
+    "champions that do not improve along the scan"
+)
+
+
+def scan_theorem(case: AuditCase) -> Argument | None:
+    """The theorem in a sentence, where its conditions hold for the agent; else None.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent("ana", 2, Discrete([0.2, 0.6], [0.5, 0.5]))], horizon=100)
+    >>> scan_theorem(audit_case(market, mechanism("reservoir", rounds=5, draws=3, threshold=3), "ana")).words[:16]
+    'the scan theorem'
+    """
+    if case.running.clearing.planned_epochs:  # epochs start afresh with the same means, so payoffs add up
+        found = [scan_theorem(epoch) for epoch in epoch_cases(case)]
+        last = found[-1]
+        return None if last is None or None in found else replace(last, words=f"in every epoch: {last.words}")
+    family, agent = case.market.family, case.agent
+    if not is_scan(case.running) or not same_prior(agent):
+        return None
+    if family.quantile is gaussian.quantile:
+        return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
+    if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
+        return None
+    support = agent.support
+    if support is not None and violated_odds(sorted(Fraction(value) for value in support)) is not None:
+        return None
+    checked = (
+        "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
+    )
+    status = MACHINE_CHECKED if case.running.agent is None else CONTEST_CHECKED
+    return Argument(
+        Basis.SCAN,
+        f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
+        f"draws with replacement, scores are counts of coins, and {checked} are in the order of the means, which "
+        "gives stochastic order, hazard ratios and champions that do not improve along the scan",
+    )
+
+
+def is_scan(running: Mechanism) -> bool:
+    """Whether it is a scan over draws that the theorem covers: by one of our rules, flat or with a contest."""
+    arm, agent, score = running.arm, running.agent, running.scoring
+    if not _is_one_of(arm, SCANS) or running.sample is not None or running.restart is not None:
+        return False
+    if agent is None:
+        return True
+    if not isinstance(score, Champions) or not _is_one_of(agent, CONTESTS):
+        return False
+    return score.after >= arm.draws * arm.explore and agent.explore > score.after
+
+
+def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
+    """Whether it is our rule of that name, and not somebody's own that is only called so."""
+    try:
+        return rule.name in names and rule.to_dict() is not None
+    except MechanismError:  # its options are not those of our rule
+        return False
+
+
+INDEX_SCOPE = (
+    "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
+    "agent's originals is better, in a market that ends at random"
+)
+INDEX_WORDS = (
+    "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, the index of a slot depends on its own rewards and never rises, and each "
+    "round is the last with the same chance, so that the best of all slots by independent scores is paid"
+)
+
+
+def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
+    """Why copies gain no more than the tolerance under the index on slots; None where that is not known.
+
+    They gain exactly nothing with at most two originals or two slots. Agents that are alike earn at least the average
+    mean in their part of the rounds, since a slot that rings first is no worse than any.
+
+    >>> from cloneproof import Agent, Beta, Market, mechanism
+    >>> from cloneproof.analysis.audit.question import audit_case
+    >>> market = Market([Agent("ana", 2, Beta(2, 60))], horizon=10**6, ends="at-random")
+    >>> index_theorem(audit_case(market, mechanism("reservoir-index", draws=9, constant=1.5), "ana"), 0.0).words[:18]
+    'the index on slots'
+    """
+    if not _is_index(case):
+        return None
+    agent, market = case.agent, case.market
+    if min(agent.count, case.running.arm.draws) <= 2:
+        return Argument(Basis.SCAN, f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained")
+    most = index_ceiling(case) if tolerance > 0 else None
+    atoms = agent.priors[0].atoms
+    if most is None or atoms is None or any(each.priors != agent.priors for each in market.agents):
+        return None
+    earned = market.share * case.horizon * sum(value * weight for value, weight in atoms) / case.agents
+    gained = f"copies and withholding gain at most {most:.3g} in all, of an honest payoff of at least {earned:.4g}"
+    return Argument(Basis.SCAN, f"{INDEX_WORDS}; {gained}") if most <= tolerance * earned else None
+
+
+def index_ceiling(case: AuditCase) -> float | None:
+    """What copies can gain at most under the index on slots, share included, on average over a discrete prior."""
+    agent, rule = case.agent, case.running.arm
+    atoms = agent.priors[0].atoms
+    if not _is_index(case) or atoms is None or math.comb(len(atoms) + agent.count - 1, agent.count) > MOST_MULTISETS:
+        return None
+    average = expected_gain_ceiling(atoms, agent.count, rule.draws, rule.parameters[0], case.horizon)
+    return case.market.share * average
+
+
+def _is_index(case: AuditCase) -> bool:
+    """Whether the theorem of the index on slots is about this case."""
+    running, family = case.running, case.market.family
+    ours = running.arm.slots.falling and _is_one_of(running.arm, ("falling-kl-ucb",)) and running.agent is None
+    alone = running.sample is None and running.restart is None
+    at_random = case.market.ends == "at-random" and same_prior(case.agent)
+    return ours and alone and at_random and family.low >= 0 and family.high <= 1

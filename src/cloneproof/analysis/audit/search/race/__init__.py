@@ -1,1 +1,0 @@
-"""Best response by sampling: search, then confirm (`race.api`)."""

@@ -1,0 +1,487 @@
+"""One agent against everybody else: what of the others can reach it, and which rounds it has anyway.
+
+A *two-phase* game has a trial, in which every agent has the same rounds whatever is rewarded, and then an award that
+scores decide on, or a *contest* that a steady index divides. Where there is neither, or nobody else, the others do not
+matter at all.
+
+*Thresholds.* Against fixed others an agent wins the award with a chance g(score) that does not fall in its score, ties
+included. A nondecreasing g is a mixture of steps "wins with a score of at least y", y = "never" included, and payoffs
+are linear in g. So no set of opponents, with any means and any strategies, gives a larger gain than the best single
+threshold does, as long as the others are independent of the agent's means: g is then one and the same for all of them.
+In a contest on fresh rewards the arm committed to gets a number of rounds that does not fall in its mean, as a steady
+index is monotone (docs/textbook/hold-out.md, section 8): the same holds with that mean in place of the score.
+
+Two more cases belong to a score that too many arms lose: an agent without one loses to everybody who has one; and if
+nobody else has one, it wins with chance 1/n, and with a score it wins for sure.
+
+Everything is found once for each multiset of realised means; realisations in which all originals are equally good are
+kept apart, since copies change nothing there: a difference in which only those are left is exactly zero, not a ball
+around it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+
+import numpy as np
+from flint import arb, ctx
+
+from cloneproof.analysis.audit.copy_vectors import MOST_VECTORS, CopyVector, of_sum
+from cloneproof.analysis.audit.question import AuditCase
+from cloneproof.analysis.audit.theorems import is_contest
+from cloneproof.engines.closed_form.commitment import (
+    Binomial,
+    CopiedOriginal,
+    ExactAtoms,
+    Fixed,
+    Rounds,
+    realisations,
+    unfinished_trial,
+)
+from cloneproof.engines.closed_form.exact_payoffs import discretise
+from cloneproof.engines.closed_form.expectation import check_structure, check_trials, prior_mean
+from cloneproof.engines.closed_form.laws import (
+    LOST,
+    PRECISION,
+    Arithmetic,
+    Array,
+    Bernoulli,
+    Deterministic,
+    MeanCounts,
+    Number,
+    RewardLaw,
+    ball,
+    binomial_term,
+)
+from cloneproof.engines.closed_form.trial_score import Phases, agent_score, commitment_of_types, merge_equal_means
+from cloneproof.errors import EngineError
+from cloneproof.market.rewards import bernoulli, deterministic
+
+SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
+
+
+@dataclass(frozen=True)
+class TwoPhaseGame:
+    """A case, the agent's priors, its rounds of the trial, and those of the award or the contest (0: none)."""
+
+    case: AuditCase
+    priors: tuple[ExactAtoms, ...]
+    trial: Rounds
+    award: int
+
+    @property
+    def share(self) -> Fraction:
+        """The agents' share of a reward."""
+        return Fraction(self.case.market.share)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether a reward is its arm's mean."""
+        return self.case.market.family.quantile is deterministic.quantile
+
+    @property
+    def contested(self) -> bool:
+        """Whether the others can matter."""
+        return self.award > 0 and self.case.agents > 1
+
+    @property
+    def contest(self) -> bool:
+        """Whether a steady index divides the rounds after the trial, in place of an award."""
+        return is_contest(self.case.running)
+
+    @property
+    def level(self) -> bool:
+        """Whether the originals are equally good in every realisation, so that copies change no reward."""
+        return len(self.priors) == 1 or (len(set(self.priors)) == 1 and len(self.priors[0]) == 1)
+
+    @property
+    def arm_rounds(self) -> int:
+        """Exploration rounds of each arm (m)."""
+        return self.case.running.arm.explore
+
+    @property
+    def max_arms(self) -> int | None:
+        """The arms above which there is no score (K), or None where every agent has one."""
+        return self.case.running.scoring.max_arms
+
+    @property
+    def score_rounds(self) -> int:
+        """The rewards that a score counts."""
+        return self.case.running.scoring.counted_in(self.phases.trial)
+
+    @property
+    def phases(self) -> Phases:
+        """Trial and award, for the law of the score."""
+        assert self.case.running.agent is not None
+        return Phases(self.case.running, self.case.running.agent.explore, self.award)
+
+    def scored(self, arms: int) -> bool:
+        """Whether so many arms have a score."""
+        return self.max_arms is None or arms <= self.max_arms
+
+    @property
+    def trial_mean(self) -> Fraction:
+        """The expected rounds without the award."""
+        if isinstance(self.trial, Binomial):
+            return self.trial.chance * self.trial.rounds
+        return sum((chance * rounds for chance, rounds in self.trial.chances), Fraction(0))
+
+    def committed_trial(self, arms: int) -> Number:
+        """The expected rounds of the trial after the commitment, as a ball; exactly 0 where there are none."""
+        return expected_beyond(self.trial, arms * self.arm_rounds)
+
+    def committed_award(self, arms: int) -> int:
+        """The rounds of the award after the commitment; a contest goes on with what the trial explored."""
+        if not self.contest:
+            return max(0, self.award - arms * self.arm_rounds)
+        late = arms * self.arm_rounds - self.phases.trial if self.case.agents == 1 else 0
+        return max(0, self.award - max(0, late))
+
+
+def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
+    """The exact expectation of the best original's mean."""
+    total, below = Fraction(0), Fraction(0)
+    for value in sorted({value for atoms in priors for value, _ in atoms}):
+        up_to = [sum((weight for mean, weight in atoms if mean <= value), Fraction(0)) for atoms in priors]
+        chance = math.prod(up_to, start=Fraction(1))
+        total, below = total + Fraction(value) * (chance - below), chance
+    return total
+
+
+def two_phase_game(case: AuditCase) -> TwoPhaseGame:
+    """Read off what matters to one agent, or refuse what has no complete sweep."""
+    market, running, agent, number = case.market, case.running, case.agent, case.agents
+    contest = is_contest(running)
+    try:
+        if not contest:
+            check_structure(running)
+    except EngineError as refusal:
+        raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
+    if running.clearing.planned_epochs:
+        raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
+    if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
+        raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
+    if any(prior.atoms is None for prior in agent.priors):
+        raise _refusal(
+            f"discrete priors of {agent.name!r}", "a continuous one (prior.discretised(5) makes it discrete)"
+        )
+    if contest and not running.scoring.allows(agent.count):
+        raise _refusal(f"at most {running.scoring.max_arms} originals, which take part in a contest", f"{agent.count}")
+    rule, horizon = running.agent, market.horizon
+    if rule is None and (number > 1 or running.restart is not None):
+        raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")
+    award = 0
+    rounds: Rounds = Fixed.of(horizon)
+    if rule is not None and not rule.commits and not contest:
+        rounds = Binomial(horizon, Fraction(1, number))
+    elif rule is not None and horizon < number * rule.explore:
+        position = market.agents.index(agent)
+        rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[position]
+    elif rule is not None:
+        if not contest and not running.clearing.at_award:
+            raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
+        rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
+    game = TwoPhaseGame(case, tuple(discretise(prior, 0) for prior in agent.priors), rounds, award)
+    if running.arm.order == "index" and len(set(game.priors)) > 1 and (not contest or award == 0):
+        raise _refusal("one prior for all originals where arms are explored by index", "several")
+    return game
+
+
+def _refusal(expected: str, got: str) -> EngineError:
+    return EngineError(f"a complete check of dominance expects {expected}, got {got}; audit with opponents='market'")
+
+
+@lru_cache(maxsize=4096)
+def expected_beyond(rounds: Rounds, cap: int) -> Number:
+    """E max(H - cap, 0), exactly 0 where H never exceeds the cap."""
+    if isinstance(rounds, Fixed):
+        return ball(sum((chance * max(0, number - cap) for chance, number in rounds.chances), Fraction(0)))
+    if cap >= rounds.rounds:
+        return arb(0)
+    if rounds.chance == 1:
+        return arb(rounds.rounds - cap)
+    with ctx.workprec(PRECISION):
+        if rounds.rounds > SUMMED_TERM_BY_TERM:
+            return rounds.mean - rounds.minimum(cap) + arb(0, LOST * rounds.rounds)
+        odds = ball(rounds.chance / (1 - rounds.chance))
+        term, total = binomial_term(rounds.rounds, rounds.chance, cap + 1), arb(0)
+        for count in range(cap + 1, rounds.rounds + 1):
+            total += term * (count - cap)
+            term = term * odds * (rounds.rounds - count) / (count + 1)
+        return total
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Vectors by increasing number of arms; every vector of fewer than `unsearched` arms is among them."""
+
+    vectors: tuple[CopyVector, ...]
+    unsearched: int
+
+
+def deviations(game: TwoPhaseGame, max_copies: int) -> Deviations:
+    """Up to `max_copies` of each original, and everything that has a score where arms are limited."""
+    originals, limit = len(game.priors), game.max_arms or 0
+    cap = 1 if game.contest else max_copies
+    vectors: list[CopyVector] = []
+    whole_until = max(limit + 1, originals + cap)  # smallest number of arms with a vector out of reach
+    for arms in range(originals + 1, max(limit, originals * cap) + 1):
+        most = arms if arms <= limit else cap
+        of_arms = list(islice(of_sum(game.case.kinds, arms, most=most), MOST_VECTORS + 1 - len(vectors)))
+        if len(vectors) + len(of_arms) > MOST_VECTORS:
+            return Deviations(tuple(vectors), min(whole_until, arms))
+        vectors += of_arms[::-1]
+    return Deviations(tuple(vectors), whole_until)
+
+
+@dataclass(frozen=True)
+class AwardLaw:
+    """E[award's reward; score = s] for every possible score s, in increasing order."""
+
+    scores: Array
+    rewards: Array
+
+    def tails(self, thresholds: Array, arithmetic: Arithmetic) -> Array:
+        """E[award's reward; score >= threshold] at many thresholds."""
+        sums = arithmetic.zeros(len(self.scores) + 1)
+        sums[:-1] = np.cumsum(self.rewards[::-1])[::-1]
+        return np.asarray(sums[np.searchsorted(self.scores, thresholds)])
+
+
+@dataclass(frozen=True)
+class ScoreProfile:
+    """A copies vector of the agent, in rewards (not yet shares).
+
+    mean    of an exploration round; excess: how much better the arm committed to is, on average
+    varied  scores and awards where the originals differ in their means, level: where they do not
+    ideal   it stands for all vectors of so many arms or more: with a score it wins the award, at any threshold
+    """
+
+    copies: CopyVector
+    mean: Fraction
+    excess: Number
+    varied: AwardLaw | None = None
+    level: AwardLaw | None = None
+    ideal: bool = False
+
+    @property
+    def arms(self) -> int:
+        """How many arms are registered."""
+        return sum(self.copies)
+
+
+@dataclass
+class ScoreProfiler:
+    """Profiles in one arithmetic; realisations are shared between copies vectors."""
+
+    game: TwoPhaseGame
+    arithmetic: Arithmetic
+    _scores: dict[MeanCounts, tuple[Array, Array]] = field(default_factory=dict)
+    _committed: dict[MeanCounts, Number] = field(default_factory=dict)
+
+    def profile(self, copies: CopyVector) -> ScoreProfile:
+        """The profile of one copies vector."""
+        game, arms = self.game, sum(copies)
+        originals = [CopiedOriginal(atoms, count) for atoms, count in zip(game.priors, copies, strict=True)]
+        mean = sum((prior_mean(each.atoms) * each.copies for each in originals), Fraction(0)) / arms
+        contested = game.contested and game.scored(arms)
+        ordered = contested and not game.contest and game.phases.order_matters(arms)
+        with ctx.workprec(PRECISION):
+            if contested and not game.contest:
+                check_trials([tuple(originals)], game.phases, self.arithmetic)
+            excess = self.arithmetic.number(0)
+            varied: list[tuple[Array, Array]] = []
+            level: list[tuple[Array, Array]] = []
+            for weight, runs in realisations(originals, ordered):
+                same = len({value for value, _ in runs}) == 1
+                share = self.arithmetic.number(weight)
+                if not same:
+                    explored = sum((Fraction(value) * count for value, count in runs), Fraction(0)) / arms
+                    excess = excess + share * (self._commits_to(runs) - self.arithmetic.number(explored))
+                if contested:
+                    scores, awards = self._score(runs, ordered)
+                    (level if same else varied).append((scores, share * awards))
+            if not contested:
+                return ScoreProfile(copies, mean, excess)
+            return ScoreProfile(copies, mean, excess, self._sum(varied), self._sum(level))
+
+    def _rewards(self) -> RewardLaw:
+        if not self.game.deterministic:
+            return Bernoulli(self.arithmetic)
+        means = {value for atoms in self.game.priors for value, _ in atoms}
+        return Deterministic.of(means, self.arithmetic)
+
+    def _commits_to(self, runs: MeanCounts) -> Number:
+        """The mean of the arm that a fresh ETC commits to."""
+        types = merge_equal_means(runs)
+        if types not in self._committed:
+            m = self.game.arm_rounds
+            groups, chosen = commitment_of_types(types, m, self._rewards(), self.arithmetic)
+            mean = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
+            self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
+        return self._committed[types]
+
+    def _score(self, runs: MeanCounts, ordered: bool) -> tuple[Array, Array]:
+        """The possible scores, rising, and E[award's reward; that score]; in a contest, means in place of scores."""
+        key = runs if ordered else merge_equal_means(runs)
+        if key not in self._scores:
+            if self.game.contest:
+                self._scores[key] = self._contested_means(key)
+            else:
+                points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
+                law = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)
+                self._scores[key] = law.scores, law.awards
+        return self._scores[key]
+
+    def _contested_means(self, types: MeanCounts) -> tuple[Array, Array]:
+        groups, chosen = commitment_of_types(types, self.game.arm_rounds, self._rewards(), self.arithmetic)
+        worth = {groups[g].atoms[0][0]: chosen.mean(groups, g) * groups[g].number for g in range(len(groups))}
+        means = sorted(worth)
+        return np.array(means), _array([worth[mean] * self.game.award for mean in means])
+
+    def _sum(self, parts: list[tuple[Array, Array]]) -> AwardLaw:
+        if not parts:
+            return AwardLaw(np.array([]), self.arithmetic.zeros(0))
+        scores = np.unique(np.concatenate([of_part for of_part, _ in parts]))
+        rewards = self.arithmetic.zeros(len(scores))
+        for of_part, award in parts:
+            rewards[np.searchsorted(scores, of_part)] += award
+        return AwardLaw(scores, rewards)
+
+
+NEVER = math.inf  # nobody's score is enough
+NOBODY = -math.inf  # no other agent has a score, or there is no contest
+
+
+@dataclass(frozen=True)
+class ThresholdSweep:
+    """A deviation at every threshold, in rewards: what it gains, and what honesty earns there."""
+
+    copies: CopyVector
+    thresholds: Array
+    gains: Array
+    honest: Array
+
+    def excess(self, tolerance: Number) -> Array:
+        """The gain beyond the part of the honest payoff that counts as none; linear in the others as well."""
+        return self.gains - tolerance * self.honest if tolerance else self.gains
+
+
+def threshold_sweep(
+    game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, grid: Array, arithmetic: Arithmetic
+) -> ThresholdSweep:
+    """The deviation at all thresholds of the grid (which must hold every possible score of both), and two more."""
+    with ctx.workprec(PRECISION):
+        trial, prize = _trial_gain(game, honest, copied, arithmetic), _award_gain(game, honest, copied, arithmetic)
+        earned = _trial(game, honest, arithmetic)
+        if not game.contested:
+            whole = earned + _award(game, honest, arithmetic)
+            return ThresholdSweep(copied.copies, np.array([NOBODY]), _array([trial + prize]), _array([whole]))
+        at, alone = np.append(grid, NEVER), _alone(game, honest, arithmetic)
+        won = _won(game, honest, at, arithmetic)
+        gains, payoffs = _won_more(game, honest, copied, at, arithmetic) + trial, won + earned
+        if game.max_arms is None:
+            return ThresholdSweep(copied.copies, at, gains, payoffs)
+        both = game.scored(copied.arms) and game.scored(honest.arms)
+        nobody = trial + (prize if both else _alone(game, copied, arithmetic) - alone)
+        at, gains = np.concatenate([[NOBODY], at]), np.concatenate([_array([nobody]), gains])
+        return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
+
+
+def upper_sweep(
+    game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, arithmetic: Arithmetic
+) -> ThresholdSweep:
+    """An upper bound for every copies vector of at least that many arms.
+
+    An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms take
+    k m rounds to explore: so E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), and that falls in k.
+    With a score the award may always be won; without one it is won only where nobody has one, with chance 1/n.
+    """
+    with ctx.workprec(PRECISION):
+        mean = max(prior_mean(atoms) for atoms in game.priors)
+        copies = (arms - len(game.priors) + 1, *(1,) * (len(game.priors) - 1))
+        ideal = ScoreProfile(copies, mean, arithmetic.number(best_mean(game.priors) - mean), ideal=True)
+    return threshold_sweep(game, honest, ideal, grid, arithmetic)
+
+
+def _won_more(
+    game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, at: Array, arithmetic: Arithmetic
+) -> Array:
+    """What the award pays more than it pays honesty, with a score of at least each threshold."""
+    won = _won(game, honest, at, arithmetic)
+    if copied.ideal:
+        if game.level and game.scored(copied.arms):
+            return arithmetic.zeros(len(at))  # copies of equally good originals change nothing
+        most = _award(game, copied, arithmetic) if game.scored(copied.arms) else arithmetic.number(0)
+        more = most - won
+        more[-1] = arithmetic.number(0)  # the award is never won there
+        return np.asarray(more)
+    if copied.varied is not None and honest.varied is not None:  # both have a score: level means cancel exactly
+        return np.asarray(_tails(copied.varied, at, game, arithmetic) - _tails(honest.varied, at, game, arithmetic))
+    return np.asarray(_won(game, copied, at, arithmetic) - won)
+
+
+def threshold_grid(profiles: list[ScoreProfile]) -> Array:
+    """Every possible score of the profiles, in increasing order."""
+    scores = [law.scores for profile in profiles for law in (profile.varied, profile.level) if law is not None]
+    return np.unique(np.concatenate([np.array([]), *scores]))
+
+
+def _trial(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    late = arithmetic.number(game.committed_trial(profile.arms))
+    return arithmetic.number(profile.mean * game.trial_mean) + profile.excess * late
+
+
+def _trial_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    """Exactly 0 where nothing is committed to and the priors are equal, as the means of exploration cancel exactly."""
+    number = arithmetic.number
+    late = copied.excess * number(game.committed_trial(copied.arms))
+    late = late - honest.excess * number(game.committed_trial(honest.arms))
+    return late + number((copied.mean - honest.mean) * game.trial_mean)
+
+
+def _award(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    """What the award pays if it is certain."""
+    return arithmetic.number(profile.mean * game.award) + profile.excess * game.committed_award(profile.arms)
+
+
+def _award_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    late = copied.excess * game.committed_award(copied.arms) - honest.excess * game.committed_award(honest.arms)
+    return late + arithmetic.number((copied.mean - honest.mean) * game.award)
+
+
+def _alone(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
+    """What the award pays where no other agent has a score."""
+    chance = Fraction(1) if game.scored(profile.arms) else Fraction(1, game.case.agents)
+    return _award(game, profile, arithmetic) * arithmetic.number(chance)
+
+
+def _won(game: TwoPhaseGame, profile: ScoreProfile, at: Array, arithmetic: Arithmetic) -> Array:
+    """What the award pays with a score of at least each threshold: nothing without a score."""
+    if profile.varied is None or profile.level is None:
+        return arithmetic.zeros(len(at))
+    return _tails(profile.varied, at, game, arithmetic) + _tails(profile.level, at, game, arithmetic)
+
+
+def _tails(awards: AwardLaw, at: Array, game: TwoPhaseGame, arithmetic: Arithmetic) -> Array:
+    """With what the dropped tails of the laws can be worth; exactly 0 where there is nothing to win.
+
+    Never less than nothing: without a score the award is lost, and where that loss is all, its sign must not be.
+    """
+    tails = awards.tails(at, arithmetic)
+    if arithmetic.proven and len(awards.scores):
+        lost = arb(0, LOST * game.award)
+        tails = _array([(tail + lost).nonnegative_part() for tail in tails])
+        tails[at == NEVER] = arb(0)
+    return tails
+
+
+def _array(values: list[Number]) -> Array:
+    array = np.empty(len(values), dtype=object if isinstance(values[0], arb) else float)
+    array[:] = values
+    return array

@@ -1,0 +1,372 @@
+"""Arms judged together: which are one item, with which probability, and the e-values of copies.
+
+*One agent.* The null: every arm is an item of its own. The means of an agent's items have a common level with some
+chance (`priors.RateLaw`), those of arms that are alike, such as sizes of one product, have another one. The e-value is
+
+    (1 - TRUST) e(rates) + TRUST prod over groups B of arms that are alike of (1 - TRUST + TRUST r(B)),
+
+where r(B) is the Bayes factor of one item, and e(rates) that of a mixture over all groupings, of one arm of each group
+that is alike and all others. Up to MOST_EXACT arms every grouping counts, beyond it greedy merging (`partitions`).
+
+*Two agents*, which may share items as a second account of one provider would. The null: no arm of the one is an item of
+the other. Either may have copies of its own, and items with a common level. Likeness alone matches arms of the one with
+arms of the other, at most one of each group of an agent that is alike. Under the alternative each matched pair is one
+item with probability TRUST. Its evidence is divided by the largest evidence over groupings of each agent's arms by
+themselves, so its mean under the null is at most 1 whatever the grouping.
+
+There are two fitted priors (`priors`), of which either may be right: probabilities average over both, each weighted by
+how well it explains the arms, and e-values are the smaller one, so they are valid if either prior is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, pairwise
+from typing import Final, TypeVar
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+
+from cloneproof._arrays import FloatArray, IntArray
+from cloneproof.analysis.copying.partitions import (
+    MOST_EXACT,
+    block_factors,
+    log_mean,
+    log_rising,
+    log_sum,
+    merge_greedily,
+    pair_given_others,
+    partition_sums,
+)
+from cloneproof.analysis.copying.priors import RateLaw
+
+MOST_LIKELY: Final = 3  # priors of a law besides the market's that an e-value averages over
+MOST_QUICK: Final = 6
+LOG_SMALL: Final = 1.0
+THETAS: Final = (0.0, 1.0, 10.0, 100.0)
+ONE_ITEM: Final = 0.25  # of the weight of another theta: that of theta = 0
+TRUST: Final = 0.9  # in likeness
+SUREST: Final = 1 - 1e-12  # no log shows more
+
+
+@dataclass(frozen=True)
+class ArmsJudged:
+    """What the rewards of an agent's arms say, at prior odds that two of them are one item.
+
+    pairs    the probability that two arms are one item, by their numbers
+    groups   the arms joined by pairs that are rather one item than not, two and more
+    sure     for each group the probability that all of it is one item (given the others, where merging was greedy)
+    """
+
+    pairs: dict[tuple[int, int], float]
+    groups: tuple[tuple[int, ...], ...]
+    sure: tuple[float, ...]
+
+
+def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> ArmsJudged:
+    """Judge all arms of an agent jointly; rows are arms, columns the grid of the priors.
+
+    >>> same, other = np.log(np.eye(50)[[7, 7]] + 1e-9), np.log(np.eye(50)[[9]] + 1e-9)
+    >>> judged = judge_arms(np.concatenate([same, other]), np.full((1, 50), 0.02), odds=0.1)
+    >>> judged.groups, round(judged.pairs[0, 1], 2), round(judged.pairs[0, 2], 2)
+    (((0, 1),), 0.61, 0.0)
+    """
+    count = len(log_likelihood)
+    together = _together(log_likelihood, priors, odds)
+    pairs = {pair: min(together(pair), SUREST) for pair in combinations(range(count), 2)}
+    groups = [group for group in joined(count, [pair for pair in pairs if pairs[pair] > 0.5]) if len(group) > 1]
+    return ArmsJudged(pairs, tuple(groups), tuple(min(together(group), SUREST) for group in groups))
+
+
+Arm = TypeVar("Arm")
+Together = Callable[[tuple[int, ...]], float]
+
+
+def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
+    """The probability that some arms are one item, as a function of them.
+
+    Over all partitions; beyond MOST_EXACT arms from greedy merging: a pair given the grouping of the others, a group by
+    its least likely pair. Averaged over priors and habits of copying, each weighted by its evidence.
+    """
+    exact = len(log_likelihood) <= MOST_EXACT
+    habits, honest = copying_habits(odds)
+    parts: list[tuple[float, Together]] = []  # ln of the weight and evidence, and the probability
+    for prior in priors:
+        alone = _log_alone(log_likelihood, prior)
+        factors = block_factors(log_likelihood, prior[None])[:, 0] if exact else None
+        one_item = log_mean(log_likelihood.sum(axis=0), prior) - alone if factors is None else float(factors[-1])
+        parts += [(np.log(honest) + alone, lambda _arms: 0.0)] if honest > 0 else []
+        for theta, weight in habits:
+            if theta == 0:
+                factor, together = one_item, lambda _arms: 1.0
+            elif factors is None:
+                factor, together = _merged(log_likelihood, prior, theta)
+            else:
+                factor, together = _summed(factors, theta)
+            parts.append((np.log(weight) + alone + factor, together))
+    averaged = _averaged(parts)
+    if exact:
+        return averaged
+    pair_together = cache(averaged)
+    return lambda arms: min(pair_together(pair) for pair in combinations(arms, 2))
+
+
+def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
+    """Ln of the Bayes factor of Ewens' prior, and its probabilities."""
+    sums = partition_sums(factors, theta)
+    return float(sums.log_factor), lambda arms: sums.probability_together(sum(1 << arm for arm in arms))
+
+
+def _merged(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[float, Together]:
+    way = merge_greedily(log_likelihood, prior, theta)
+    return way.explained, lambda pair: pair_given_others(log_likelihood, prior, way.blocks, (pair[0], pair[1]), theta)
+
+
+def _averaged(parts: Sequence[tuple[float, Together]]) -> Together:
+    """The average of probabilities, weighted by the evidence; what has less than a millionth of it is left out."""
+    weights = softmax([log_weight for log_weight, _ in parts])
+    used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
+    return lambda arms: sum(weight * together(arms) for weight, together in used)
+
+
+def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:
+    """How much agents copy, before anything is seen: thetas of Ewens' prior, each with its weight, and that of honesty.
+
+    An agent either copies nothing (theta without end), or to one of three degrees: at theta = 1, 10, 100 two of its
+    arms are one item with probability 1/2, 1/11, 1/101; or all of its arms are one item (theta = 0), with ONE_ITEM of
+    the weight of a degree. The weights are such that for any two arms the odds are the stated ones, however many arms
+    there are. (For odds above 0.43, where these weights do not reach, the thetas are smaller.)
+
+    Without the end at 0 the weight of "all one item" falls to nothing as arms become many, since at theta > 0 an agent
+    registers new items for ever: of k copies each may stand apart with the same odds, so that the probability of the
+    whole group falls with k. The end at 0 is what keeps it rising; it takes from agents with copies and other items.
+
+    >>> habits, honest = copying_habits(0.1)
+    >>> [(theta, round(weight, 3)) for theta, weight in habits], round(honest, 3)
+    ([(0.0, 0.027), (1.0, 0.107), (10.0, 0.107), (100.0, 0.107)], 0.653)
+    >>> round(sum(weight / (1 + theta) for theta, weight in habits), 4)
+    0.0909
+    """
+    wanted, shares = odds / (1 + odds), (ONE_ITEM, *[1.0] * (len(THETAS) - 1))
+
+    def reached(scale: float) -> float:
+        return sum(share / (1 + scale * theta) for share, theta in zip(shares, THETAS, strict=True))
+
+    scale, most = 1.0, 0.9 / sum(shares)
+    weight = wanted / reached(scale)
+    if weight > most:
+        weight = max(most, wanted / (0.99 * sum(shares)))
+        scale = brentq(lambda size: weight * reached(size) - wanted, 0.0, 1.0)
+    habits = tuple((scale * theta, weight * share) for theta, share in zip(THETAS, shares, strict=True))
+    return habits, max(0.0, 1 - weight * sum(shares))
+
+
+def log_e_value(
+    log_likelihood: FloatArray,
+    laws: Sequence[RateLaw],
+    alike: Sequence[tuple[int, ...]] = (),
+    alike_laws: Sequence[Sequence[RateLaw]] = (),
+) -> float:
+    """Ln of the e-value of one agent's arms (rows); `alike` are groups of them that have no arm in common.
+
+    laws         of the agent's arms, one for each fitted prior
+    alike_laws   for each fitted prior, that of each group
+    """
+    hidden = {arm for group in alike for arm in group[1:]}
+    kept = log_likelihood[[arm for arm in range(len(log_likelihood)) if arm not in hidden]]
+    values = [_log_by_rates(kept, law) for law in laws]
+    if alike:
+        tables = [np.exp(log_likelihood[list(group)]) for group in alike]
+        trusted = [
+            sum(float(log_one_item(table, law)) for table, law in zip(tables, of_groups, strict=True))
+            for of_groups in alike_laws
+        ]
+        values = [
+            float(np.logaddexp(np.log(1 - TRUST) + rates, np.log(TRUST) + likeness))
+            for rates, likeness in zip(values, trusted, strict=True)
+        ]
+    return min(values)
+
+
+def _log_by_rates(log_likelihood: FloatArray, law: RateLaw) -> float:
+    """The mixture over groupings under each prior of the law, averaged by how well that explains the null.
+
+    Only the market's prior and the likeliest ones are kept: leaving others out makes the average smaller.
+    """
+    if len(log_likelihood) < 2:
+        return 0.0
+    chosen, shares = _likeliest(log_likelihood, law)
+    return log_sum(np.log(shares) + _log_mixtures(log_likelihood, law.priors[chosen]))
+
+
+def _likeliest(log_likelihood: FloatArray, law: RateLaw) -> tuple[IntArray, FloatArray]:
+    """The market's prior and the likeliest ones of the law, and their probabilities given the arms, none a copy."""
+    tops = log_likelihood.max(axis=1, keepdims=True)
+    shares = softmax(law.evidence(np.exp(log_likelihood - tops)).sum(axis=0) + law.log_weights)
+    best = np.argsort(-shares[1:], kind="stable")[: MOST_LIKELY if len(log_likelihood) <= MOST_EXACT else 1] + 1
+    chosen = np.concatenate([[0], best])
+    return chosen, np.maximum(shares[chosen], np.finfo(float).tiny)
+
+
+def log_one_item(tables: FloatArray, law: RateLaw) -> FloatArray:
+    """Ln of 1 - TRUST + TRUST r for arms (the first axis of likelihoods) that are alike and have this law."""
+    apart = sum((law.evidence(table) for table in tables), np.zeros(1))
+    together = law.evidence(tables.prod(axis=0))
+    return law.mixed(np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)) - law.mixed(apart)
+
+
+def log_shared(first: FloatArray, second: FloatArray, law: RateLaw) -> FloatArray:
+    """Ln of the e-value of two agents, whose matched arms stand in one order (the first axis of likelihoods)."""
+    pairs = np.zeros(1)
+    for one, other in zip(first, second, strict=True):
+        apart, together = law.evidence(one) + law.evidence(other), law.evidence(one * other)
+        pairs = pairs + np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)
+    return law.mixed(pairs) - _log_largest(first, law) - _log_largest(second, law)
+
+
+def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
+    """At least ln of the largest evidence of arms over all groupings of them: the largest under each prior, mixed."""
+    evidence: list[FloatArray] = [np.zeros(1)]
+    products: list[FloatArray] = [np.ones(1)]
+    for subset in range(1, 1 << len(tables)):
+        lowest = (subset & -subset).bit_length() - 1
+        products.append(products[subset & (subset - 1)] * tables[lowest])
+        evidence.append(law.evidence(products[-1]))
+    largest: list[FloatArray] = [np.zeros(1)]
+    for subset in range(1, len(evidence)):
+        rest = part = subset & (subset - 1)
+        best = evidence[subset]
+        while part:  # the other blocks that hold the lowest arm
+            part = (part - 1) & rest
+            block = part | (subset ^ rest)
+            best = np.maximum(best, evidence[block] + largest[subset ^ block])
+        largest.append(best)
+    return law.mixed(largest[-1])
+
+
+def log_trusted(log_factors: FloatArray) -> FloatArray:
+    """Ln(1 - TRUST + TRUST r) of Bayes factors r."""
+    return np.asarray(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + log_factors))
+
+
+def e_value_thetas(count: int) -> tuple[float, ...]:
+    """The two thetas of the mixture; for two arms they are one.
+
+    >>> e_value_thetas(2), e_value_thetas(5)
+    ((1.0,), (1.0, 10.0))
+    """
+    return (1.0,) if count == 2 else (1.0, count * (count - 1) / 2)
+
+
+def _log_mixtures(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
+    """Ln of sum over P of w(P) m(P) / m(all different), for each prior.
+
+    P = all different is left out and w scaled accordingly; equal parts of Ewens' weights at theta = 1, which favours
+    large groups, and at theta = k(k - 1)/2, at which about one pair is expected. For more than MOST_QUICK arms greedy
+    merging comes first, which gives a part of the sum. Where that is small it is the answer: a smaller e-value is one
+    too, and most agents of a large log are of this kind.
+    """
+    count = len(log_likelihood)
+    thetas = e_value_thetas(count)
+    left_out = np.array([np.log(-np.expm1(_log_different(count, theta))) for theta in thetas])
+    if count > MOST_QUICK:
+        ways = [[merge_greedily(log_likelihood, prior, theta).on_the_way for theta in thetas] for prior in priors]
+        merged = np.array([[log_sum(np.array([-np.inf, *way])) for way in of_prior] for of_prior in ways]) - left_out
+        if count > MOST_EXACT or merged.max() < LOG_SMALL:
+            return np.asarray([log_sum(row) for row in merged] - np.log(len(thetas)))
+    factors = block_factors(log_likelihood, priors)
+    values = np.empty((len(priors), len(thetas)))
+    for column, theta in enumerate(thetas):
+        whole, different = partition_sums(factors, theta).log_factor, _log_different(count, theta)
+        with np.errstate(divide="ignore"):
+            values[:, column] = whole + np.log1p(-np.exp(np.minimum(different - whole, 0.0)))
+    return np.asarray([log_sum(row) for row in values - left_out] - np.log(len(thetas)))
+
+
+def _log_different(count: int, theta: float) -> float:
+    return float(count * np.log(theta) - log_rising(theta, count))
+
+
+def likely_groups(
+    log_likelihood: FloatArray, laws: Sequence[RateLaw], odds: float
+) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+    """The groups that are rather one item than not, with their probabilities; the likeliest pair where there is none.
+
+    Under each law's likeliest prior. The first group is that whose Bayes factor is largest (under the last law): what
+    speaks most for copies. Beyond MOST_EXACT arms they are those of greedy merging under the prior that says less, each
+    with the probability of its least likely neighbours in the order of means, given the others.
+    """
+    likeliest = [_likeliest(log_likelihood, law) for law in laws]
+    priors = np.stack(
+        [law.priors[chosen[np.argmax(shares)]] for law, (chosen, shares) in zip(laws, likeliest, strict=True)]
+    )
+    if len(log_likelihood) <= MOST_EXACT:
+        judged = judge_arms(log_likelihood, priors, odds)
+        best = max(judged.pairs, key=lambda pair: judged.pairs[pair])
+        groups, sure = (judged.groups, judged.sure) if judged.groups else ((best,), (judged.pairs[best],))
+    else:
+        groups, sure = _merged_groups(log_likelihood, priors, 1 / odds)
+    tables = [log_likelihood[list(group)] for group in groups]
+    factors = [log_mean(table.sum(axis=0), priors[-1]) - _log_alone(table, priors[-1]) for table in tables]
+    order = sorted(range(len(groups)), key=lambda number: -factors[number])
+    return tuple(groups[number] for number in order), tuple(sure[number] for number in order)
+
+
+def _merged_groups(
+    log_likelihood: FloatArray, priors: FloatArray, theta: float
+) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+    ways = [(merge_greedily(log_likelihood, prior, theta), prior) for prior in priors]
+    way, prior = min(ways, key=lambda one: one[0].explained)
+    groups = tuple(block for block in way.blocks if len(block) > 1)
+    tops = np.argmax(log_likelihood, axis=1)
+    sure = []
+    for group in groups:
+        chain = sorted(group, key=lambda arm: int(tops[arm]))
+        links = [pair_given_others(log_likelihood, prior, way.blocks, pair, theta) for pair in pairwise(chain)]
+        sure.append(min(links))
+    return groups, tuple(sure)
+
+
+def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Numbers in groups: those joined by a chain of pairs.
+
+    >>> joined(4, [(0, 2), (2, 3)])
+    [(0, 2, 3), (1,)]
+    """
+    above = list(range(count))
+
+    def top(one: int) -> int:
+        while above[one] != one:
+            above[one] = one = above[above[one]]
+        return one
+
+    for first, second in pairs:
+        above[top(second)] = top(first)
+    members: dict[int, list[int]] = {}
+    for one in range(count):
+        members.setdefault(top(one), []).append(one)
+    return [tuple(each) for each in members.values()]
+
+
+def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
+    """Pairs that have nothing in common, taken greedily in their order.
+
+    >>> matching([("a", "x"), ("b", "x"), ("b", "y")])
+    (('a', 'x'), ('b', 'y'))
+    """
+    taken: set[Arm] = set()
+    found = []
+    for pair in pairs:
+        if taken.isdisjoint(pair):
+            taken.update(pair)
+            found.append(pair)
+    return tuple(found)
+
+
+def _log_alone(log_likelihood: FloatArray, prior: FloatArray) -> float:
+    top = log_likelihood.max(axis=1)
+    with np.errstate(divide="ignore"):
+        return float((np.log(np.exp(log_likelihood - top[:, None]) @ prior) + top).sum())

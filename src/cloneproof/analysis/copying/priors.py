@@ -1,0 +1,374 @@
+"""Priors of means, fitted to rewards: what the rewards of each arm say on a grid, and empirical Bayes by EM.
+
+Whom a mechanism serves depends on past rewards and on its own dice, so the choice of rounds drops out of the
+likelihood: adaptive sampling changes nothing here (it would, for confidence intervals). The likelihood of rewards in
+[0, 1] is the binomial one of their mean: among the laws on [0, 1] with a given mean the binary one has the largest
+variance. Where rewards are known to be less spread it is quasi-binomial (Wedderburn 1974): n rewards count as n d
+binary ones, with d the ratio of the variances. No arm is believed to be known better than two steps of the grid, so
+that two arms of one mean between two points do not fall on different ones.
+
+A step of EM gives every arm its posterior over the grid under the present prior F, and takes the average of these and
+of one pseudo-arm that is spread evenly as the next prior. It climbs to the one maximum of the concave
+sum over arms of ln(sum_g F(g) L_arm(g)) + the pseudo-arm's part. What is made of it:
+
+market, agents   the prior of all arms; an agent has few, so its own prior is one step from there over its own arms,
+                 with POOLING pseudo-arms spread like the market's prior
+without          priors fitted to the arms of *other* agents, to judge whether an agent's arms are copies: by a prior
+                 with its own arms in it, copies would make their mean common. Agents are dealt into at most eight
+                 folds, and the whole folds of the agents that are judged are left out, so that given the others'
+                 rewards it is a fixed prior
+
+Of the latter there are two fits, since no fit is right for every truth; whoever judges takes both.
+
+raw      finds atoms, and so knows that honest arms are often equal; between few arms it leaves gaps, where any two
+         arms that meet look like copies
+smooth   every step is smoothed (EMS: Silverman, Jones, Wilson, Nychka 1990), with the bandwidth of Silverman's rule.
+         It has no gaps, and knows of no atoms
+
+Where means have no atoms and rewards are many, the raw fit has one at each arm, and two arms that meet look common. So
+a whole log is searched with a *blend* in its place, b raw + (1 - b) smooth, where b explains each fitted arm best by
+the others (maximum likelihood). With atoms b is near 1, without them it falls as rewards grow.
+
+Items of one shop, and variants of one product more so, earn more alike than items of the market. A `RateLaw` is that of
+the means of arms that belong together: with some chance each is drawn from the prior F by itself; else their log-odds
+vary by a standard deviation of `SPREADS` around a level of their own, which has such a law that each mean by itself
+still has F: F(g) phi((logit g - c) / s) for centres c in steps of 2 s. The chances are fitted by EM to what belongs
+together among the arms of other agents, with one pseudo-unit spread as `BELIEVED`. Some of these may be copies, one
+item each: that is one more explanation, and the chances are those given that it is not so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.fft import dct, idct
+from scipy.special import logit, logsumexp, xlog1py, xlogy
+
+from cloneproof._arrays import FloatArray, IntArray
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.market.priors import Discrete, Point, Prior
+
+FEWEST, MOST = 401, 1201  # points of the grid of a log
+FAR: Final = 5.0  # standard deviations that it reaches beyond the arms
+FINE: Final = 3.0  # points of it within the smallest standard deviation
+FOLDS: Final = 8
+MOST_FITTED: Final = 800  # arms; more change a prior little
+MOST_BLENDED: Final = 400  # arms that the share of the raw fit is chosen by
+PSEUDO: Final = 1.0
+POOLING: Final = 2.0
+STEPS, SMALL = 60, 1e-4  # EM ends after so many steps, or where a prior changes by less in all
+NOTHING: Final = 1e-100
+SPREADS: Final = (0.5, 0.2, 0.1)  # of log-odds around a common level
+BELIEVED: Final = {  # the chances of no common level, of these spreads and of one item, before anything is seen
+    "one agent": (0.4, 0.3, 0.15, 0.05, 0.1),
+    "variants": (0.3, 0.2, 0.2, 0.15, 0.15),
+    "same words": (0.3, 0.1, 0.05, 0.05, 0.5),
+}
+MOST_CENTRES: Final = 80
+MOST_UNITS, MOST_IN_UNIT = 200, 6  # that belong together, and arms of each, by which the chances are fitted
+
+
+def binomial_evidence(means: FloatArray, counts: FloatArray, grid: FloatArray) -> FloatArray:
+    """The log-likelihood of arms (rows) with these means of so many binary rewards; the largest of each is 0.
+
+    >>> binomial_evidence(np.array([0.5]), np.array([2.0]), np.array([0.25, 0.5])).round(3).tolist()
+    [[-0.288, 0.0]]
+    """
+    logs = counts[:, None] * (xlogy(means[:, None], grid) + xlog1py(1 - means[:, None], -grid))
+    return np.asarray(logs - logs.max(axis=1, keepdims=True))
+
+
+def believed(means: FloatArray, counts: FloatArray, step: float, least: float) -> FloatArray:
+    """As how many binary rewards an arm's count on a grid of means: no better known than two steps, from `least` on."""
+    smooth = (means * counts + 0.5) / (counts + 1)
+    return np.minimum(counts, np.maximum(least, smooth * (1 - smooth) / (2 * step) ** 2))
+
+
+@dataclass(frozen=True)
+class ArmEvidence:
+    """The log-likelihood of each arm (rows) on the grid, where each arm is on its scale, and the grid's step.
+
+    worth      how many binary rewards one reward is worth
+    means      the grid as means
+    believed   as how many binary rewards each arm's count
+    """
+
+    log_likelihood: FloatArray
+    places: FloatArray
+    step: float
+    worth: float
+    means: FloatArray
+    believed: FloatArray
+
+    def drawn(self, arm: int, points: IntArray, dice: np.random.Generator) -> FloatArray:
+        """The likelihood of drawn rewards of an arm, had it these points of the grid as means; a row for each."""
+        rewards = max(1, round(float(self.believed[arm])))
+        counts = dice.binomial(rewards, self.means[points])[:, None]
+        inside = np.clip(self.means, 1e-300, 1 - 1e-16)
+        logs = counts * np.log(inside) + (rewards - counts) * np.log1p(-inside)
+        return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+
+def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
+    """The evidence of arms that all have rewards, on a grid that suits the log: click rates of .4 % as well as ratings.
+
+    It is even on the scale 2 arcsin(sqrt(mean)), on which n binary rewards have the standard deviation 1/sqrt(n) at
+    every mean, and reaches as far as the arms do.
+
+    >>> seen = arm_evidence([ArmRecord("ana", "a", 400, 100.0, 100.0), ArmRecord("bo", "b", 100, 25.0, 25.0)])
+    >>> [round(float(np.sin(place / 2) ** 2), 3) for place in seen.places], seen.worth
+    ([0.25, 0.25], 1.0)
+    """
+    rounds = np.array([record.rounds for record in records], dtype=float)
+    means = np.clip(np.array([record.total for record in records]) / rounds, 0.0, 1.0)
+    worth = _binary_worth(records, rounds, means)
+    places = 2 * np.arcsin(np.sqrt((means * rounds * worth + 0.375) / (rounds * worth + 0.75)))  # Anscombe's
+    if worth == 1.0:
+        places = np.where((means > 0) & (means < 1), 2 * np.arcsin(np.sqrt(means)), places)
+    spread = 1 / np.sqrt(rounds * worth)
+    low, high = max(0.0, float((places - FAR * spread).min())), min(np.pi, float((places + FAR * spread).max()))
+    points = int(np.clip((high - low) / (float(spread.min()) / FINE), FEWEST, MOST))
+    grid = np.linspace(low, high, points)
+    step = float(grid[1] - grid[0])
+    counts = np.minimum(rounds * worth, (2 * step) ** -2.0)
+    mean = np.sin(grid / 2) ** 2
+    return ArmEvidence(binomial_evidence(means, counts, mean), places, step, worth, mean, counts)
+
+
+def _binary_worth(records: Sequence[ArmRecord], rounds: FloatArray, means: FloatArray) -> float:
+    """The ratio of the binary variance to the rewards' own, pooled; at least 1, as for all rewards in [0, 1]."""
+    squares = np.array([record.squares for record in records])
+    own, binary = float((squares - rounds * means**2).sum()), float((rounds * means * (1 - means)).sum())
+    return min(max(1.0, binary / own), 1e6) if own > 0 and binary > own * (1 + 1e-9) else 1.0
+
+
+@dataclass(frozen=True)
+class FittedWithout:
+    """Priors over a grid, fitted without one fold or without two: the two fits of each, as rows of `pair(..)`."""
+
+    folds: IntArray
+    raw: FloatArray
+    smooth: FloatArray
+    row: dict[tuple[int, int], int]
+
+    def pair(self, first: int, second: int) -> FloatArray:
+        """The priors to judge arms of these two folds by (twice the same for one)."""
+        row = self.row[min(first, second), max(first, second)]
+        return np.stack([self.raw[row], self.smooth[row]])
+
+
+def deal_folds(agents: Sequence[str]) -> IntArray:
+    """A fold for each arm, by its agent, in the order in which agents appear.
+
+    >>> deal_folds(["ana", "ana", "bo", "ana"]).tolist()
+    [0, 0, 1, 0]
+    """
+    order = {name: number % FOLDS for number, name in enumerate(dict.fromkeys(agents))}
+    return np.array([order[name] for name in agents], dtype=np.int64)
+
+
+def fit_without(
+    log_likelihood: FloatArray,
+    places: FloatArray,
+    folds: IntArray,
+    step: float,
+    pairs: Iterable[tuple[int, int]] | None = None,
+) -> FittedWithout:
+    """Fit a prior without each fold; given `pairs`, also without these two each, and with blends for the raw fits.
+
+    places   where each arm's rewards put it on the grid's scale, for the bandwidth
+    step     the distance between two points of the grid
+    """
+    count = int(folds.max(initial=0)) + 1
+    without = sorted({(a, a) for a in range(count)} | {(min(pair), max(pair)) for pair in pairs or ()})
+    chosen = np.linspace(0, len(folds) - 1, min(len(folds), MOST_FITTED)).astype(np.int64)
+    kept = np.array([(folds[chosen] != a) & (folds[chosen] != b) for a, b in without], dtype=float)
+    likelihood = np.exp(log_likelihood[chosen])
+    likelihood[likelihood < NOTHING] = 0.0  # products with denormal numbers are a hundred times slower
+    widths = np.array([bandwidth(places[chosen][row > 0], step) for row in kept])
+    raw, smooth = em_fit(likelihood, kept), em_fit(likelihood, kept, widths / step)
+    if pairs is not None:
+        share = raw_shares(likelihood, kept, raw, smooth, widths / step)[:, None]
+        raw = share * raw + (1 - share) * smooth
+    return FittedWithout(folds, raw, smooth, {pair: row for row, pair in enumerate(without)})
+
+
+def bandwidth(places: FloatArray, step: float) -> float:
+    """Silverman's rule, .9 min(sd, IQR / 1.34) n^(-1/5); two steps of the grid at least, all of it for no arms."""
+    if len(places) < 2:
+        return np.inf
+    low, high = np.quantile(places, [0.25, 0.75])
+    spread = min(places.std(), (high - low) / 1.34) or places.std()
+    return max(2 * step, float(0.9 * spread * len(places) ** -0.2))
+
+
+def em_fit(
+    likelihood: FloatArray,
+    kept: FloatArray,
+    widths: FloatArray | None = None,
+    steps: int = STEPS,
+    small: float = SMALL,
+) -> FloatArray:
+    """The prior by EM of the arms that `kept` says; a row for each of its rows, all at once.
+
+    kept     1 for each arm (row of the likelihood) that counts, else 0
+    widths   of the smoothing after every step, in steps of the grid
+    """
+    points = likelihood.shape[1]
+    prior = np.full((*kept.shape[:-1], points), 1.0 / points)
+    total = kept.sum(axis=-1, keepdims=True) + PSEUDO
+    gains = None if widths is None else _gains(widths, points)
+    for _ in range(steps):
+        step = prior * ((kept / (prior @ likelihood.T)) @ likelihood)
+        if gains is not None:  # reflected at the ends
+            step = _smoothed(step, gains)
+        step = (step + PSEUDO / points) / total
+        change = float(np.abs(step - prior).sum(axis=-1).max())
+        prior = step
+        if change < small:
+            break
+    return np.asarray(prior / prior.sum(axis=-1, keepdims=True))
+
+
+def raw_shares(
+    likelihood: FloatArray, kept: FloatArray, raw: FloatArray, smooth: FloatArray, widths: FloatArray
+) -> FloatArray:
+    """The share of the raw fit in the blend, for each row of `kept`; the fits are those of `em_fit`.
+
+    An arm's evidence by the others is that under the fit after one more step without it.
+    """
+    points, used = likelihood.shape[1], np.unique(np.linspace(0, len(likelihood) - 1, MOST_BLENDED).astype(np.int64))
+    table = likelihood[used]
+    shares = np.empty(len(kept))
+    for row, gains in enumerate(_gains(widths, points)):
+        arms = kept[row, used] > 0
+        own = table[arms]
+        by_others = []
+        for prior, seen in ((raw[row], own), (smooth[row], _smoothed(own, gains))):
+            step = prior * ((kept[row] / (likelihood @ prior)) @ likelihood)
+            without = seen @ step - (seen * own) @ prior / (own @ prior)
+            by_others.append(np.maximum(without, 0.0) + PSEUDO * own.mean(axis=1))
+        shares[row] = _best_share(*by_others)
+    return shares
+
+
+def _best_share(first: FloatArray, second: FloatArray) -> float:
+    """The share b that maximises the sum of ln(b first + (1 - b) second); a half for nothing.
+
+    >>> [round(_best_share(np.array(one), np.ones(len(one))), 2) for one in ([9.0, 9.0, 9.0], [3.0, 0.2, 0.2], [])]
+    [1.0, 0.08, 0.5]
+    """
+    share = 0.5
+    for _ in range(STEPS if len(first) else 0):
+        part = share * first
+        share = float((part / (part + (1 - share) * second)).mean())
+    return share
+
+
+def _gains(widths: FloatArray, points: int) -> FloatArray:
+    """What smoothing makes of each wave on the grid."""
+    waves = np.pi * np.arange(points) / points
+    return np.asarray(np.exp(-0.5 * (np.minimum(widths, points)[:, None] * waves) ** 2))
+
+
+def _smoothed(rows: FloatArray, gains: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(idct(dct(rows, axis=1, norm="ortho") * gains, axis=1, norm="ortho"), 0.0))
+
+
+@dataclass(frozen=True)
+class RateLaw:
+    """The law of the means of arms that belong together: a mixture of priors (rows over the grid), ln of its weights.
+
+    The first is the market's prior: no common level.
+    """
+
+    priors: FloatArray
+    log_weights: FloatArray
+
+    def evidence(self, tables: FloatArray) -> FloatArray:
+        """Ln of the evidence of likelihoods (the last axis is the grid) under each prior (the last axis)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(tables @ self.priors.T))
+
+    def mixed(self, log_values: FloatArray) -> FloatArray:
+        """Ln of the mixture of evidences by prior (the last axis)."""
+        return np.asarray(logsumexp(log_values + self.log_weights, axis=-1))
+
+
+def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str = "variants") -> RateLaw:
+    """The law of arms that belong together; `units` are such, each with the likelihoods of its arms as rows.
+
+    >>> even, means = np.full(400, 1 / 400), np.linspace(0.001, 0.999, 400)
+    >>> near = np.exp(binomial_evidence(np.array([0.3, 0.31]), np.full(2, 9e3), means))
+    >>> law = fit_law(even, means, [near] * 50)
+    >>> bool(law.mixed(law.evidence(near).sum(axis=0)) > np.log(near @ even).sum() + 1)
+    True
+    """
+    places = logit(np.clip(means, 1e-9, 1 - 1e-9))
+    low, high = np.interp([0.001, 0.999], np.cumsum(prior), places)
+    parts, shares = [prior[None]], [np.ones(1)]
+    for spread in SPREADS:
+        centres = np.linspace(low, high, int(np.clip((high - low) / (2 * spread) + 2, 2, MOST_CENTRES)))
+        around = prior * np.exp(-0.5 * ((places - centres[:, None]) / spread) ** 2)
+        mass = around.sum(axis=1)
+        kept = mass > NOTHING
+        parts.append(around[kept] / mass[kept, None])
+        shares.append(mass[kept] / mass.sum())
+    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    law = RateLaw(np.concatenate(parts), np.log(np.concatenate(shares)))
+    believed_chances = chances = np.array(BELIEVED[kind])
+    if units:
+        seen = np.array([law.evidence(unit).sum(axis=0) for unit in units]) + law.log_weights
+        copies = np.array([law.evidence(unit.prod(axis=0))[0] for unit in units])
+        parts_seen = [logsumexp(seen[:, part_of == part], axis=1) for part in range(len(parts))]
+        explained = np.stack([*parts_seen, copies], axis=1)
+        explained = np.exp(explained - explained.max(axis=1, keepdims=True))
+        for _ in range(STEPS):
+            given = explained * chances
+            chances = (given / given.sum(axis=1, keepdims=True)).sum(axis=0) + believed_chances
+            chances = chances / chances.sum()
+    chances = chances[:-1] / chances[:-1].sum()
+    return RateLaw(law.priors, law.log_weights + np.log(chances[part_of]))
+
+
+@dataclass(frozen=True)
+class FittedPriors:
+    """Priors over a grid, of the market and of each agent, and the posterior of each agent's arms (rows)."""
+
+    grid: FloatArray
+    market: FloatArray
+    agents: Mapping[str, FloatArray]
+    posterior: Mapping[str, FloatArray]
+
+
+def fit_priors(agents: Sequence[str], likelihood: FloatArray, grid: FloatArray, steps: int) -> FittedPriors:
+    """The priors of all arms and of each agent's; `agents` has the agent of each row of the likelihood."""
+    market = em_fit(likelihood, np.ones(len(likelihood)), steps=steps, small=1e-5)
+    rows = likelihood * market
+    rows /= rows.sum(axis=1, keepdims=True)
+    numbers: dict[str, list[int]] = {}
+    for number, agent in enumerate(agents):
+        numbers.setdefault(agent, []).append(number)
+    posterior = {name: rows[arms] for name, arms in numbers.items()}
+    own = {name: (arms.sum(axis=0) + POOLING * market) / (len(arms) + POOLING) for name, arms in posterior.items()}
+    return FittedPriors(grid, market, own, posterior)
+
+
+def condense(prior: FloatArray, grid: FloatArray, atoms: int, rounded: str) -> Prior:
+    """A prior of few atoms: slices of equal probability, each at its own mean, written in the format `rounded`.
+
+    The mean stays; the spread inside a slice is lost.
+
+    >>> condense(np.full(2001, 1 / 2001), np.linspace(0, 1, 2001), 2, ".4f")
+    Discrete(values=(0.2499, 0.7501), weights=(0.5, 0.5))
+    """
+    whole, first = np.cumsum(prior), np.cumsum(prior * grid)
+    cuts = np.linspace(0.0, whole[-1], atoms + 1)
+    below = np.interp(cuts, np.concatenate([[0.0], whole]), np.concatenate([[0.0], first]))
+    means = np.clip(np.diff(below) * atoms / whole[-1], 0.0, 1.0)
+    values = Counter(sorted(float(format(mean, rounded)) for mean in means))
+    return Point(min(values)) if len(values) == 1 else Discrete(list(values), [n / atoms for n in values.values()])

@@ -1,1 +1,0 @@
-"""What everybody registers if everybody does what pays: iterated best responses."""

@@ -1,0 +1,375 @@
+"""Random permutations (paper, section 4): instances, their regret averaged over permutations, and truthfulness (TRP).
+
+One agent does not know which of its originals is the good one. So the copies that it registers land on the means as if
+by a random permutation, and what counts is the regret averaged over permutations. Two originals of equal mean stay two
+originals, so that the average over all permutations is the average over which original was copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Literal
+
+from cloneproof._checks import count, listed, number_in
+from cloneproof.analysis.evaluate import ArithmeticName, evaluate, evaluate_horizons
+from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.errors import EngineError, MarketError, brief
+from cloneproof.market.market import Agent, Market
+from cloneproof.market.priors import Point
+from cloneproof.market.rewards import RewardFamily
+from cloneproof.mechanisms.mechanism import Mechanism
+
+AGENT = "agent"
+TrpVerdict = Literal["holds within the search", "violated", "undecided"]
+MOST_INSTANCES = 20_000  # that one check may evaluate
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Means of originals, and copies of each.
+
+    Parameters
+    ----------
+    means : tuple of float
+        The mean of each original, in [0, 1].
+    copies : tuple of int
+        How often each is registered.
+
+    References
+    ----------
+    The paper, section 4: dictionary form, and the random permutations behind RP-regret.
+
+    Examples
+    --------
+    >>> instance = Instance((0.5, 0.7), (1, 2))
+    >>> instance.dictionary
+    {0.5: 1, 0.7: 2}
+    >>> instance.permuted((1, 0)).dictionary
+    {0.5: 2, 0.7: 1}
+    >>> [(str(weight), other.arms) for weight, other in instance.permutations()]
+    [('1/2', (0.5, 0.7, 0.7)), ('1/2', (0.5, 0.5, 0.7))]
+    """
+
+    means: tuple[float, ...]
+    copies: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("means", "copies"):
+            numbers = getattr(self, name)
+            if isinstance(numbers, str) or not isinstance(numbers, Sequence):
+                raise MarketError(f"expected {name} as a list of numbers, got {brief(numbers)}; give e.g. (1, 2)")
+            object.__setattr__(self, name, tuple(numbers))
+        for mean in self.means:
+            number_in(mean, "means", 0, 1, MarketError)
+        if len(self.means) != len(self.copies) or not self.means:
+            raise MarketError(
+                f"expected one number of copies for each mean, got {len(self.means)} means "
+                f"and {len(self.copies)} copies; make them equally long"
+            )
+        object.__setattr__(
+            self, "copies", tuple(count(number, "copies", 0, error=MarketError) for number in self.copies)
+        )
+
+    @property
+    def dictionary(self) -> dict[float, int]:
+        """The paper's dictionary form: each mean with the number of arms that have it."""
+        form: dict[float, int] = {}
+        for mean, number in sorted(zip(self.means, self.copies, strict=True)):
+            form[mean] = form.get(mean, 0) + number
+        return form
+
+    @property
+    def arms(self) -> tuple[float, ...]:
+        """The mean of every registered arm."""
+        return tuple(mean for mean, number in zip(self.means, self.copies, strict=True) for _ in range(number))
+
+    def permuted(self, sigma: Sequence[int]) -> Instance:
+        """The instance in which original a has the copies of original sigma[a]."""
+        if sorted(sigma) != list(range(len(self.means))):
+            raise MarketError(
+                f"expected a permutation of 0..{len(self.means) - 1}, got {list(sigma)}; list each number once"
+            )
+        return Instance(self.means, tuple(self.copies[a] for a in sigma))
+
+    def permutations(self) -> Iterator[tuple[Fraction, Instance]]:
+        """The different permuted instances, each with its weight under a uniformly random permutation.
+
+        Equal instances are merged before they are listed: cost follows the number of different assignments of copies
+        to groups of equal means, never l!.
+        """
+        groups = Counter(self.means)
+        order = list(groups)
+        total = math.factorial(len(self.means))
+        for split, ways in _splits(Counter(self.copies), [groups[mean] for mean in order]):
+            means = tuple(mean for mean in order for _ in range(groups[mean]))
+            copies = tuple(number for part in split for number in part)
+            yield Fraction(ways, total), Instance(means, copies)
+
+
+def _splits(pool: Counter[int], sizes: Sequence[int]) -> Iterator[tuple[tuple[tuple[int, ...], ...], int]]:
+    """Deal the pool into groups of these sizes; with each deal, the number of permutations that lead to it."""
+    if not sizes:
+        yield (), 1
+        return
+    for part in _choose(sorted(pool.items()), sizes[0]):
+        chosen = Counter(dict(part))
+        ways = math.factorial(sizes[0])
+        for copies, number in chosen.items():
+            ways *= math.comb(pool[copies], number)
+
+        hand = tuple(sorted(chosen.elements()))
+        for rest, rest_ways in _splits(pool - chosen, sizes[1:]):
+            yield (hand, *rest), ways * rest_ways
+
+
+def _choose(pool: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Multisets of that size from the pool, as (item, number) pairs."""
+    if not pool:
+        if size == 0:
+            yield ()
+        return
+    (item, available), rest = pool[0], pool[1:]
+    for number in range(min(available, size), -1, -1):
+        for others in _choose(rest, size - number):
+            yield ((item, number), *others) if number else others
+
+
+def rp_regret(
+    mechanism: Mechanism,
+    instance: Instance,
+    horizon: int,
+    rewards: str | RewardFamily = "bernoulli",
+    arithmetic: ArithmeticName = "float",
+) -> Estimate:
+    """The RP-regret of an instance: expected regret against the best original, averaged over who got the copies.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+    instance : Instance
+        Means of one agent's originals, and copies of each.
+    horizon : int
+        The number of rounds.
+    rewards : str or RewardFamily, default "bernoulli"
+        The law of rewards.
+    arithmetic : {"float", "ball"}, default "float"
+        "ball" (closed form only) returns a rigorous enclosure.
+
+    Returns
+    -------
+    Estimate
+        By exact engines only.
+
+    References
+    ----------
+    The paper, section 4, RP-regret.
+
+    Examples
+    --------
+    >>> from cloneproof.mechanisms import mechanism
+    >>> ucb1 = mechanism("ucb1")
+    >>> [rp_regret(ucb1, Instance((1.0, 0.0), copies), 7).value for copies in ((1, 1), (2, 1))]
+    [2.0, 1.5]
+    """
+    if not isinstance(instance, Instance):
+        raise MarketError(f"expected an instance, got {brief(instance)}; give e.g. cp.paper.Instance((1, 0), (2, 1))")
+    return rp_regrets(mechanism, instance, [horizon], rewards, arithmetic)[horizon]
+
+
+def rp_regrets(
+    mechanism: Mechanism,
+    instance: Instance,
+    horizons: Sequence[int],
+    rewards: str | RewardFamily,
+    arithmetic: ArithmeticName = "float",
+) -> dict[int, Estimate]:
+    """The RP-regret at many horizons."""
+    parts: dict[int, list[tuple[float, Estimate]]] = {horizon: [] for horizon in horizons}
+    for weight, permuted in instance.permutations():
+        agent = Agent(AGENT, prior=[Point(mean) for mean in permuted.means])
+        market, copies = Market([agent], horizon=max(horizons), rewards=rewards), {AGENT: permuted.copies}
+        if arithmetic == "ball":
+            for horizon in horizons:
+                evaluation = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
+                parts[horizon].append((float(weight), evaluation.regret))
+        else:
+            for horizon, evaluation in evaluate_horizons(market, mechanism, horizons, copies).items():
+                parts[horizon].append((float(weight), evaluation.regret))
+    return {horizon: weighted_sum(regrets) for horizon, regrets in parts.items()}
+
+
+def sorted_copies(originals: int, max_copies: int) -> Iterator[tuple[int, ...]]:
+    """Falling vectors of copies from 1 to the cap, without the honest one.
+
+    >>> list(sorted_copies(2, 3))
+    [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]
+    """
+    falling = combinations_with_replacement(range(max_copies, 0, -1), originals)
+    yield from sorted(copies for copies in falling if copies[0] > 1)
+
+
+@dataclass(frozen=True)
+class Trp:
+    """Whether copies can lower the RP-regret: the nearest miss or the worst violation of a search, and its scope.
+
+    margin      RP-regret with the copies minus honest RP-regret; negative where TRP is violated
+    instance    the means and the copies with which the margin is smallest (any of them, where several are)
+    horizon     the rounds of that instance
+    """
+
+    verdict: TrpVerdict
+    margin: Estimate
+    instance: Instance
+    horizon: int
+    honest: Estimate
+    copied: Estimate
+    scope: str
+
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """The worst copies, the most copied original first."""
+        return tuple(sorted(self.instance.copies, reverse=True))
+
+
+def check_trp(
+    mechanism: Mechanism,
+    support: Sequence[float],
+    originals: int,
+    horizon: int,
+    max_copies: int = 3,
+    rewards: str | RewardFamily = "bernoulli",
+    horizons: Sequence[int] | None = None,
+    tolerance: float = 1e-9,
+) -> Trp:
+    """Search for an instance in which copies lower the RP-regret, for means from a finite support.
+
+    Every multiset of means from the support, every number of copies of each original from 1 to `max_copies`, at
+    `horizon` and at each of `horizons`. Sorted copies are enough, as permuting them does not change the RP-regret;
+    where all means are equal there is no regret, whatever is registered. A violation is proven in ball arithmetic
+    where the closed form applies. The definition asks for all copies and all means: "holds" is a statement about the
+    search only.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The platform's algorithm.
+    support : sequence of float
+        The possible means.
+    originals : int
+        How many originals the agent has.
+    horizon : int
+        The number of rounds.
+    max_copies : int, default 3
+        The most copies of an original.
+    rewards : str or RewardFamily, default "bernoulli"
+        The law of rewards.
+    horizons : sequence of int, optional
+        Further horizons.
+    tolerance : float, default 1e-9
+        A margin that is zero up to its rounding counts as none, if that rounding is below this a round.
+
+    Returns
+    -------
+    Trp
+        With `verdict` "holds within the search", "violated" or "undecided", the smallest margin and its instance.
+
+    References
+    ----------
+    The paper, section 4, truthfulness under random permutation (TRP).
+
+    Examples
+    --------
+    >>> from cloneproof.mechanisms import mechanism
+    >>> found = check_trp(mechanism("ucb1"), [0, 1], originals=2, horizon=7, max_copies=2)
+    >>> found.verdict, found.copies, found.margin.value
+    ('violated', (2, 1), -0.5)
+    """
+    number_in(tolerance, "tolerance", 0, error=EngineError)
+    values, asked = _checked(support, originals, horizon, max_copies, horizons)
+    margins = list(_margins(mechanism, values, originals, max_copies, asked, rewards))
+    scope = _scope(mechanism, values, originals, max_copies, asked, tolerance)
+    if not margins:
+        nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
+        honest = Instance((values[0],) * originals, (1,) * originals)
+        return Trp("holds within the search", nothing, honest, horizon, nothing, nothing, scope)
+    negative = [entry for entry in margins if entry[0].high < 0]
+    if negative:
+        worst = min(negative, key=lambda entry: entry[0].value)
+        return Trp("violated", *_enclose(mechanism, worst, rewards), scope)
+    worst = min(margins, key=lambda entry: entry[0].low)
+    holds = all(entry[0].low >= -tolerance * entry[2] for entry in margins)
+    return Trp("holds within the search" if holds else "undecided", *worst, scope)
+
+
+Margin = tuple[Estimate, Instance, int, Estimate, Estimate]
+
+
+def _margins(
+    mechanism: Mechanism,
+    values: tuple[float, ...],
+    originals: int,
+    max_copies: int,
+    horizons: list[int],
+    rewards: str | RewardFamily,
+) -> Iterator[Margin]:
+    for means in combinations_with_replacement(values, originals):
+        if len(set(means)) == 1:
+            continue
+        honest = rp_regrets(mechanism, Instance(means, (1,) * originals), horizons, rewards)
+        for copies in sorted_copies(originals, max_copies):
+            instance = Instance(means, copies)
+            copied = rp_regrets(mechanism, instance, horizons, rewards)
+            for horizon in horizons:
+                yield copied[horizon] - honest[horizon], instance, horizon, honest[horizon], copied[horizon]
+
+
+def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
+    """The same violation as an enclosure, where the closed form applies and confirms it; else as it was found."""
+    _, instance, horizon, *_ = margin
+    try:
+        honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")
+        copied = rp_regret(mechanism, instance, horizon, rewards, "ball")
+    except EngineError:
+        return margin
+    return copied - honest, instance, horizon, honest, copied
+
+
+def _checked(
+    support: Sequence[float], originals: int, horizon: int, max_copies: int, horizons: Sequence[int] | None
+) -> tuple[tuple[float, ...], list[int]]:
+    values = [number_in(v, "a mean of the support", 0, 1, MarketError) for v in listed(support, "support", MarketError)]
+    for number, what, least in ((originals, "originals", 1), (max_copies, "max_copies", 2), (horizon, "horizon", 1)):
+        if isinstance(number, float):  # a range is made of them
+            raise MarketError(f"expected {what} as an int, got {brief(number)}; count them")
+        count(number, what, least, error=MarketError)
+    asked = sorted({horizon, *(() if horizons is None else horizons)})
+    different = sorted(set(values))
+    multisets = math.comb(len(different) + originals - 1, originals)
+    instances = multisets * math.comb(max_copies + originals - 1, originals)
+    count(instances, "instances to check, by means, originals and copies,", 0, MOST_INSTANCES, EngineError)
+    return tuple(different), asked
+
+
+def _scope(
+    mechanism: Mechanism,
+    values: tuple[float, ...],
+    originals: int,
+    max_copies: int,
+    horizons: list[int],
+    tolerance: float,
+) -> str:
+    listed = ", ".join(f"{value:g}" for value in values)
+    spoken = (
+        f"T = {horizons[0]}" if len(horizons) == 1 else f"{len(horizons)} horizons, {horizons[0]} to {horizons[-1]}"
+    )
+    order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
+    return (
+        f"one agent, {originals} originals, every multiset of means from {{{listed}}}, 1 to {max_copies} copies of "
+        f"each, {spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
+    )

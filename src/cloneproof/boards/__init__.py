@@ -1,0 +1,32 @@
+"""Leaderboards: does submitting variants pay, and what stops it.
+
+The paper's model fits: a producer is an agent, a distinct model an original, a variant a copy, a battle a reward.
+`read_board` reads battles or a table; `study_board` asks everything; the functions below ask one thing each.
+
+>>> from cloneproof import boards
+>>> round(boards.private_selection(variants=27, votes=2000).inflation, 1)    # Elo points that selection adds
+15.5
+"""
+
+from cloneproof.boards.advice import BoardAdvice, recommend_board
+from cloneproof.boards.board import Battles, Board
+from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
+from cloneproof.boards.listing import (
+    BestListing,
+    FreshChampion,
+    Panel,
+    Provisional,
+    ReservoirBoard,
+    SelfRanked,
+)
+from cloneproof.boards.rating import bradley_terry, rate
+from cloneproof.boards.reading import read_board
+from cloneproof.boards.selection import PrivateSelection, private_selection
+from cloneproof.boards.study import BoardStudy, study_board
+from cloneproof.boards.variants import Standing, VariantGain
+
+__all__ = [
+    "Battles", "BestListing", "Board", "BoardAdvice", "BoardStudy", "EntrantGain", "FreshChampion", "Panel",
+    "PrivateSelection", "Provisional", "ReservoirBoard", "SelfRanked", "Standing", "VariantGain", "bradley_terry",
+    "private_selection", "rate", "read_board", "recommend_board", "study_board", "variants_among_entrants",
+]  # fmt: skip

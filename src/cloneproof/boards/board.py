@@ -1,0 +1,141 @@
+"""A leaderboard: models, who made them, and how strong they are measured to be.
+
+A rating is on the Elo scale: a model that is 400 points ahead wins ten battles for each that it loses (Bradley and
+Terry 1952). Ratings are known up to a common constant; ours average zero unless a table brought its own zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloneproof.errors import BoardError, brief
+
+Floats = NDArray[np.float64]
+Source = Literal["battles", "ratings", "win rates"]
+ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
+MOST_MODELS: Final = 5_000  # a matrix of battles between more of them does not fit
+
+
+@dataclass(frozen=True)
+class Battles:
+    """Battles between models: `wins[i, j]` is how often i beat j, where a tie is half a win for both."""
+
+    wins: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    points: Floats
+    """1 where the first model won, 0 where the second did, one half for a tie; in the order of the battles."""
+
+    @property
+    def counts(self) -> Floats:
+        """How often each pair met."""
+        both: Floats = self.wins + self.wins.T
+        return both
+
+    @staticmethod
+    def from_sequence(models: int, first: Iterable[int], second: Iterable[int], points: Iterable[float]) -> Battles:
+        """Count battles that are given one after the other.
+
+        >>> Battles.from_sequence(2, [0, 1], [1, 0], [1, 0.5]).wins.tolist()
+        [[0.0, 1.5], [0.5, 0.0]]
+        """
+        left, right = np.asarray(list(first), dtype=np.int32), np.asarray(list(second), dtype=np.int32)
+        won = np.asarray(list(points), dtype=float)
+        wins = np.zeros((models, models))
+        np.add.at(wins, (left, right), won)
+        np.add.at(wins, (right, left), 1 - won)
+        return Battles(wins, left, right, won)
+
+
+@dataclass(frozen=True)
+class Board:
+    """Models with their producers, ratings, standard errors and votes, and where these came from."""
+
+    models: tuple[str, ...]
+    producers: tuple[str, ...]
+    ratings: Floats
+    errors: Floats
+    votes: NDArray[np.int64]
+    source: Source
+    battles: Battles | None = None
+    means: Floats | None = None
+    """Win rates against a fixed reference, where the table had these."""
+    panel: Floats | None = None
+    """Ratings of the models that all are measured against; None: the models of the board."""
+    notes: tuple[str, ...] = ()
+    """What was guessed when the board was read."""
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.models), len(self.producers), len(self.ratings), len(self.errors), len(self.votes)}
+        if len(sizes) != 1:
+            raise BoardError(
+                f"expected a producer, rating, error and votes for each model, got lengths {sorted(sizes)}"
+            )
+        if len(self.models) < 2:
+            raise BoardError(f"expected at least two models, got {len(self.models)}; a board compares models")
+        if len(self.models) > MOST_MODELS:
+            raise BoardError(f"expected at most {MOST_MODELS:,} models, got {len(self.models):,}; leave some out")
+        if len(set(self.models)) < len(self.models):
+            twice = next(name for name in self.models if self.models.count(name) > 1)
+            raise BoardError(f"expected each model once, got {brief(twice)} twice; merge its rows")
+        if not (np.isfinite(self.ratings).all() and np.isfinite(self.errors).all() and (self.errors >= 0).all()):
+            raise BoardError("expected finite ratings and standard errors from 0 on, got others; drop those rows")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The producers, each once, by their best model from the top."""
+        order = np.argsort(-self.ratings, kind="stable")
+        return tuple(dict.fromkeys(self.producers[i] for i in order))
+
+    def models_of(self, producer: str) -> NDArray[np.int64]:
+        """The indices of a producer's models, the best first."""
+        own = [i for i, name in enumerate(self.producers) if name == producer]
+        if not own:
+            raise BoardError(f"expected a producer of this board, got {brief(producer)}; one is {self.names[0]!r}")
+        return np.asarray(sorted(own, key=lambda i: -self.ratings[i]), dtype=np.int64)
+
+    def chances(self) -> Floats:
+        """The chance of each model (row) to beat each opponent of the panel (column): all models, or the reference.
+
+        A battle against itself, or against a copy of itself, is a fair coin.
+        """
+        if self.means is not None:
+            return self.means[:, None]
+        panel = self.ratings if self.panel is None else self.panel
+        return win_chance(self.ratings[:, None] - panel[None, :])
+
+    def at_most(self, models: int) -> Board:
+        """The board with each producer's best `models` models only."""
+        keep = sorted(i for name in self.names for i in self.models_of(name)[:models])
+        return self.subset(keep)
+
+    def subset(self, keep: Sequence[int]) -> Board:
+        """The board of some models; battles with the others are left out, ratings and the panel stay."""
+        index = np.asarray(keep, dtype=np.int64)
+        return replace(
+            self,
+            models=tuple(self.models[i] for i in index),
+            producers=tuple(self.producers[i] for i in index),
+            ratings=self.ratings[index],
+            errors=self.errors[index],
+            votes=self.votes[index],
+            battles=None,
+            means=None if self.means is None else self.means[index],
+            panel=self.ratings if self.panel is None else self.panel,
+        )
+
+
+def win_chance(difference: Floats) -> Floats:
+    """The chance to win at a lead of so many Elo points (Bradley-Terry).
+
+    >>> round(float(win_chance(np.array(400.0))), 4)
+    0.9091
+    """
+    chance: Floats = 1 / (1 + np.exp(-difference / ELO))
+    return chance

@@ -1,0 +1,273 @@
+"""Rules of listing: how battles on a fixed panel become one published score for each producer.
+
+A rule is a few numbers and one method, `law`: the law of a producer's published score, given which of its models are
+listed how often. A new rule is one more class with the same methods.
+
+**Theorem (reservoir board).** A fixed panel makes a battle of model a a coin with mean v_a. Each producer gets s slots,
+which are uniform draws with replacement from its listed models; each slot fights n battles; the slot with the best
+count x (ties to the earlier slot) is the champion, which fights M more battles and wins y of them. The published score
+is k x + y with a fixed weight k >= 0. Then for every prize that does not fall as the own score rises, whatever the
+others' scores are, no listing of variants and no withholding raises the expected prize of a producer who does not know
+which of its models is better.
+
+*Proof.* Scan the events "slot j has count x" by x from the top, then by j. The prize of champion a at such an event is
+u_x(a) = E[prize(k x + Binomial(M, v_a))], which does not fall in v_a. Under uniform weights the mean prize falls along
+the scan: u falls with x, and a lower count makes lower means likelier (likelihood ratios). That is what the scan
+theorem asks for (docs/textbook/boards.md). With k = 0 only fresh battles count; k > 0 uses the battles of the
+search too, and costs nothing in honesty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from cloneproof._checks import count, number_in
+from cloneproof.boards.board import Board, Floats
+from cloneproof.boards.laws import (
+    CountLaw,
+    balanced_law,
+    best_of,
+    binomial_law,
+    champion_of_all,
+    champion_of_slots,
+    mixture,
+    normal_law,
+    published,
+)
+from cloneproof.errors import BoardError
+
+NODES = 201  # of the integral over a producer's self-ranking noise
+
+
+class Panel:
+    """A board's models against its fixed panel: chances, means, and laws of counts, each computed once.
+
+    A `quick` panel takes counts as normal; it serves to search for numbers, which an exact one then judges.
+    """
+
+    def __init__(self, board: Board, *, quick: bool = False) -> None:
+        self.board, self.chances, self.quick = board, board.chances(), quick
+        self.means: Floats = self.chances.mean(axis=1)
+        self.variances: Floats = (self.chances * (1 - self.chances)).mean(axis=1)
+        self._laws: dict[tuple[int, int, bool], CountLaw] = {}
+
+    def law(self, model: int, battles: int, *, balanced: bool = False) -> CountLaw:
+        """How many of so many battles a model wins, against random opponents or opponents that take turns."""
+        key = (model, battles, balanced)
+        if key not in self._laws:
+            self._laws[key] = self._made(model, battles, balanced)
+        return self._laws[key]
+
+    def _made(self, model: int, battles: int, balanced: bool) -> CountLaw:
+        mean = float(self.means[model])
+        if self.quick:
+            return normal_law(battles, mean, float(self.variances[model]) if balanced else mean * (1 - mean))
+        return balanced_law(battles, self.chances[model]) if balanced else binomial_law(battles, mean)
+
+    @cached_property
+    def models(self) -> dict[str, tuple[int, ...]]:
+        """The indices of each producer's models, the best first."""
+        return {name: tuple(int(i) for i in self.board.models_of(name)) for name in self.board.names}
+
+
+class ListingRule(Protocol):
+    """What turns battles into a published score for each producer."""
+
+    @property
+    def name(self) -> str:
+        """The rule in a few words."""
+
+    @property
+    def scale(self) -> int:
+        """What a published score is divided by to be a win rate."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a theorem says that no variants and no withholding pay."""
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        """The law of the published score of a producer whose models are listed so often (0: withheld)."""
+
+    def battles(self, listed: int) -> int:
+        """How many battles a producer with so many listings takes part in."""
+
+
+@dataclass(frozen=True)
+class BestListing:
+    """Every listing fights `votes` battles; a producer is as good as its best listing. The usual board."""
+
+    votes: int
+    name = "best listing"
+    proven = False
+
+    def __post_init__(self) -> None:
+        count(self.votes, "votes", error=BoardError)
+
+    @property
+    def scale(self) -> int:
+        return self.votes
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        return best_of([panel.law(model, self.votes) for model in _listings(models, copies)])
+
+    def battles(self, listed: int) -> int:
+        return self.votes * listed
+
+
+@dataclass(frozen=True)
+class SelfRanked:
+    """You-Rank-We-Rank (Hays et al. 2026): a listing's score is the least of those that its producer ranks before it.
+
+    So the best published score is that of the listing ranked first. Producers err by `noise` Elo (standard deviation).
+    """
+
+    votes: int
+    noise: float = 0.0
+    proven = False
+
+    def __post_init__(self) -> None:
+        count(self.votes, "votes", error=BoardError)
+        number_in(self.noise, "the noise of a self-ranking", 0, error=BoardError)
+
+    @property
+    def name(self) -> str:
+        return f"self-ranked, off by {self.noise:g} Elo" if self.noise else "self-ranked, without error"
+
+    @property
+    def scale(self) -> int:
+        return self.votes
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        listed = _listings(models, copies)
+        chosen = _ranked_first(panel.board.ratings[listed], self.noise)
+        laws = [panel.law(model, self.votes) for model in listed]
+        return mixture(
+            [CountLaw(law.low, law.mass * share, law.missing) for law, share in zip(laws, chosen, strict=True)]
+        )
+
+    def battles(self, listed: int) -> int:
+        return self.votes * listed
+
+
+@dataclass(frozen=True)
+class Provisional:
+    """Every listing fights `votes` battles; the best is then provisional until `fresh` more, which alone count."""
+
+    votes: int
+    fresh: int
+    proven = False
+
+    @property
+    def name(self) -> str:
+        return f"provisional until {self.fresh:,} fresh votes"
+
+    @property
+    def scale(self) -> int:
+        return self.fresh
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        listed = _listings(models, copies)
+        champions = champion_of_all([panel.law(model, self.votes) for model in listed])
+        return published(champions, [panel.law(model, self.fresh) for model in listed], 0)
+
+    def battles(self, listed: int) -> int:
+        return self.votes * listed + self.fresh
+
+
+@dataclass(frozen=True)
+class FreshChampion:
+    """`search` battles a producer, divided equally over its listings; the best listing then fights `fresh` new ones."""
+
+    search: int
+    fresh: int
+    name = "one champion on fresh votes"
+    proven = False
+
+    @property
+    def scale(self) -> int:
+        return self.fresh
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        listed = _listings(models, copies)
+        each = max(1, self.search // len(listed))
+        champions = champion_of_all([panel.law(model, each) for model in listed])
+        return published(champions, [panel.law(model, self.fresh) for model in listed], 0)
+
+    def battles(self, listed: int) -> int:
+        return max(1, self.search // listed) * listed + self.fresh
+
+
+@dataclass(frozen=True)
+class ReservoirBoard:
+    """`slots` draws from the listings, `tests` battles each; the best one fights `fresh` more (the theorem above).
+
+    The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
+    the panel take turns; the theorem then relies on Bradley-Terry, without it on nothing.
+    """
+
+    slots: int
+    tests: int
+    fresh: int
+    weight: int = 1
+    balanced: bool = False
+    name = "reservoir board"
+    proven = True
+
+    def __post_init__(self) -> None:
+        count(self.slots, "slots", error=BoardError)
+        count(self.tests, "battles a slot", error=BoardError)
+        count(self.fresh, "fresh battles", least=0, error=BoardError)
+        count(self.weight, "the weight of a test", least=0, error=BoardError)
+        if self.weight == self.fresh == 0:
+            raise BoardError("expected fresh battles or a weight for tests, got 0 and 0; nothing would be published")
+
+    @property
+    def scale(self) -> int:
+        return self.weight * self.tests + self.fresh
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        weights = np.asarray(copies, dtype=float)
+        own = [model for model, times in zip(models, copies, strict=True) if times]
+        laws = [panel.law(model, self.tests, balanced=self.balanced) for model in own]
+        champions = champion_of_slots(laws, weights[weights > 0] / weights.sum(), self.slots)
+        return published(
+            champions, [panel.law(model, self.fresh, balanced=self.balanced) for model in own], self.weight
+        )
+
+    def battles(self, listed: int) -> int:
+        return self.slots * self.tests + self.fresh
+
+
+@cache
+def _noise() -> tuple[Floats, Floats]:
+    """Nodes and weights for an average over a standard normal number."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights
+
+
+def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
+    """Each model as often as it is listed."""
+    listed = [model for model, times in zip(models, copies, strict=True) for _ in range(times)]
+    if not listed:
+        raise BoardError("expected at least one listing, got none; a producer without one is not on the board")
+    return listed
+
+
+def _ranked_first(ratings: Floats, noise: float) -> Floats:
+    """The chance of each listing to be ranked first by a producer who sees ratings with normal noise."""
+    if noise == 0:
+        best = ratings == ratings.max()
+        return np.asarray(best / best.sum(), dtype=float)
+    nodes, weights = _noise()
+    seen = ratings[:, None] + noise * nodes[None, :]
+    below = ndtr((seen[:, None, :] - ratings[None, :, None]) / noise)
+    for i in range(len(ratings)):
+        below[i, i] = 1.0
+    chance = below.prod(axis=1) @ weights
+    return np.asarray(chance / chance.sum(), dtype=float)

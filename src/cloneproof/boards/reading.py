@@ -1,0 +1,273 @@
+"""Reading a board: battles, a table of ratings, or a table of win rates against a reference.
+
+Files are CSV, Parquet or JSON lines, or a data frame; DuckDB reads them as it reads logs. Which of the three kinds a
+table is follows from its columns, and which column means what from their names; whatever was guessed is in the board's
+`notes`, and `columns=` says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Source
+from cloneproof.boards.rating import rate
+from cloneproof.errors import BoardError, brief
+from cloneproof.logs.sources import LogSource, log_source
+
+MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, the likeliest first
+    "first": ("model_a", "left", "model_1", "model_left", "player_a", "first", "a", "model_x", "x"),
+    "second": ("model_b", "right", "model_2", "model_right", "player_b", "second", "b", "model_y", "y"),
+    "winner": ("winner", "outcome", "result", "preference", "vote", "label", "judgment"),
+    "model": ("model", "model_name", "name", "player", "key", "system", "column 1"),
+    "score": ("arena_score", "score", "rating", "elo", "elo_rating", "bt_rating", "arena_elo"),
+    "win_rate": ("win_rate", "winrate", "win rate", "length_controlled_winrate"),
+    "error": ("standard_error", "se", "std_err", "stderr", "std_error"),
+    "interval": ("95_pct_ci", "ci", "95% ci", "confidence_interval", "interval"),
+    "low": ("rating_q025", "lower", "low", "ci_low", "lower_bound"),
+    "high": ("rating_q975", "upper", "high", "ci_high", "upper_bound"),
+    "votes": ("votes", "num_battles", "n_total", "battles", "n", "count", "number_of_votes"),
+    "producer": ("organization", "organisation", "producer", "owner", "maker", "org", "developer", "team", "company"),
+    "producer_a": ("organization_a", "producer_a", "owner_a", "team_a"),
+    "producer_b": ("organization_b", "producer_b", "owner_b", "team_b"),
+}
+FIRST: Final = frozenset({"model_a", "a", "left", "first", "model_1", "x", "win", "model_left"})
+SECOND: Final = frozenset({"model_b", "b", "right", "second", "model_2", "y", "loss", "model_right"})
+TIE: Final = frozenset({
+    "tie", "draw", "both", "equal", "tie (bothbad)", "bothbad", "both_bad", "both bad", "tie_both_bad", "none", "same",
+})  # fmt: skip
+QUANTILE: Final = 1.959964  # a 95 % interval is so many standard errors on each side
+
+
+def read_board(
+    source: object,
+    *,
+    owners: object = None,
+    columns: Mapping[str, str] | None = None,
+    method: str = "bradley-terry",
+) -> Board:
+    """Read a board from files or a table.
+
+    Parameters
+    ----------
+    source : path, several paths, a mapping of columns, or a data frame
+        Where the table is.
+    owners : mapping, file or "first-word", optional
+        Who made which model: a mapping, a file with two columns, or the first word of a model's name. Default: a column
+        of the table; where there is none, every model is its own producer.
+    columns : mapping, optional
+        Columns by meaning where the guess is wrong, e.g. ``{"first": "left", "winner": "label"}``.
+    method : {"bradley-terry", "elo", "borda"}
+        How battles are rated.
+    """
+    table = log_source(source)
+    found = _columns(table, columns or {})
+    if {"first", "second", "winner"} <= set(found):
+        models, producers, battles = _battles(table, found)
+        rated = rate(battles, method)
+        votes = battles.counts.sum(axis=1).astype(np.int64)
+        read = _Table(models, producers, rated.values, rated.errors, votes, "battles", battles)
+    elif "model" in found and {"score", "win_rate"} & set(found):
+        read = _ratings(table, found)
+    else:
+        raise BoardError(
+            "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate), got "
+            f"columns {', '.join(map(brief, list(table.columns)[:8]))}; name them with columns="
+        )
+    named = _named_producers(read.models, read.producers, owners)
+    notes = [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
+    if all(name == model for name, model in zip(named, read.models, strict=True)):
+        notes.append("no producers were named: every model is its own producer")
+    return Board(
+        read.models,
+        named,
+        read.ratings,
+        read.errors,
+        read.votes,
+        read.source,
+        read.battles,
+        read.means,
+        notes=tuple(notes),
+    )
+
+
+class _Table(NamedTuple):
+    """What a table says of a board; producers may be missing."""
+
+    models: tuple[str, ...]
+    producers: list[str | None]
+    ratings: Floats
+    errors: Floats
+    votes: NDArray[np.int64]
+    source: Source
+    battles: Battles | None = None
+    means: Floats | None = None
+
+
+def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
+    """The column of each meaning: as wanted, else the first that is called so; capitals and blanks do not matter."""
+    known = {_plain(name): name for name in table.columns}
+    found = {}
+    for meaning, column in wanted.items():
+        if meaning not in MEANINGS:
+            raise BoardError(f"expected a meaning of {', '.join(MEANINGS)}, got {brief(meaning)}; choose one of them")
+        if column not in table.columns:
+            raise BoardError(f"expected the column {brief(column)} for {meaning}, got none of that name; check it")
+        found[meaning] = column
+    for meaning, names in MEANINGS.items():
+        place = next((known[name] for name in names if name in known), None)
+        if meaning not in found and place is not None and place not in found.values():
+            found[meaning] = place
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\s+", " ", name.strip().lower())
+
+
+def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...]]:
+    chosen = ", ".join(f"CAST({table.columns[name].sql} AS VARCHAR)" for name in names)
+    return table.query(f"SELECT {chosen} FROM {table.rows}")
+
+
+def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
+    """The models, their producers where columns say so, and the battles."""
+    meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in found)]
+    rows = _texts(table, [found[meaning] for meaning in meanings])
+    if not rows:
+        raise BoardError("expected battles, got a table without rows; give at least one")
+    spelling = _spelling({row[2] for row in rows})
+    places: dict[str, int] = {}
+    made: dict[str, str] = {}
+    first, second, points = [], [], []
+    for number, (left, right, winner, *makers) in enumerate(rows, start=1):
+        if not left or not right or left == right:
+            raise BoardError(f"expected two different models, got {brief(left)} and {brief(right)} in row {number}")
+        first.append(places.setdefault(left, len(places)))
+        second.append(places.setdefault(right, len(places)))
+        points.append(_points(winner, left, right, spelling, number))
+        made.update({name: maker for name, maker in zip((left, right), makers, strict=False) if maker})
+    if len(places) > MOST_MODELS:
+        raise BoardError(f"expected at most {MOST_MODELS:,} models, got {len(places):,}; is that the right column?")
+    battles = Battles.from_sequence(len(places), first, second, points)
+    return tuple(places), [made.get(name) for name in places], battles
+
+
+def _spelling(values: set[str | None]) -> dict[str, float]:
+    """What each spelling of the winner is worth to the first model."""
+    words = {(value or "").strip().lower() for value in values}
+    if words <= {"0", "1", "0.5", "0.0", "1.0"}:
+        return {word: float(word) for word in words}
+    table = dict.fromkeys(FIRST, 1.0) | dict.fromkeys(SECOND, 0.0) | dict.fromkeys(TIE, 0.5)
+    return table | {"1": 1.0, "2": 0.0, "0": 0.5, "3": 0.5}
+
+
+def _points(winner: str | None, left: str, right: str, spelling: Mapping[str, float], number: int) -> float:
+    word = (winner or "").strip().lower()
+    if word in spelling:
+        return spelling[word]
+    if winner in (left, right):
+        return 1.0 if winner == left else 0.0
+    raise BoardError(
+        f"expected model_a, model_b or tie (or left, right; 1, 2) as the winner, got {brief(winner)} in row {number}; "
+        "respell it"
+    )
+
+
+def _ratings(table: LogSource, found: Mapping[str, str]) -> _Table:
+    """A table of ratings, or of win rates against one reference."""
+    meanings = [name for name in MEANINGS if name in found and not name.startswith(("first", "second", "winner"))]
+    rows = _texts(table, [found[meaning] for meaning in meanings])
+    if not rows:
+        raise BoardError("expected models, got a table without rows; give at least two")
+    records = [dict(zip(meanings, row, strict=True)) for row in rows]
+    models = _distinct([str(record["model"] or "") for record in records])
+    producers = [record.get("producer") for record in records]
+    votes = np.array([_number(record.get("votes") or "0", "votes") for record in records]).astype(np.int64)
+    if "win_rate" in found and "score" not in found:
+        return _win_rates(records, models, producers, votes)
+    values = np.array([_number(record["score"], "score") for record in records])
+    errors = np.array([_rating_error(record, number) for record, number in zip(records, votes, strict=True)])
+    return _Table(models, producers, values, errors, votes, "ratings")
+
+
+def _win_rates(
+    records: Sequence[Mapping[str, str | None]],
+    models: tuple[str, ...],
+    producers: list[str | None],
+    votes: NDArray[np.int64],
+) -> _Table:
+    rates = np.array([_number(record["win_rate"], "win_rate") for record in records])
+    percent = rates.max() > 1
+    means = rates / 100 if percent else rates
+    if means.min() < 0 or means.max() > 1:
+        raise BoardError(
+            f"expected win rates from 0 to 1 or from 0 to 100, got {brief(float(rates.max()))}; rescale them"
+        )
+    given = [record.get("error") for record in records]
+    plain = np.sqrt(np.maximum(means * (1 - means), 1e-9) / np.maximum(votes, 1))
+    wide = np.array([plain[i] if text in (None, "") else _number(text, "error") / (100 if percent else 1)
+                     for i, text in enumerate(given)])  # fmt: skip
+    inner = np.clip(means, 1e-4, 1 - 1e-4)
+    values = np.log(inner / (1 - inner)) * ELO
+    wide_elo = wide / (inner * (1 - inner)) * ELO
+    return _Table(models, producers, values, wide_elo, votes, "win rates", means=means)
+
+
+def _rating_error(record: Mapping[str, str | None], votes: int) -> float:
+    """A standard error from whatever the table has: itself, an interval, two ends, or the number of votes."""
+    if record.get("error"):
+        return _number(record["error"], "error")
+    if record.get("interval"):
+        ends = [abs(float(text)) for text in re.findall(r"[-+]?\d+\.?\d*", str(record["interval"]))]
+        if not ends:
+            raise BoardError(f"expected an interval such as +5/-5, got {brief(record['interval'])}; write numbers")
+        return sum(ends[:2]) / len(ends[:2]) / QUANTILE
+    if record.get("low") and record.get("high"):
+        return (_number(record["high"], "high") - _number(record["low"], "low")) / 2 / QUANTILE
+    return 2 * ELO / np.sqrt(votes) if votes else 0.0
+
+
+def _number(text: str | None, what: str) -> float:
+    try:
+        value = float(str(text).replace(",", "").rstrip("%"))
+    except ValueError:
+        value = float("nan")
+    if not np.isfinite(value):
+        raise BoardError(f"expected a number as {what}, got {brief(text)}; mend that row or name another column")
+    return value
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that are given twice get a number, as the same model may be listed twice."""
+    seen: dict[str, int] = {}
+    made = []
+    for name in names:
+        if not name:
+            raise BoardError("expected a name for each model, got an empty one; complete the table")
+        seen[name] = seen.get(name, 0) + 1
+        made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(made)
+
+
+def _named_producers(models: Sequence[str], found: Sequence[str | None], owners: object) -> tuple[str, ...]:
+    """The producer of each model: as owners say, else the table, else the model itself."""
+    if owners is None:
+        return tuple(maker or model for model, maker in zip(models, found, strict=True))
+    if isinstance(owners, str) and owners == "first-word":
+        return tuple(re.split(r"[\s\-_/]", model.strip())[0] or model for model in models)
+    if isinstance(owners, Mapping):
+        table = {str(model): str(maker) for model, maker in owners.items()}
+    else:
+        source = log_source(owners)
+        if len(source.columns) < 2:
+            raise BoardError("expected owners in two columns, model and producer, got one column; add the other")
+        table = {str(model): str(maker) for model, maker in _texts(source, list(source.columns)[:2])}
+    missing = [model for model in models if model not in table]
+    if missing:
+        raise BoardError(f"expected an owner for each model, got none for {brief(missing[0])}; {len(missing)} lack one")
+    return tuple(table[model] for model in models)

@@ -1,0 +1,115 @@
+"""What variants pay on a fixed panel, and how accurate a rule is: exact, from the laws of published scores.
+
+Producers' scores are independent on a fixed panel, so that every number here is a sum of products of laws: no sampling.
+Errors bound the mass outside of the windows and, for the chance to be first, what ties leave open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cloneproof._checks import count, one_of
+from cloneproof.boards.board import ELO
+from cloneproof.boards.laws import CountLaw, Field
+from cloneproof.boards.listing import ListingRule, Panel
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import BoardError
+
+Copied = Literal["best", "random", "all"]
+COPIED: tuple[Copied, ...] = ("best", "random", "all")
+METHOD = "laws of counts on a fixed panel"
+
+
+@dataclass(frozen=True)
+class VariantGain:
+    """What `variants` more listings gain a producer under one rule: ranks up, Elo of its score, chance to be first."""
+
+    producer: str
+    rule: str
+    copied: Copied
+    variants: int
+    ranks: Estimate
+    elo: Estimate
+    first: Estimate
+    battles: float
+    """How many times as many battles the producer takes part in."""
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "producer": self.producer, "rule": self.rule, "copied": self.copied, "variants": self.variants,
+            "ranks": self.ranks.to_dict(), "elo": self.elo.to_dict(), "first": self.first.to_dict(),
+            "battles": self.battles,
+        }  # fmt: skip
+
+
+class Standing:
+    """Everybody's published score under one rule, everybody honest: each model listed once."""
+
+    def __init__(self, panel: Panel, rule: ListingRule) -> None:
+        self.panel, self.rule = panel, rule
+        self.names = tuple(panel.models)
+        self.laws = [rule.law(panel, models, [1] * len(models)) for models in panel.models.values()]
+        self.field = Field(self.laws)
+
+    def wrong_pairs(self) -> Estimate:
+        """The expected number of pairs of producers in the wrong order; pairs that are truly equal count one half."""
+        best = np.array([self.panel.means[models[0]] for models in self.panel.models.values()])
+        above = np.array([self.field.beaten(law) for law in self.laws])
+        better, equal = best[:, None] > best[None, :], np.triu(best[:, None] == best[None, :], 1)
+        return self._estimate(float(above.T[better].sum() + equal.sum() / 2), len(best) ** 2)
+
+    def rank(self, name: str, law: CountLaw | None = None) -> float:
+        """The expected rank of a producer among all, whose own score has this law; ties count one half."""
+        own = self.names.index(name)
+        beaten = self.field.beaten(law or self.laws[own])
+        return len(self.names) - float(beaten.sum() - beaten[own])
+
+    def rank_gain(self, name: str, copied: Copied, variants: int) -> Estimate:
+        """How many ranks a producer moves up by listing so many variants more."""
+        ranks = [self.rank(name, law) for law in self._listed(name, copied, variants)]
+        return self._estimate(self.rank(name) - float(np.mean(ranks)), len(self.names))
+
+    def gain(self, name: str, copied: Copied, variants: int) -> VariantGain:
+        """What a producer gains by listing so many variants more; of a random model it is the average over models."""
+        own, models = self.names.index(name), self.panel.models[name]
+        honest, laws = self.laws[own], self._listed(name, copied, variants)
+        before, open_before = self.field.is_first(honest, own)
+        firsts = [self.field.is_first(law, own) for law in laws]
+        first = float(np.mean([value for value, _ in firsts])) - before
+        open_ties = open_before + float(np.mean([error for _, error in firsts]))
+        level = honest.mean / self.rule.scale
+        shift = float(np.mean([law.mean for law in laws])) / self.rule.scale - level
+        listed = len(models) * (1 + variants) if copied == "all" else len(models) + variants
+        return VariantGain(
+            name, self.rule.name, copied, variants,
+            self.rank_gain(name, copied, variants),
+            self._estimate(shift * ELO / (level * (1 - level)), ELO),
+            Estimate(first, self.field.missing + open_ties, "estimated", METHOD),
+            self.rule.battles(listed) / self.rule.battles(len(models)),
+        )  # fmt: skip
+
+    def average_rank_gain(self, copied: Copied, variants: int) -> Estimate:
+        """The gain in ranks, averaged over the producers of the board."""
+        gains = [self.rank_gain(name, copied, variants).value for name in self.names]
+        return self._estimate(float(np.mean(gains)), len(self.names))
+
+    def _listed(self, name: str, copied: Copied, variants: int) -> list[CountLaw]:
+        one_of(copied, COPIED, "the model that is copied", BoardError)
+        count(variants, "variants", error=BoardError)
+        models = self.panel.models[name]
+        return [self.rule.law(self.panel, models, copies) for copies in _vectors(len(models), copied, variants)]
+
+    def _estimate(self, value: float, terms: float) -> Estimate:
+        """A sum of so many terms, each off by the mass that the windows leave out."""
+        return Estimate(value, 2 * self.field.missing * terms, "estimated", METHOD)
+
+
+def _vectors(originals: int, copied: Copied, variants: int) -> list[list[int]]:
+    """How often each model is listed; one vector for each model where a random one is copied."""
+    if copied == "all":
+        return [[1 + variants] * originals]
+    places = [0] if copied == "best" else range(originals)
+    return [[1 + variants * (i == place) for i in range(originals)] for place in places]

@@ -1,0 +1,90 @@
+"""Second accounts: what every anonymous platform pays a provider that enters more than once.
+
+Anonymous: accounts that register alike are treated alike, and somebody is served in every round. Each agent has one
+original, means are independent from one prior, and the other n - 1 agents have one account each. Proofs are in
+docs/textbook/second-accounts.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from cloneproof.bounds._domain import checked
+from cloneproof.errors import MechanismError
+
+
+@checked
+def flood_others(agents: int, accounts: int, horizon: int) -> float:
+    """(A) At most T (n - 1) / (n + m - 1 - T): the chance that anybody else is ever served, against m accounts.
+
+    Accounts that were never served are alike, so a round that serves one of them serves another agent's with a chance
+    of at most (n - 1) / (n + m - 1 - T).
+
+    >>> flood_others(5, 10**6, 100)
+    0.0004000384036867539
+    """
+    left = agents + accounts - 1 - horizon
+    return 1.0 if left <= 0 else min(1.0, horizon * (agents - 1) / left)
+
+
+@checked
+def second_account_floor(
+    agents: int,
+    values: Sequence[float],
+    weights: Sequence[float] | None = None,
+    accounts: int = 2,
+    originals: int = 1,
+) -> float:
+    """(B) The gain a round of m accounts with one item for T -> infinity, under every mechanism of sublinear regret.
+
+    The sum over k of P(the agent is best, with k others) E[v | that] k (m - 1) / ((k + 1) (k + m)): tied accounts are
+    served alike. For several originals an agent, of mechanisms that compare best originals alone.
+
+    >>> round(second_account_floor(5, (0.2, 0.8)), 4)
+    0.0608
+    """
+    chances = [1.0] * len(values) if weights is None else list(weights)
+    if len(chances) != len(values) or sum(chances) <= 0:
+        raise MechanismError(
+            f"expected a weight for each of {len(values)} values, not all 0, got {len(chances)}; or leave them out"
+        )
+    total, below, floor = sum(chances), 0.0, 0.0
+    for value, chance in sorted(zip(values, chances, strict=True)):
+        up_to = min(1.0, below + chance / total)
+        low, best = below**originals, up_to**originals - below**originals  # of an agent's best original
+        for others in range(1, agents):
+            tied = math.comb(agents - 1, others) * best ** (others + 1) * low ** (agents - 1 - others)
+            floor += tied * value * others * (accounts - 1) / ((others + 1) * (others + accounts))
+        below = up_to
+    return floor
+
+
+@checked
+def second_account_ceiling(agents: int, horizon: int, regret: float, density: float) -> float:
+    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that more accounts gain where a prior's density is at most f.
+
+    `regret` R bounds the expected regret with and without the further accounts. Best means within e of each other have
+    a chance of at most C e; otherwise R / e rounds go to others than the best, with one account and with more.
+    """
+    near = agents * (agents - 1) * density
+    return min(float(horizon), 2 * math.sqrt(2 * near * horizon * regret))
+
+
+@checked
+def accounts_gain(agents: int, pot: float, accounts: int) -> float:
+    """(D) What m accounts gain on a pot V that accounts share alike: (m - 1)(n - 1) V / (n (n + m - 1)).
+
+    >>> accounts_gain(5, 1.0, 2)
+    0.13333333333333333
+    """
+    return (accounts - 1) * (agents - 1) * pot / (agents * (agents + accounts - 1))
+
+
+@checked
+def account_fee(agents: int, pot: float) -> float:
+    """(D) The smallest fee an account under which no number of accounts beyond the first pays: V (n - 1) / (n (n + 1)).
+
+    The gain of each further account is largest for the second. It takes (n - 1) / (n + 1) of all that there is to earn.
+    """
+    return accounts_gain(agents, pot, 2)

@@ -1,0 +1,202 @@
+"""What copies can gain under the index on slots in a market that ends at random: a ceiling for given means.
+
+Every pull rings with chance 1 / T and the first ring ends the market, so an agent is paid T times the mean of the slot
+that rings first, and that is the slot whose index is highest at its own ring: a best of all slots by independent
+scores. Let x_a be the chance that a slot with mean v_a rings at an index of at least y; as y falls, x runs through a
+path from 0 to 1. With s slots, l originals, v the best mean, g_a = v - v_a and X the average of x_a, no copies and no
+withholding gain more than
+
+    T sup over y of [ s (s - 1) / l sum_a g_a int (1 - X)^(s - 2) (x_a - X) dx_a - v c(y) Var(x) ]
+
+against any others, c(y) being the least curvature of (1 - z)^s seen from X to the largest x_a. It is 0 for at most two
+originals or two slots (docs/textbook/index-on-slots.md has the proof). The path is computed at many levels; between
+two of them each part is bounded from the side that makes the ceiling larger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+from scipy.special import bdtr, rel_entr
+
+from cloneproof._arrays import FloatArray
+from cloneproof._checks import count, listed, number_in
+from cloneproof.errors import MechanismError
+
+LEVELS = 100  # at which the path is computed, from index 1 down to half the lowest mean; as many again at each mean
+LONGEST = 6  # times T: pulls after which a slot that is still above a level counts as above it for ever, or as gone
+FAR = 9.0  # standard deviations beyond which counts are left out
+
+
+def next_look(pulls: int) -> int:
+    """After so many rewards, how many a slot has when its falling index is looked at next.
+
+    >>> next_look(0), next_look(32), next_look(34)
+    (1, 34, 36)
+    """
+    return pulls + max(1, pulls // 16)
+
+
+def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, horizon: int) -> float:
+    """The most rewards that copies or withholding can gain over a whole market that ends at random, for given means.
+
+    Parameters
+    ----------
+    means : sequence of float
+        Of the agent's originals, which one being which unknown to it.
+    draws : int
+        Slots of an agent.
+    constant : float
+        Of the index: n kl(mean, index) = constant.
+    horizon : int
+        The mean number of rounds T.
+
+    Returns
+    -------
+    float
+        Against any others with any registrations. In floating point, errors of the path on the safe side.
+
+    Examples
+    --------
+    >>> index_gain_ceiling([0.2, 0.4], draws=9, constant=2.0, horizon=1000)
+    0.0
+    >>> index_gain_ceiling([0.1, 0.2, 0.4], draws=6, constant=2.0, horizon=1000) < 0.01
+    True
+    """
+    rates = sorted(number_in(v, "means", 0, 1, MechanismError) for v in listed(means, "means", MechanismError))
+    slots, rounds = count(draws, "draws", error=MechanismError), count(horizon, "horizon", error=MechanismError)
+    width = number_in(constant, "constant", 0, error=MechanismError, low_open=True)
+    if len(rates) <= 2 or slots <= 2 or rates[0] == rates[-1] or rounds == 1:
+        return 0.0
+    levels = index_levels(rates, width, rounds)
+    path = np.array([chance_above(v, width, rounds, levels) for v in rates])
+    return path_ceiling(np.array(rates), path, slots, rounds)
+
+
+def expected_gain_ceiling(
+    atoms: Sequence[tuple[float, float]], originals: int, draws: int, constant: float, horizon: int
+) -> float:
+    """`index_gain_ceiling` on average over means that are drawn independently from values with weights."""
+    values = [value for value, _ in atoms]
+    if min(originals, draws, len(values)) <= 1 or min(originals, draws) <= 2 or horizon == 1:
+        return 0.0
+    levels = index_levels(values, constant, horizon)
+    paths = {value: chance_above(value, constant, horizon, levels) for value in values}
+    weights, total = dict(atoms), math.fsum(weight for _, weight in atoms)
+    ceilings = []
+    for means in combinations_with_replacement(sorted(values), originals):
+        orders = math.factorial(originals) / math.prod(map(math.factorial, Counter(means).values()))
+        chance = orders * math.prod(weights[v] / total for v in means)
+        if means[0] < means[-1]:
+            ceilings.append(chance * path_ceiling(np.array(means), np.array([paths[v] for v in means]), draws, horizon))
+    return math.fsum(ceilings)
+
+
+def index_levels(means: Sequence[float], constant: float, horizon: int) -> FloatArray:
+    """Falling levels at which a path is computed, closer to each other around the means, where it is steep."""
+    positive = sorted({v for v in means if v > 0})
+    levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
+    for v in positive:
+        steep = min(0.1, 0.3 * math.sqrt(constant / (v * horizon)))
+        levels += [
+            v * (1 + np.geomspace(steep, 0.5, LEVELS // 2)),
+            v * (1 - np.geomspace(steep, 0.2, LEVELS // 4)),
+            np.array([v]),
+        ]
+    joined = np.unique(np.concatenate(levels))
+    return joined[joined < 1][::-1]
+
+
+def path_ceiling(means: FloatArray, path: FloatArray, slots: int, horizon: float) -> float:
+    """The ceiling from the path: means (rising), and for each of them bounds (low, high) of x at each level."""
+    s, originals = slots, len(means)
+    ends = np.concatenate([np.zeros((originals, 2, 1)), path, np.ones((originals, 2, 1))], axis=2)
+    low, high = ends[:, 0], ends[:, 1]
+    mean_low, mean_high = low.mean(0), high.mean(0)
+    weight = s * (s - 1) / originals * (means[-1] - means)[:, None]
+    early, late = (1 - mean_low[:-1]) ** (s - 2), (1 - mean_high[1:]) ** (s - 2)
+    square, move = (high[:, 1:] ** 2 - low[:, :-1] ** 2) / 2, high[:, 1:] - low[:, :-1]
+    surely = np.maximum(low[:, 1:] - high[:, :-1], 0.0)
+    growth = (weight * (square * early - surely * mean_low[:-1] * late)).sum(0)  # of the integral in a cell, at most
+    inside = (weight * np.maximum(high[:, 1:] - mean_low[:-1], 0.0) * early * move).sum(0)  # up to any point of it
+    integral = np.concatenate([[0.0], np.cumsum(growth)[:-1]]) + inside
+    apart = np.maximum(low[:, None, :-1] - high[None, :, 1:], 0.0)  # x_b - x_a at least, in a cell
+    variance = (apart**2).sum((0, 1)) / originals**2  # each pair once
+    centre = mean_high[1:]
+    reach = np.maximum(high[:, 1:].max(0) - centre, 1e-9)
+    drop = np.maximum(1 - centre - reach, 0.0) ** s - (1 - centre) ** s + s * (1 - centre) ** (s - 1) * reach
+    return float(horizon * max(0.0, np.max(integral - means[-1] * np.maximum(drop, 0.0) / reach**2 * variance)))
+
+
+def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray) -> FloatArray:
+    """For each falling level the chance that a slot's own ring finds its index at least there: bounds (low, high).
+
+    >>> low, high = chance_above(0.5, 2.0, 100, np.array([0.9, 0.6]))
+    >>> bool((low <= high).all()), bool(low[0] < low[1])
+    (True, True)
+    """
+    alive = np.ones((len(levels), 1))  # law of the count of a slot that is above the level, from count `first` on
+    first, pulls = 0, 0
+    rung = np.zeros(len(levels))
+    stay = math.log1p(-1 / horizon)
+    active = np.arange(len(levels))
+    beyond = np.zeros(len(levels))
+    while pulls < LONGEST * horizon and len(active):
+        more = next_look(pulls) - pulls
+        pulls += more
+        law, start = _binomial_law(more, mean)
+        alive, first = _convolved(alive, law), first + start
+        alive, first = _trimmed(alive, first, pulls, mean)
+        before = alive.sum(1)
+        least = _least_count(levels[active], pulls, constant)
+        alive[np.arange(first, first + alive.shape[1]) < least[:, None]] = 0.0
+        left = alive.sum(1)
+        rung[active] += (before - left) * -math.expm1(pulls * stay)
+        beyond[active] = left
+        kept = left > 1e-15
+        active, alive = active[kept], alive[kept]
+    late = math.exp(pulls * stay)
+    return np.array([rung + beyond * (1 - late), np.minimum(rung + beyond, 1.0)])
+
+
+def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
+    """The law of a count, without what is far from its mean; and the first count."""
+    centre, reach = trials * chance, FAR * math.sqrt(trials * chance * (1 - chance)) + 10
+    first, last = max(0, math.floor(centre - reach)), min(trials, math.ceil(centre + reach))
+    up_to = bdtr(np.arange(first, last + 1), trials, chance)
+    return np.diff(up_to, prepend=0.0), first
+
+
+def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:
+    size = rows.shape[1] + len(law) - 1
+    if len(law) == 2:
+        padded = np.zeros((len(rows), size))
+        padded[:, :-1] = rows * law[0]
+        padded[:, 1:] += rows * law[1]
+        return padded
+    points = 1 << (size - 1).bit_length()
+    product = np.fft.rfft(rows, points) * np.fft.rfft(law, points)
+    return np.maximum(np.fft.irfft(product, points)[:, :size], 0.0)
+
+
+def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[FloatArray, int]:
+    """Without counts that are far from their mean."""
+    centre, reach = pulls * mean, FAR * math.sqrt(pulls * mean * (1 - mean)) + 10
+    begin = max(0, math.floor(centre - reach) - first)
+    end = max(begin + 1, math.ceil(centre + reach) - first + 1)
+    return rows[:, begin:end], first + begin
+
+
+def _least_count(levels: FloatArray, pulls: int, constant: float) -> FloatArray:
+    """The least count after so many pulls at which the index is at least at each level."""
+    low, high = np.zeros(len(levels)), levels.copy()
+    for _ in range(60):  # the divergence from the level falls as the mean rises to it
+        middle = (low + high) / 2
+        outside = rel_entr(middle, levels) + rel_entr(1 - middle, 1 - levels) > constant / pulls
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    zero = -np.log1p(-levels) * pulls <= constant
+    return np.asarray(np.where(zero, 0.0, np.ceil(high * pulls - 1e-9)))

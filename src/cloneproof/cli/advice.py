@@ -1,0 +1,253 @@
+"""`cloneproof compare` (every mechanism in one market) and `cloneproof recommend` (which one to run)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from cloneproof._files import check_place
+from cloneproof.advice.comparison import ComparedMechanism
+from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
+from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.analysis.search import Search
+from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, own_by_name
+from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError, EngineError, MarketError
+from cloneproof.market.toml import load_market
+from cloneproof.report.words import (
+    cheaper_sentence,
+    choice_sentence,
+    exploring_words,
+    gain_words,
+    number,
+    price_sentence,
+    regret_words,
+    wrong_rows,
+)
+
+WIDTH = 96  # of a remark
+MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
+
+
+def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, budget: float) -> None:
+    """Print the table."""
+    columns = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
+    title = f"{source}: the best attack by copies on each mechanism"
+    print_table(new_table(title, *columns, right=2, rows=map(_comparison_cells, rows)))
+    print(f"Gains of up to {tolerance:.1%} count as none. Copies are the fewest whose gain is within 1 % of the best.")
+    print(f"Sampled mechanisms had {budget:g} s each:")
+    for row in rows:
+        if (remark := _remark(row)) != "":
+            print("  " + remark[:WIDTH])
+
+
+def _comparison_cells(row: ComparedMechanism) -> tuple[str, ...]:
+    time = f"{row.seconds:.1f} s"
+    if row.verdict is None:
+        return row.name, "not audited", "", "", _number(row.regret, row.exact), "", time
+    gain = f"{100 * row.relative_gain:+.1f}" if math.isfinite(row.relative_gain) else "from nothing"
+    copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
+    if row.verdict == "undecided":  # what the samples do not rule out
+        gain = f"at most {100 * row.relative_gain:+.2g}" if row.relative_gain < MUCH else "unknown"
+    if row.verdict == "clone-proof" and not row.exact:  # samples of one deviation add nothing
+        gain, copies = "none", "proven" if row.state == AuditState.PROOF else "at 99 %"
+    if row.state == AuditState.NONE_TRIED_PAYS:
+        copies, verdict = f"{row.tried} tried", "none pays"
+    return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
+
+
+def _number(estimate: Estimate | None, exact: bool) -> str:
+    if estimate is None:
+        return ""
+    return f"{estimate.value:,.0f}" if exact else f"{estimate.value:,.0f} ± {estimate.error:,.0f}"
+
+
+def _remark(row: ComparedMechanism) -> str:
+    if row.remark:
+        return f"{row.name}: {row.remark}"
+    if row.exact or row.gain is None:
+        return ""
+    if row.state == AuditState.SAMPLED_PROOF:
+        return f"{row.name}: that copies do not pay holds at 99 %, by sampled worlds that stand for all copies"
+    if row.verdict == "clone-proof":
+        return f"{row.name}: that copies do not pay is proven; its regret is sampled"
+    return (
+        f"{row.name}: {row.tried} deviations sampled, this one's gain is {row.gain.value:+.1f} ± {row.gain.error:.0f}"
+    )
+
+
+def compare(
+    market_file: MarketFile,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", "-m", help="Only this one; may be repeated.")
+    ] = None,
+    rule: OwnRules = None,
+    policy: OwnPolicies = None,
+    budget: Annotated[
+        float, typer.Option("--seconds", "--budget", help="For each mechanism that must be sampled.")
+    ] = 7.0,
+    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
+    seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Audit every mechanism in a market.
+
+    A table of verdict, best attack, gain, regret honest and attacked, and time. Each has the parameters of its
+    theorem for the market; `recommend` tunes them. The first time on a machine, half of the time goes into
+    compiling.
+    """
+    from cloneproof.advice.comparison import compare as run_compare
+    from cloneproof.mechanisms.catalogue import CATALOGUE
+
+    if not budget > 0:
+        raise EngineError(f"expected a budget above 0 seconds, got {budget:g}; 7 is usual")
+    market = load_market(market_file)
+    names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
+    with progress_bar() as bar:
+        task = bar.add_task("auditing", total=len(names) + len(own))
+
+        def tell(rows: list[ComparedMechanism]) -> None:
+            bar.advance(task, len(rows))
+
+        search = Search(seconds=budget, seed=seed)
+        rows = run_compare(market, names, tolerance=tolerance, search=search, processes=2, own=own, done=tell)
+    if as_json:
+        print_json([row.to_dict() for row in rows])
+    else:
+        show_comparison(rows, market_file, tolerance, budget)
+    if rows.interrupted:
+        note(f"interrupted: {len(rows)} of {len(names) + len(own)} mechanisms")
+        raise typer.Exit(130)
+
+
+def show_recommendation(found: Recommendation, source: str | None) -> None:
+    """Print it."""
+    market = found.market
+    name = (
+        source or f"{len(market.agents)} providers, up to {market.most_originals} items each, {market.horizon:,} rounds"
+    )
+    print(choice_sentence(found))
+    if found.advice:
+        print(found.advice)
+    if found.ranked:
+        print(found.choice.promise)
+        print(f"What visitors and sellers see: {found.choice.seen}")
+        if cheaper := cheaper_sentence(found):
+            print(f"Cheaper, on a condition: {cheaper}")
+        print("Parameters: " + ", ".join(f"{key}={value}" for key, value in found.choice.parameters.items()))
+    print("Price of honesty: " + price_sentence(found))
+    if found.ranked:
+        columns = ("mechanism", "regret", "of random play", "exploring", "copies gain")
+        rows = [_cells(each, found.random_regret) for each in found.ranked]
+        print_table(new_table(f"Clone-proof for {name}", *columns, rows=rows))
+        if found.choice.wrong:
+            wrong = wrong_rows(found.choice)
+            print_table(new_table("If a declaration is wrong", "truth", "regret", "a provider gains", rows=wrong))
+    for mechanism, why in found.others.items():
+        note(f"{mechanism} is not among them: {why}")
+    for text in found.notes:
+        note(text)
+
+
+def _cells(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
+    part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else number(0.0)
+    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
+
+
+def recommend(
+    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="A market file.")] = None,
+    agents: Annotated[int | None, typer.Option(help="Without a file: how many providers there are.")] = None,
+    originals: Annotated[int | None, typer.Option(help="How many items each of them may have.")] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(metavar="LOW:HIGH", help="Click rates: the lowest and the highest, or a list .002,.004,.006."),
+    ] = None,
+    relative_gap: Annotated[
+        float, typer.Option(help="Two items that differ, differ by at least this part of the lower rate.")
+    ] = 0.25,
+    rounds: Annotated[float | None, typer.Option(help="How many rounds (page views), e.g. 1e8.")] = None,
+    providers: Annotated[
+        str, typer.Option(help="bayesian: they know the odds of their items; informed: which are better.")
+    ] = "bayesian",
+    rule: OwnRules = None,
+    policy: OwnPolicies = None,
+    seconds: Annotated[float, typer.Option(help="About how long to take.")] = 6.0,
+    seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write one page to hand on.")] = None,
+    toml: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the terms with which a service creates the market.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which mechanism to run in a market.
+
+    With which numbers, at what cost, and what it promises. First what is clone-proof whatever was declared, the
+    cheapest of it; then what is, if a declaration is right. Beside it: what would be best if everybody were honest, and
+    what that one costs if everybody does what pays. Exit code 0: it fits, 1: nothing clone-proof fits the traffic, 2:
+    bad input.
+    """
+    for path in (html, toml):
+        if path is not None:
+            check_place(path)
+    from cloneproof.advice.recommend import recommend as run_recommend
+
+    question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
+    question["own"] = own_by_name(rule, policy)
+    if market_file is not None:
+        if any(option is not None for option in (agents, originals, rates, rounds)):
+            raise CloneproofError(
+                "expected MARKET.toml without --agents, --originals, --rates and --rounds, which stand in its place; "
+                "leave one of the two out"
+            )
+        question["market"] = load_market(market_file)
+    else:
+        if agents is None or originals is None or rates is None or rounds is None:
+            raise CloneproofError(
+                "expected MARKET.toml, or --agents, --originals, --rates and --rounds; give e.g. --agents 20 "
+                "--originals 3 --rates .002:.006 --rounds 1e8"
+            )
+        question |= {"agents": agents, "originals": originals, "horizon": rounds, "relative_gap": relative_gap}
+        question |= parsed_rates(rates)
+    with working("looking") as tell:
+        found = run_recommend(progress=tell, **question)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_recommendation(found, market_file)
+    if toml is not None:
+        from cloneproof._files import write_whole
+        from cloneproof.advice.recommendation import terms_toml
+
+        if not found.ranked:
+            raise CloneproofError(
+                "expected a mechanism to write terms for, got none that is clone-proof here; see above"
+            )
+        write_whole(toml, terms_toml(found.market, found.choice))
+    if html is not None:
+        from cloneproof.report.recommendation_page import write_recommendation_page  # late: drawing loads slowly
+
+        write_recommendation_page(found, html)
+    raise typer.Exit(130 if found.interrupted else 0 if found.fits else 1)
+
+
+def parsed_rates(text: str) -> dict[str, tuple[float, ...]]:
+    """The rates of `.002:.006` or `.002,.004,.006`.
+
+    >>> parsed_rates(".002:.006"), parsed_rates(".01,.02")
+    ({'rates': (0.002, 0.006)}, {'values': (0.01, 0.02)})
+    """
+    between = ":" in text
+    try:
+        numbers = tuple(float(part) for part in text.split(":" if between else ","))
+    except ValueError:
+        numbers = ()
+    if not numbers or (between and len(numbers) != 2):
+        raise MarketError(
+            f"expected rates as LOWEST:HIGHEST such as .002:.006, or as a list .002,.004,.006, got {text!r}; write one "
+            "of them"
+        )
+    return {"rates": numbers} if between else {"values": numbers}

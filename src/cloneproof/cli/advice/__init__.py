@@ -1,1 +1,0 @@
-"""The commands that give advice: compare, recommend."""

@@ -1,0 +1,112 @@
+"""`cloneproof board FILE`: does submitting variants pay on this leaderboard, and what stops it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cloneproof._files import check_place
+from cloneproof.cli.options import AsJson
+from cloneproof.cli.output import new_table, note, print_json, print_table, printable, progress_bar
+from cloneproof.errors import BoardError
+
+if TYPE_CHECKING:
+    from cloneproof.boards.study import BoardStudy
+
+SHOWN = 10
+
+
+def board(
+    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="Battles, ratings or win rates.")],
+    owners: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Who made which model: a file of two columns, or first-word."),
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="MEANING=COLUMN", help="e.g. winner=label; may be repeated.")
+    ] = None,
+    rating: Annotated[str, typer.Option(help="How battles are rated: bradley-terry, elo or borda.")] = "bradley-terry",
+    producer: Annotated[str | None, typer.Option(help="Only this producer.")] = None,
+    most_models: Annotated[int | None, typer.Option(help="Keep each producer's best models only.")] = None,
+    votes: Annotated[int | None, typer.Option(help="Votes a model.", show_default="the board's median")] = None,
+    recommend: Annotated[bool, typer.Option(help="Tune a reservoir board and compare the rules.")] = True,
+    runs: Annotated[int, typer.Option(help="Runs of the simulation between entrants.")] = 50,
+    seed: Annotated[int, typer.Option(help="Its seed.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what variants pay on a leaderboard.
+
+    And what to run instead. Exit code 1: variants pay on the board as it is, 3: no gain was seen, 2: bad input.
+    """
+    if html is not None:
+        check_place(html)
+    from cloneproof.boards.reading import read_board
+    from cloneproof.boards.study import study_board
+
+    read = read_board(files if len(files) > 1 else files[0], owners=owners, columns=_pairs(column), method=rating)
+    kept = read if most_models is None else read.at_most(most_models)
+    with progress_bar() as bar:
+        task = bar.add_task("looking", total=None)
+        study = study_board(
+            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
+            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
+        )  # fmt: skip
+    if as_json:
+        print_json(study.to_dict())
+    else:
+        show_board(study)
+    if html is not None:
+        from cloneproof.report.board_page import write_board_page  # late: drawing takes a second to load
+
+        write_board_page(study, html)
+    raise typer.Exit(1 if study.verdict == "exploitable" else 3)
+
+
+def _pairs(texts: list[str] | None) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts or []]
+    if any(not middle for _, middle, _ in pairs):
+        raise BoardError("expected --column MEANING=COLUMN such as winner=label, got no '='; write both")
+    return {meaning: name for meaning, _, name in pairs}
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0"
+
+
+def show_board(study: BoardStudy) -> None:
+    """Print the study as tables."""
+    board = study.board
+    title = f"{len(board.models):,} models of {len(board.names):,} producers: what 5 variants of the best model gain"
+    table = new_table(title, "producer", "rating", "models", "ranks up", "Elo", "chance to be first")
+    fives = [gain for gain in study.gains if gain.copied == "best" and gain.variants == 5]
+    for gain in sorted(fives, key=lambda each: -each.ranks.value)[:SHOWN]:
+        own = board.models_of(gain.producer)
+        table.add_row(
+            gain.producer, f"{board.ratings[own[0]]:,.0f}", f"{len(own)}", _signed(gain.ranks.value),
+            f"{gain.elo.value:+.1f}", f"{gain.first.value:+.1%}",
+        )  # fmt: skip
+    print_table(table)
+    for each in study.private:
+        print(
+            f"{each.variants} private variants with {each.votes:,} votes each add {each.inflation:.1f} Elo to a listed "
+            f"score; {each.fresh_votes(2):,} fresh votes bring that under 2."
+        )
+    advice = study.advice
+    if advice is not None:
+        title = f"{advice.battles:,} battles a producer: wrong pairs of {advice.pairs:,}, ranks that 5 variants gain"
+        rules = new_table(title, "rule", "wrong pairs", "best copied", "random copied", "proven")
+        for row in advice.rows:
+            gains = (_signed(row.gain_best.value), _signed(row.gain_random.value))
+            rules.add_row(row.rule.name, f"{row.wrong_pairs.value:.1f}", *gains, "yes" if row.rule.proven else "no")
+        print_table(rules)
+        rule = advice.rule
+        turns = "opponents take turns" if rule.balanced else "random opponents"
+        print(
+            f"Run a reservoir board: {rule.slots} slots a producer, {rule.tests:,} battles a slot, {rule.fresh:,} "
+            f"further battles of the champion, weight {rule.weight}, {turns}."
+        )
+        print(advice.promise)
+    for text in board.notes:
+        note(printable(text))

@@ -1,0 +1,287 @@
+"""`cloneproof log FILE..`: who seems to copy, what it pays, and what to run instead, from a platform's own log."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cloneproof._files import check_place, write_whole
+from cloneproof.advice.recommendation import terms_toml
+from cloneproof.cli.advice import show_comparison, show_recommendation
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, policy_box
+from cloneproof.cli.output import (
+    new_table,
+    note,
+    print_json,
+    print_table,
+    print_wrapped,
+    printable,
+    progress_bar,
+    working,
+)
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import LogError
+from cloneproof.report.words import NARROW, percent
+
+if TYPE_CHECKING:
+    from cloneproof.logs.attack import LogVerdict
+    from cloneproof.logs.backtest import Backtest
+    from cloneproof.logs.log import Log
+    from cloneproof.logs.study import LogStudy
+
+
+def log(
+    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet, JSON lines; globs, folders.")],
+    agent: Annotated[str | None, typer.Option(help="The column with the provider; guessed if left out.")] = None,
+    arm: Annotated[str | None, typer.Option(help="The column with the item that was served.")] = None,
+    reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column with the time of a round.")] = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="The column with the probability with which the arm was served.")
+    ] = None,
+    count: Annotated[str | None, typer.Option(help="Rows of several rounds: the column with their number.")] = None,
+    total: Annotated[str | None, typer.Option("--sum", help="Rows of several rounds: the sum of rewards.")] = None,
+    owners: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Whose arm it is, where the log does not say: arm and agent.")
+    ] = None,
+    same: Annotated[
+        str | None, typer.Option(metavar="COLUMN,..", help="Columns by which items may be recognised, e.g. title,url.")
+    ] = None,
+    limits: Annotated[
+        str | None, typer.Option("--range", metavar="LOW:HIGH", help="The range of rewards.", show_default="0:1")
+    ] = None,
+    local_arms: Annotated[
+        bool, typer.Option("--local-arms", help="Names of arms are unique only inside an agent.")
+    ] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave faulty rows out, and say so; else a log with some is refused.")
+    ] = False,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="What the platform runs: a name from `cloneproof mechanisms`, or MODULE:NAME of your own."),
+    ] = None,
+    settings: Settings = None,
+    level: Annotated[float, typer.Option(help="The share of false discoveries among those of copies.")] = 0.05,
+    levels: Annotated[int, typer.Option(help="Levels of the fitted priors.")] = 4,
+    horizon: Annotated[
+        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 1000")
+    ] = None,
+    share: Annotated[float, typer.Option(help="The part of a reward that its agent is paid.")] = 1.0,
+    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
+    budget: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long all of it may take, reading included.")
+    ] = 40.0,
+    seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its arms.")] = False,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    toml: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the recommended terms as a file for `cloneproof serve`.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say who seems to copy, what it pays, and what to run instead.
+
+    One row is one round: whose arm was served, and its reward. Exit code as that of `audit`, of the named policy in the
+    market that is fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided; 0 where none is named, 2 bad input.
+    """
+    for path in (html, toml):
+        if path is not None:
+            check_place(path)
+    if settings and (policy is None or ":" in policy):
+        raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
+    from cloneproof.cli.audit import EXIT
+    from cloneproof.logs.reading import read_log
+
+    start = monotonic()
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=100)
+        found = read_log(
+            files, agent=agent, arm=arm, reward=reward, time=time, propensity=propensity, count=count, total=total,
+            owners=owners, same=[name for name in (same or "").split(",") if name], limits=parsed_range(limits),
+            local_arms=local_arms, leave_out=leave_out,
+            progress=(lambda part: bar.update(task, completed=100 * part)) if not bar.disable else None,
+        )  # fmt: skip
+    for text in found.notes:
+        note(printable(text))
+    for fault in found.faults:
+        note(printable(f"left out: {fault}"))
+    if statistics:
+        if as_json:
+            print_json(found.to_dict())
+        else:
+            show_log(found)
+        return
+    from cloneproof.logs.study import study_log
+
+    left = max(budget - (monotonic() - start), MOST_HURRIED) if budget > 0 else budget
+    judged = None
+    if policy is not None:
+        judged = policy_box(policy)[1] if ":" in policy else (lambda market: chosen_mechanism(policy, settings, market))
+    with working("looking") as tell:
+        study = study_log(
+            found, judged, policy or "", level=level, levels=levels, horizon=horizon, share=share, tolerance=tolerance,
+            budget_seconds=left, seed=seed, progress=tell,
+        )  # fmt: skip
+    if as_json:
+        print_json(study.to_dict())
+    else:
+        show_study(study)
+    _write(study, html, toml)
+    raise typer.Exit(0 if study.verdict is None else EXIT[study.verdict.verdict])
+
+
+def _write(study: LogStudy, html: str | None, toml: str | None) -> None:
+    """The page and the recommended terms, where they are asked for."""
+    if html is not None:
+        from cloneproof.report.log_page import write_log_page  # late: drawing takes a second to load
+
+        write_log_page(study, html)
+    if toml is not None:
+        if study.recommendation is None or not study.recommendation.ranked:
+            raise LogError("expected a mechanism to write terms of, got none recommended; give more --budget")
+        write_whole(toml, terms_toml(study.recommendation.market, study.recommendation.choice))
+
+
+def parsed_range(text: str | None) -> tuple[float, float]:
+    """The range of `1:5`.
+
+    >>> parsed_range("1:5"), parsed_range(None)
+    ((1.0, 5.0), (0.0, 1.0))
+    """
+    if text is None:
+        return (0.0, 1.0)
+    try:
+        low, high = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise LogError(f"expected a range of rewards as LOW:HIGH such as 1:5, got {text!r}; write both") from None
+    return low, high
+
+
+MOST_ROWS = 20
+MOST_HURRIED = 2.0  # seconds for a study, however long reading took
+
+
+def show_log(log: Log) -> None:
+    """The arms that were served most, and what is exact."""
+    table = new_table(
+        f"{log.rounds:,} rounds, {len(log.arms):,} arms of {len(log.agents):,} agents", "agent", "arm", "rounds",
+        "sum", "mean", right=2,
+    )  # fmt: skip
+    ranked = sorted(log.arms, key=lambda arm: -arm.rounds)
+    for arm in ranked[:MOST_ROWS]:
+        whole = log.low * arm.rounds + arm.total * (log.high - log.low)
+        table.add_row(arm.agent, arm.arm, f"{arm.rounds:,}", f"{float(whole):,.6g}", f"{log.unscaled(arm.mean):.5g}")
+    print_table(table)
+    further = len(ranked) - MOST_ROWS
+    print((f"{further:,} further arms are not shown. " if further > 0 else "") + log.exact.capitalize() + ".")
+
+
+def show_study(study: LogStudy) -> None:
+    """Who seems to copy, what it pays, what to run."""
+    show_log(study.log)
+    _show_duplicates(study)
+    _show_findings(study)
+    for account, owner, rounds, paid in study.accounts:
+        print(printable(f"{account} of {owner} was paid {paid:,.6g} over {rounds:,} rounds."))
+    _show_worth(study)
+    if study.verdict is not None:
+        _show_verdict(study.verdict, study)
+    elif study.comparison:
+        each = max((row.seconds for row in study.comparison), default=0.0)
+        show_comparison(study.comparison, "the market fitted to the log", 0.005, each)
+        print("No policy was named, and which of these made the log is not claimed.")
+    if study.recommendation is not None:
+        show_recommendation(study.recommendation, None)
+    if study.traffic is not None:
+        with_copies = study.traffic.as_logged
+        also = "" if with_copies is None else f", {_number(with_copies)} with the copies that the log shows"
+        print_wrapped(
+            f"Over the {study.traffic.rounds:,} rounds of the owners studied {study.policy} costs "
+            f"{_number(study.traffic.honest)} if each item is registered once{also}, and the advice "
+            f"{_number(study.traffic.advised)}, against the best item in every round."
+        )
+    if study.backtest is not None:
+        _show_backtest(study.backtest, study.log)
+    for text in study.notes[len(study.log.notes) :]:
+        note(printable(text))
+
+
+def _show_duplicates(study: LogStudy) -> None:
+    """Equal and near texts, before any statistics."""
+    listed = study.findings.duplicates
+    if listed:
+        columns = ("what", "text", "agents", "arms")
+        rows = [
+            (
+                f"{'equal' if one.equal else 'near'} {one.feature}",
+                one.text,
+                ", ".join(one.agents[:3]) + (f" and {len(one.agents) - 3} more" if len(one.agents) > 3 else ""),
+                f"{len(one.arms):,}",
+            )
+            for one in listed[:MOST_ROWS]
+        ]
+        print_table(new_table(f"Equal and near texts: {len(listed):,} groups of arms", *columns, right=3, rows=rows))
+
+
+def _show_findings(study: LogStudy) -> None:
+    found = study.findings.found
+    table = new_table(
+        f"Arms that look like one item: {len(found)} groups", "agents", "arms", "e-value", "weight", right=2
+    )
+    for group in found[:MOST_ROWS]:
+        arms = ", ".join(arm for _, arm in group.arms)
+        table.add_row(", ".join(group.agents), arms, f"{group.e_value:.3g}", f"{group.weight:.3g}")
+    if found:
+        print_table(table)
+    else:
+        print("No arms look like one item.")
+    print_wrapped(study.findings.guarantee)
+
+
+def _show_worth(study: LogStudy) -> None:
+    if not study.worth:
+        return
+    columns = ("owner", "registered", "with copies", "each once", "difference", "± error")
+    table = new_table(
+        f"What the copies earned under {study.policy}, {study.market.horizon:,} rounds", *columns, right=2
+    )
+    for each in study.worth:
+        numbers = [_number(value) for value in (each.copied, each.once, each.gain)]
+        error = "" if each.gain is None else f"{each.gain.error:.2g}"
+        table.add_row(each.owner.name, ",".join(map(str, each.owner.copies)), *numbers, error)
+    print_table(table)
+    for each in study.worth:
+        if each.remark:
+            print_wrapped(f"{each.owner.name}: {each.remark}")
+
+
+def _show_verdict(found: LogVerdict, study: LogStudy) -> None:
+    columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "relative")
+    table = new_table(f"{study.policy} in the market fitted to the log: {found.verdict}", *columns)
+    numbers = [f"{each.value:,.5g}" for each in (found.worst.honest, found.worst.copied, found.worst.gain)]
+    copies = ",".join(map(str, found.worst.copies))
+    error, relative = f"{found.worst.gain.error:.2g}", percent(found.worst).replace(NARROW, " ")
+    table.add_row(found.worst.agent, copies, f"{found.worst.horizon:,}", *numbers, error, relative)
+    print_table(table)
+    print_wrapped(f"Scope: {found.scope}")
+
+
+def _show_backtest(tested: Backtest, log: Log) -> None:
+    columns = ("policy", "SNIPS", "doubly robust", "rows left", "replayed", "rounds")
+    table = new_table("On the log itself: mean reward a round", *columns)
+    table.add_row("the log's own", _mean(tested.logged, log), "", "", "", "")
+    for row in tested.rows:
+        numbers = ("overlap too thin", "") if row.thin else (_mean(row.snips, log), _mean(row.doubly_robust, log))
+        again = "" if row.replayed is None else _mean(row.replayed, log)
+        table.add_row(row.name, *numbers, f"{row.effective:,.0f}", again, f"{row.replayed_rounds:,}" if again else "")
+    print_table(table)
+
+
+def _mean(value: Estimate, log: Log) -> str:
+    return f"{log.unscaled(value.value):.4g} ± {value.error * float(log.high - log.low):.2g}"
+
+
+def _number(value: Estimate | None) -> str:
+    return "" if value is None else f"{value.value:,.5g}"

@@ -1,1 +1,0 @@
-"""`cloneproof log`: a platform's own log."""

@@ -1,0 +1,93 @@
+"""What people see: tables that fit a terminal, progress on stderr and only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+PIPED = 10_000  # columns
+
+
+def print_json(data: Any) -> None:  # noqa: ANN401
+    """Print data as JSON; there is no infinity in JSON, so callers use None."""
+    print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def printable(text: str) -> str:
+    r"""Text for a terminal: what could move its cursor or change its colours is shown as an escape.
+
+    >>> print(printable("a" + chr(27) + "[2Jb"))
+    a\x1b[2Jb
+    """
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+
+
+class PlainTable(Table):
+    """A table whose cells cannot do anything to a terminal."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401
+        """Add a row; text is made printable."""
+        super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
+
+
+def print_table(table: Table) -> None:
+    """Print a table to stdout: as wide as the terminal, or where there is none so wide that no cell is broken."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    if width is not None:
+        table.columns[0].max_width = None
+        console.width = max(100, console.measure(table).maximum)
+    console.print(table)
+
+
+def print_wrapped(text: str) -> None:
+    """Print a text for people in lines of 100 columns."""
+    print(textwrap.fill(printable(text), width=100))
+
+
+def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:
+    """A plain table whose columns from number `right` on are aligned to the right."""
+    table = PlainTable(title=printable(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        side: JustifyMethod = "right" if number >= right else "left"
+        least = 22 if number == 0 and right else None  # a mechanism's name in one piece; a very long name folds
+        table.add_column(column, justify=side, overflow="fold", min_width=least, max_width=40 if least else None)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def progress_bar() -> Progress:
+    """A progress bar on stderr, silent where that is no terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+@contextmanager
+def working(description: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar for one piece of work, which tells it (done, total, what)."""
+    with progress_bar() as bar:
+        task = bar.add_task(description, total=None)
+        yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)
+
+
+def note(text: str) -> None:
+    """A remark for people, on stderr, so that data stays data."""
+    print(f"note: {text}", file=sys.stderr)

@@ -1,1 +1,0 @@
-"""Probability laws: arithmetic, binomial laws, laws of whole numbers, quadrature, reward laws."""

@@ -1,0 +1,142 @@
+"""Time budgets: how long something may take, told once and asked wherever there is a loop."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cloneproof.errors import OutOfTimeError
+
+ProgressCallback = Callable[[int, int, str], None]  # (done, total, what)
+_ENGINES_UNTIL: ContextVar[float] = ContextVar("engines_until", default=math.inf)  # of the monotonic clock
+_INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # whether samplers pass them on
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A budget of seconds since a start (None: no limit), and a listener to progress (None: nobody)."""
+
+    budget: float | None = None
+    report: ProgressCallback | None = None
+    start: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 (tests turn the clock)
+    until: float | None = None  # seconds since the start at which a share of the budget is spent
+    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.start
+
+    @property
+    def limit(self) -> float | None:
+        """Seconds since the start at which it is spent."""
+        return self.budget if self.until is None else self.until
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the budget is spent."""
+        if self.interrupted:
+            return 0.0
+        return None if self.limit is None else max(0.0, self.limit - self.seconds)
+
+    def within(self, seconds: float) -> float:
+        """So many seconds, or what is left if that is less."""
+        return seconds if self.left is None else min(seconds, self.left)
+
+    def share(self, parts: int) -> Deadline:
+        """An earlier deadline for the first of so many equal parts of what is left."""
+        return self if self.left is None else replace(self, until=self.seconds + self.left / parts)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left == 0.0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody pressed Ctrl-C: nothing is left then."""
+        return self.stop.is_set()
+
+    def interrupt(self) -> None:
+        """Nothing is left from now on; what there is can still be told."""
+        self.stop.set()
+
+    def tell(self, done: int, total: int, what: str) -> None:
+        """Report progress, where somebody listens; a notebook does."""
+        (self.report or notebook_line)(done, total, what)
+
+    @contextmanager
+    def for_engines(self) -> Iterator[None]:
+        """Within this context every exact engine stops at this deadline; one inside another cannot prolong it."""
+        until = math.inf if self.left is None else time.monotonic() + self.left
+        token = _ENGINES_UNTIL.set(min(until, _ENGINES_UNTIL.get()))
+        try:
+            yield
+        finally:
+            _ENGINES_UNTIL.reset(token)
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Within this context Ctrl-C raises `KeyboardInterrupt` out of a sampler, which else returns what it has."""
+    token = _INTERRUPTS.set(True)
+    try:
+        yield
+    finally:
+        _INTERRUPTS.reset(token)
+
+
+def raises_interrupts() -> bool:
+    """Whether whoever asked wants to know of Ctrl-C."""
+    return _INTERRUPTS.get()
+
+
+class NotebookLine:
+    """Progress as a line below the cell that runs, in Jupyter; elsewhere nothing."""
+
+    PAUSE = 0.2  # seconds between two updates
+
+    def __init__(self) -> None:
+        self.cell: object = None
+        self.handle: Any = None
+        self.last = -math.inf
+
+    def __call__(self, done: int, total: int | None, what: str) -> None:
+        """So much is done of so much, if that is known."""
+        get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+        shell: Any = get_shell() if get_shell is not None else None
+        now = time.monotonic()
+        if shell is None or not hasattr(shell, "kernel") or (now - self.last < self.PAUSE and done != total):
+            return
+        text = {"text/plain": f"{what}: {done:,}{'' if total is None else f' of {total:,}'}"}
+        if self.cell != shell.execution_count:
+            from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+            self.handle = display(text, raw=True, display_id=True)
+            self.cell = shell.execution_count
+        else:
+            self.handle.update(text, raw=True)
+        self.last = now
+
+
+notebook_line = NotebookLine()
+
+
+def check_time(engine: str) -> None:
+    """Raise `OutOfTimeError` where the time of exact engines is over.
+
+    >>> with Deadline(0.0).for_engines():
+    ...     check_time("closed form")
+    Traceback (most recent call last):
+        ...
+    cloneproof.errors.OutOfTimeError: the closed form had no time to go on; use a larger budget
+    """
+    if time.monotonic() >= _ENGINES_UNTIL.get():
+        raise OutOfTimeError(f"the {engine} had no time to go on", "use a larger budget")

@@ -1,0 +1,178 @@
+"""The index on slots: every slot of every agent in one contest by an index that never rises.
+
+Between two looks at its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
+session. A run of a market that ends at random has a length of its own.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from cloneproof._arrays import IntArray
+from cloneproof.bounds.index import next_look
+from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
+from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
+from cloneproof.engines.monte_carlo.blocks.slots import drawn_arm
+from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, uniform, word
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.runs import (
+    ZERO,
+    ArmTable,
+    RunResults,
+    arm_table,
+    begin_run,
+    close_run,
+    first_arms,
+    level_stream,
+    pay,
+    streams_of,
+)
+from cloneproof.engines.monte_carlo.stepping.functions import with_callees
+from cloneproof.engines.reference import SESSION_STREAM
+from cloneproof.market.rewards import bernoulli
+from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.online.opening import END_STREAM, TIE_STREAM, last_round
+from cloneproof.mechanisms.rules import steady_kl_ucb
+
+SLOT: Final = np.dtype(
+    [
+        ("arm", "i8"), ("order", "u8"),  # ties go to the lower order
+        ("pulls", "i8"), ("count", "i8"), ("look", "i8"), ("looks", "i8"),  # the next look, and how many there were
+        ("index", "f8"),
+    ],
+    align=True,
+)  # fmt: skip
+MOST_LOOKS: Final = np.int64(1 << 12)  # of a slot, in more rounds than any run has
+
+_index, _last_round, _next_look = with_callees(kl_upper_bound), with_callees(last_round), with_callees(next_look)
+
+
+class FallingPlan(NamedTuple):
+    """A job as numbers."""
+
+    agents: int
+    draws: int
+    horizon: int
+    at_random: bool  # whether the horizon is the mean of a drawn end
+    width: float
+    blocks: bool
+
+
+class FallingTables(NamedTuple):
+    """Arms, the first arm of each agent (and the end), what each agent is paid, and all slots."""
+
+    arms: ArmTable
+    first: IntArray
+    paid: IntArray
+    slots: ArmTable
+
+
+@compiled
+def _draw_slots(plan, tables, levels):
+    """What each slot holds, and its place in the order that breaks ties."""
+    ties = word(level_stream(levels, ZERO, ZERO), TIE_STREAM)
+    for i in range(plan.agents):
+        for draw in range(plan.draws):
+            slot = tables.slots[i * plan.draws + draw]
+            slot.arm = drawn_arm(tables, levels, np.int64(i), np.int64(draw))
+            slot.order = word(ties, np.uint64((i << 32) + draw))
+            slot.pulls, slot.count, slot.look, slot.looks, slot.index = 0, 0, 1, 0, np.inf
+
+
+@compiled
+def _ahead(slot, other):
+    """Whether a slot is played before another one."""
+    return slot.index > other.index or (slot.index == other.index and slot.order < other.order)
+
+
+@compiled
+def _leaders(slots):
+    """The slot to play, and the one after it (the same where there is one only)."""
+    best, second = ZERO, ZERO
+    for k in range(1, len(slots)):
+        if _ahead(slots[k], slots[best]):
+            best, second = np.int64(k), best
+        elif second == best or _ahead(slots[k], slots[second]):
+            second = np.int64(k)
+    return best, second
+
+
+@compiled
+def _pull(plan, tables, k, pulls):
+    """So many pulls of slot k; its index, if it is time to look at it."""
+    slot = tables.slots[k]
+    arm, count = tables.arms[slot.arm], ZERO
+    if plan.blocks:
+        count = binomial(pulls, arm.mean, block_stream(arm.tape, k * MOST_LOOKS + slot.looks))
+    else:
+        for pull in range(pulls):
+            count += np.int64(uniform(arm.tape, arm.pulls + pull) < arm.mean)
+    arm.pulls += pulls
+    slot.pulls += pulls
+    slot.count += count
+    pay(tables.paid, arm.agent, count, ZERO)
+    if slot.pulls == slot.look:
+        slot.look, slot.looks = _next_look(slot.pulls), slot.looks + 1
+        slot.index = min(slot.index, _index(slot.count / slot.pulls, float(slot.pulls), plan.width))
+
+
+@compiled
+def _run_falling(plan, tables, means, run_streams, results):
+    """All runs of a chunk."""
+    arms, slots = tables.arms, tables.slots
+    for r in range(len(run_streams)):
+        streams = streams_of(run_streams[r])
+        begin_run(arms, len(arms), streams.tapes, means[r])
+        tables.paid[:] = 0
+        _draw_slots(plan, tables, streams.levels)
+        left = plan.horizon
+        if plan.at_random:
+            session = word(np.uint64(0), word(run_streams[r], SESSION_STREAM) >> np.uint64(1))
+            left = _last_round(plan.horizon, uniform(word(session, END_STREAM), ZERO))
+        while left > 0:
+            best, second = _leaders(slots)
+            while left > 0:
+                pulls = min(left, slots[best].look - slots[best].pulls)
+                _pull(plan, tables, best, pulls)
+                left -= pulls
+                if best != second and not _ahead(slots[best], slots[second]):
+                    break
+        close_run(arms, tables.paid, results, r)
+
+
+def _cached(sources: int) -> Any:  # noqa: ANN401
+    @nb.njit(cache=True, nogil=True)
+    def run_falling(plan, tables, means, run_streams, results):
+        if sources:
+            _run_falling(plan, tables, means, run_streams, results)
+
+    return run_falling
+
+
+run_falling = _cached(source_stamp())
+"""`_run_falling`, compiled once for these sources."""
+
+
+def falling_applies(job: Job) -> bool:
+    """Whether the job's mechanism is the index on slots, on coins."""
+    mechanism, rule = job.mechanism, job.mechanism.arm
+    alone = mechanism.agent is None and mechanism.fallback is None
+    index = rule.slots.falling and rule.priority is steady_kl_ucb.index
+    return alone and index and job.market.family.quantile is bernoulli.quantile
+
+
+def falling_outcomes(job: Job, first: int, count: int, blocks: bool = True) -> Outcomes:
+    """Runs first, .., first + count - 1; without blocks, payoffs are bit for bit those of `simulate_run`."""
+    market, rule = job.market, job.mechanism.arm
+    at_random = market.ends == "at-random"
+    plan = FallingPlan(len(market.agents), rule.draws, market.horizon, at_random, float(rule.parameters[0]), blocks)
+    paid, slots = np.zeros((plan.agents, 2), np.int64), np.zeros(plan.agents * plan.draws, SLOT)
+    tables = FallingTables(arm_table(job, True), first_arms(job), paid, slots)
+    results = RunResults.empty(count, plan.agents)
+    run_falling(plan, tables, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
+    return Outcomes(results.payoff * market.share, results.regret, results.served * market.share)

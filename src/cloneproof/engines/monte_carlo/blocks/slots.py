@@ -1,0 +1,437 @@
+"""Mechanisms that test slots: the flat reservoir, and a contest of the agents' champions.
+
+Tests are stepped, or where a test's count and its rewards are one draw, drawn in blocks. A contest is stepped; while a
+champion's index is surely above the others', no index is computed.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from cloneproof._arrays import IntArray
+from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
+from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
+from cloneproof.engines.monte_carlo.compiling import (
+    TICK,
+    average,
+    compiled,
+    inlined,
+    plus,
+    source_stamp,
+    ticks,
+    times,
+    uncounted,
+    uniform,
+    word,
+)
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.runs import (
+    NONE,
+    ONE,
+    ZERO,
+    ArmTable,
+    RunResults,
+    arm_table,
+    begin_run,
+    close_run,
+    first_arms,
+    level_stream,
+    pay,
+    streams_of,
+)
+from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, reward_at, with_callees
+from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.mechanisms.online.levels import ticks as ticks_of
+from cloneproof.mechanisms.online.opening import (
+    CONTEST_PLACE,
+    EXPLORE_STREAM,
+    FALLBACK_STREAM,
+    ORDER_STREAM,
+    SLOT_STREAM,
+    TIE_STREAM,
+)
+from cloneproof.mechanisms.rules import etc, steady_kl_ucb, steady_ucb
+from cloneproof.mechanisms.scores.champions import Champions
+
+BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
+FLAT, KL, UCB = range(3)
+CONTESTS: Final = {steady_kl_ucb.index: KL, steady_ucb.index: UCB}
+CONTENDER: Final = np.dtype(
+    [
+        ("arm", "i8"),  # the row of the champion
+        ("high", "i8"), ("low", "i8"), ("pulls", "i8"), ("index", "f8"),  # what counts in the contest, and its index
+        ("coins", "u8"),
+    ],
+    align=True,
+)  # fmt: skip
+
+
+class SlotPlan(NamedTuple):
+    """A job as numbers. Rounds are cut at T + 1, which no run can tell from more."""
+
+    agents: int
+    horizon: int
+    draws: int
+    explore: int
+    passing: bool  # whether there is a threshold, an exact sum
+    threshold_high: int
+    threshold_low: int
+    fresh: bool  # whether the fallback is a fresh draw
+    raw: bool  # whether tests sum rewards as they are
+    contest: int  # FLAT, KL or UCB
+    contest_raw: bool
+    after: int  # rounds of each agent before its champion's rewards count
+    turns: int  # rounds of each agent before indices decide
+    width: float
+    quantile: Function
+    blocks: bool  # whether tests are block draws
+
+
+class SlotTables(NamedTuple):
+    """Arms, the first arm of each agent (and the end), what each agent is paid, and scratch."""
+
+    arms: ArmTable
+    first: IntArray
+    paid: IntArray
+    order: IntArray
+    contenders: ArmTable
+
+
+def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
+    """The plan of a job whose mechanism tests slots: of all agents in one timetable, or before a contest."""
+    family, rule, agent = job.market.family, mechanism.arm, mechanism.agent
+    most = job.market.horizon + 1
+    high, low = divmod(ticks_of(rule.slots.threshold or 0), 1 << TICK_BITS)
+    return SlotPlan(
+        agents=len(job.market.agents),
+        horizon=job.market.horizon,
+        draws=rule.draws,
+        explore=min(rule.explore, most),
+        passing=rule.slots.threshold is not None,
+        threshold_high=high,
+        threshold_low=low,
+        fresh=rule.slots.fallback == "draw",
+        raw=not rule.binarise,
+        contest=FLAT if agent is None else CONTESTS[agent.priority],
+        contest_raw=agent is not None and not agent.binarise,
+        after=0 if agent is None else min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
+        turns=0 if agent is None else min(agent.explore, most),
+        width=0.0 if agent is None else float(agent.parameters[0]),
+        quantile=Function.of(FAMILIES, family.quantile, family.parameters),
+        blocks=blocks,
+    )
+
+
+_COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
+
+
+@inlined
+def next_reward(plan, arm):
+    """The next reward of the arm's tape."""
+    arm.pulls += 1
+    return reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls - 1))
+
+
+@inlined
+def shows_one(reward, coins, pull):
+    """Whether the coin of a reward shows 1; that of 0 or 1 needs no draw."""
+    return reward >= 1.0 or (reward > 0.0 and uniform(coins, pull) < reward)
+
+
+@compiled
+def pull(plan, tables, a, number, pulls, coins):
+    """So many pulls of arm a by slot `number`, whose coins are numbered from 0; their score."""
+    arm = tables.arms[a]
+    high, low, count = ZERO, ZERO, ZERO
+    if plan.blocks:
+        stream, bernoulli = block_stream(arm.tape, number), plan.quantile.which == BERNOULLI
+        arm.pulls += pulls
+        count = binomial(pulls, arm.mean, stream if bernoulli else word(stream, _COINS))
+        high, low = (count, ZERO) if bernoulli else times(pulls, *ticks(arm.mean))
+        pay(tables.paid, arm.agent, high, low)
+        return count, ZERO
+    for k in range(pulls):
+        reward = next_reward(plan, arm)
+        if not plan.raw and shows_one(reward, coins, k):
+            count += 1
+        if plan.quantile.which == BERNOULLI:
+            high += np.int64(reward)
+        else:
+            high, low = plus(high, low, *ticks(reward))
+    pay(tables.paid, arm.agent, high, low)
+    if plan.raw:
+        return high, low
+    return count, ZERO
+
+
+@compiled
+def drawn_arm(tables, levels, i, draw):
+    """The arm that draw number `draw` of agent i holds."""
+    first = tables.first
+    draws = word(level_stream(levels, ZERO, i + 1), SLOT_STREAM)
+    return first[i] + np.int64(uniform(draws, draw) * (first[i + 1] - first[i]))
+
+
+@compiled
+def coins_at(coins, i, place):
+    """The stream of the coins of agent i at a place, as `mechanisms.online.streams.Coins`."""
+    return word(word(word(coins, ZERO), i), place)
+
+
+@compiled
+def above(high, low, other_high, other_low):
+    """Whether a score is above another one."""
+    return high > other_high or (high == other_high and low > other_low)
+
+
+@compiled
+def passes(plan, high, low):
+    """Whether the score of a whole test reaches the threshold."""
+    return plan.passing and not above(plan.threshold_high, plan.threshold_low, high, low)
+
+
+SURE = 1.0 - 1e-7
+NEAR_ONE = 0.999  # beyond it rounding may hide a difference
+_kl_upper_bound = with_callees(kl_upper_bound)
+
+
+@compiled
+def contest_rounds(plan, tables, streams):
+    """All rounds of a run."""
+    plan, tables = uncounted(plan), uncounted(tables)
+    contenders = tables.contenders
+    level = level_stream(streams.levels, ZERO, ZERO)
+    for i in range(plan.agents):
+        rounds = _rounds_in_turn(plan, level, i)
+        arm = scan(plan, tables, streams, np.int64(i), min(rounds, plan.after))
+        row = contenders[i]
+        row.arm, row.high, row.low, row.pulls = arm, 0, 0, 0
+        row.coins = coins_at(streams.coins, i, CONTEST_PLACE)
+        for _ in range(rounds - plan.after):
+            _play(plan, tables, row)
+        if row.pulls > 0:
+            row.index = _index(plan, row)
+    if plan.horizon > plan.turns * plan.agents:
+        _contest(plan, tables, word(level, TIE_STREAM))
+
+
+@compiled
+def _rounds_in_turn(plan, level, i):
+    """Rounds of agent i while agents take turns; the horizon may end inside a sweep, whose order is drawn."""
+    sweep = plan.horizon // plan.agents
+    if sweep >= plan.turns:
+        return plan.turns
+    stream = word(level, EXPLORE_STREAM)
+    own, before = word(word(stream, i), sweep), ZERO
+    for k in range(plan.agents):
+        other = word(word(stream, k), sweep)
+        before += other < own or (other == own and k < i)
+    return sweep + np.int64(before < plan.horizon % plan.agents)
+
+
+@compiled
+def scan(plan, tables, streams, agent, rounds):
+    """Test the draws of an agent in turn (-1: of all agents, by the timetable), then go on with the champion.
+
+    Returns the champion's arm, or -1 where so many rounds do not suffice for the tests.
+    """
+    order, width = tables.order, plan.agents if agent < 0 else ONE
+    count, done, champion, best, best_high, best_low = plan.draws * width, ZERO, NONE, NONE, ZERO, ZERO
+    for slot in range(count):
+        pulls = min(plan.explore, rounds - done)
+        if pulls <= 0:
+            return NONE
+        owner, draw = order[slot % width] if agent < 0 else agent, slot // width
+        a = drawn_arm(tables, streams.levels, owner, draw)
+        high, low = pull(plan, tables, a, np.int64(slot), pulls, coins_at(streams.coins, owner, 1 + draw))
+        done += pulls
+        if pulls < plan.explore:
+            return NONE
+        if passes(plan, high, low):
+            champion = a
+            break
+        if best < 0 or above(high, low, best_high, best_low):
+            best, best_high, best_low = a, high, low
+    if champion < 0:
+        champion = best
+        if plan.fresh:
+            stream = word(level_stream(streams.levels, ZERO, ZERO), FALLBACK_STREAM)
+            owner = order[np.int64(word(stream, ZERO) % np.uint64(plan.agents))] if agent < 0 else agent
+            champion = drawn_arm(tables, streams.levels, owner, plan.draws)
+    if rounds > done:
+        pull(plan, tables, champion, np.int64(count + 1), rounds - done, streams.coins)  # no coin is looked at
+    return champion
+
+
+@compiled
+def _order_agents(plan, order, levels):
+    """The order in which the timetable has the agents."""
+    stream = word(level_stream(levels, ZERO, ZERO), ORDER_STREAM)
+    for i in range(plan.agents):  # by insertion: agents are few
+        at, value = i, word(stream, i)
+        while at > 0 and word(stream, order[at - 1]) > value:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+
+
+@compiled
+def _play(plan, tables, row):
+    """A round of a champion in the contest."""
+    arm = tables.arms[row.arm]
+    reward = next_reward(plan, arm)
+    high, low = ticks(reward)
+    pay(tables.paid, arm.agent, high, low)
+    if plan.contest_raw:
+        row.high, row.low = plus(row.high, row.low, high, low)
+    else:
+        row.high += np.int64(shows_one(reward, row.coins, row.pulls))
+    row.pulls += 1
+
+
+@compiled
+def _index(plan, row):
+    """The priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
+    mean = average(row.high, row.low, row.pulls)
+    if plan.contest == KL:
+        return _kl_upper_bound(mean, np.float64(row.pulls), plan.width)
+    return mean + math.sqrt(plan.width / row.pulls)
+
+
+@compiled
+def _contest(plan, tables, ties):
+    """The rounds after all turns."""
+    contenders = tables.contenders
+    leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
+    for t in range(plan.turns * plan.agents, plan.horizon):
+        row = contenders[leader]
+        _play(plan, tables, row)
+        if _surely_above(plan, row, second):
+            continue
+        row.index = _index(plan, row)
+        if not row.index > second:
+            leader, second = _leader(plan, contenders, ties, t + 1)
+
+
+@inlined
+def _surely_above(plan, row, second):
+    """Whether the index is above another one by a bound that takes no root, and by far more than it is rounded.
+
+    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB
+    n kl(mean, q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2
+    over the smaller of p (1 - p) and q (1 - q).
+    """
+    mean = (row.high + row.low * TICK) / row.pulls
+    distance = second - mean
+    spread = 1.0
+    if plan.contest == KL:
+        spread = 2.0 * min(mean * (1.0 - mean), second * (1.0 - second))
+        if distance < 0.0 or second > NEAR_ONE:
+            return False
+    return row.pulls * distance * abs(distance) < SURE * plan.width * spread
+
+
+@compiled
+def _leader(plan, contenders, ties, rounds):
+    """Who plays after so many rounds, and the highest index of the others."""
+    highest, second, count, leader = -np.inf, -np.inf, ZERO, ZERO
+    for i in range(plan.agents):
+        value = contenders[i].index
+        if value > highest:
+            highest, second, count, leader = value, highest, np.int64(1), np.int64(i)
+        elif value == highest:
+            second, count = value, count + 1
+        elif value > second:
+            second = value
+    if count > 1:
+        chosen = np.int64(uniform(ties, rounds) * count)
+        for i in range(plan.agents):
+            if contenders[i].index == highest:
+                if chosen == 0:
+                    return np.int64(i), second
+                chosen -= 1
+    return leader, second
+
+
+@compiled
+def _run_slots(plan, tables, means, run_streams, results):
+    """All runs of a chunk."""
+    arms, paid = tables.arms, tables.paid
+    for r in range(len(run_streams)):
+        streams = streams_of(run_streams[r])
+        begin_run(arms, len(arms), streams.tapes, means[r])
+        paid[:] = 0
+        if plan.contest:
+            contest_rounds(plan, tables, streams)
+        else:
+            _order_agents(plan, tables.order, streams.levels)
+            scan(plan, tables, streams, NONE, plan.horizon)
+        close_run(arms, paid, results, r)
+
+
+def _cached(sources: int) -> Any:  # noqa: ANN401
+    @nb.njit(cache=True, nogil=True)
+    def run_slots(plan, tables, means, run_streams, results):
+        if sources:
+            _run_slots(plan, tables, means, run_streams, results)
+
+    return run_slots
+
+
+run_slots = _cached(source_stamp())
+"""`_run_slots`, compiled once for these sources."""
+
+
+LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
+FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
+
+
+def slots_apply(job: Job) -> bool:
+    """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
+    mechanism, rule, agent, family = job.mechanism, job.mechanism.arm, job.mechanism.agent, job.market.family
+    tests = rule.draws > 0 and rule.commits and rule.priority is etc.average and family.quantile in FAMILIES
+    if not tests or mechanism.clearing.planned_epochs or mechanism.fallback is not None:
+        return False
+    if agent is not None:
+        contest = agent.priority in CONTESTS and not agent.commits and agent.order == "round-robin"
+        if not (contest and type(mechanism.scoring) is Champions):
+            return False
+    if family.quantile is not gaussian.quantile:
+        return True
+    coins = any(level.binarise for level in mechanism.rules)
+    return not coins and job.market.horizon * (1.0 + FARTHEST * family.parameters[0]) < LARGEST_SUM
+
+
+def slot_blocks_apply(job: Job) -> bool:
+    """Whether a test's count and its rewards are one draw besides."""
+    one_draw = job.market.family.quantile in (bernoulli.quantile, deterministic.quantile)
+    return one_draw and slots_apply(job) and job.mechanism.arm.binarise
+
+
+def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
+    """Runs first, .., first + count - 1, round by round: payoffs bit for bit those of `simulate_run`."""
+    plan = slot_plan(job, job.mechanism, blocks)
+    tables = SlotTables(
+        arm_table(job, plan.contest == FLAT),
+        first_arms(job),
+        np.zeros((plan.agents, 2), np.int64),
+        np.zeros(plan.agents, np.int64),
+        np.zeros(plan.agents, CONTENDER),
+    )
+    results = RunResults.empty(count, plan.agents)
+    run_slots(plan, tables, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
+    return Outcomes(results.payoff * job.market.share, results.regret, results.served * job.market.share)
+
+
+def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """The same runs with tests from block draws: the same law, other rewards. A contest is stepped all the same."""
+    return slot_step_outcomes(job, first, count, blocks=True)

@@ -1,0 +1,205 @@
+"""What all kernels share: how functions are compiled, the counter-based generator, exact sums, SciPy's quantiles.
+
+Functions that only compiled code calls have no wrappers for Python and C: a wrapper of a function that takes records of
+arrays unpacks every array of them, which took a third of the time of compiling the kernels. Records of arrays are
+passed `uncounted`: Numba counts references by atomic operations, which took a fifth of the time; the caller of the
+compiled function keeps the owners alive. Exact sums are (high, low) with value high + low / 2**60, below 2**62: equal
+averages are equal floats whatever the number of pulls, which decides ties.
+"""
+
+# mypy: disable-error-code="no-untyped-call,no-untyped-def"
+# ruff: noqa: ANN001, ANN202, ANN401 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import numba as nb
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import get_cython_function_address, intrinsic, overload
+from scipy.special import betaincinv, ndtri
+
+from cloneproof._sources import PACKAGE_ROOT, source_digest
+from cloneproof.mechanisms.online.levels import TICK_BITS
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+compiled: Any = nb.njit(**_OPTIONS)
+"""A function that others call."""
+
+inlined: Any = nb.njit(forceinline=True, **_OPTIONS)
+"""A function that becomes part of its callers: a body of a loop, or a step that is named for readability."""
+
+
+def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The same array, number or tuple of such, compiled; arrays in it have no owner."""
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, value)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for position, part in enumerate(parts):
+            old = builder.extract_value(value, position)
+            value = builder.insert_value(value, _without_owners(context, builder, part, old), position)
+    return value
+
+
+def _uncounted(typing_context: Any, record: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _without_owners(context, builder, signature.args[0], arguments[0])
+
+    return record(record), generate
+
+
+uncounted: Any = intrinsic(_uncounted)
+"""`uncounted(record)`: the same array, or the same record of arrays, numbers and records, its arrays without owners."""
+
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_ONE, _12, _27, _30, _31 = (np.uint64(number) for number in (1, 12, 27, 30, 31))
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def word(stream, index):
+    """The 64-bit word number `index` of a stream; see `cloneproof._randomness.word`."""
+    x = np.uint64(stream) + GOLDEN * (np.uint64(index) + _ONE)
+    x = (x ^ (x >> _30)) * _FIRST
+    x = (x ^ (x >> _27)) * _SECOND
+    return x ^ (x >> _31)
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def uniform(stream, index):
+    """A number strictly between 0 and 1; see `cloneproof._randomness.uniform`."""
+    return (np.float64(word(stream, index) >> _12) + 0.5) * 2.0**-52
+
+
+@nb.njit(nogil=True, inline="always")
+def mixed(state):
+    """The 52 bits behind `uniform(stream, index)` where the state is stream + GOLDEN (index + 1)."""
+    x = (state ^ (state >> _30)) * _FIRST
+    x = (x ^ (x >> _27)) * _SECOND
+    return np.int64((x ^ (x >> _31)) >> _12)
+
+
+BITS: Final = np.int64(TICK_BITS)
+MASK: Final = np.int64((1 << TICK_BITS) - 1)
+_TICKS: Final = 2.0**TICK_BITS
+TICK: Final = 2.0**-TICK_BITS
+_SURE_BITS: Final = np.int64(1 << 55)  # two bits more than a float has, so that a sticky last bit rounds correctly
+_DIGIT: Final = np.int64(10)  # bits of a digit of long division and multiplication: remainders stay below 2**50
+
+
+@nb.njit(nogil=True)
+def ticks(value):
+    """A reward of at most 2**62 as (high, low), rounded to whole ticks as a session rounds it."""
+    if abs(value) < 4.0:
+        whole = np.int64(np.rint(value * _TICKS))
+        return whole >> BITS, whole & MASK
+    floor = np.floor(value)  # from 4 on a float is a whole number of ticks, so nothing is rounded here
+    return np.int64(floor), np.int64((value - floor) * _TICKS)
+
+
+@nb.njit(nogil=True)
+def plus(high, low, more_high, more_low):
+    """The sum of two sums."""
+    low += more_low
+    return high + more_high + (low >> BITS), low & MASK
+
+
+@nb.njit(nogil=True)
+def times(number, high, low):
+    """A sum repeated `number` times, a number below 2**50."""
+    total_high, total_low = number * high, np.int64(0)
+    for shift in range(0, TICK_BITS, 10):
+        part = number * ((low >> np.int64(shift)) & np.int64(1023))
+        room = BITS - np.int64(shift)
+        part_low = (part & ((np.int64(1) << room) - np.int64(1))) << np.int64(shift)
+        total_high, total_low = plus(total_high, total_low, part >> room, part_low)
+    return total_high, total_low
+
+
+@nb.njit(nogil=True)
+def average(high, low, pulls):
+    """The float nearest to the sum over a number of pulls from 1, below 2**50."""
+    if low == 0 and abs(high) < np.int64(1 << 53):
+        return np.float64(high) / np.float64(pulls)
+    if high < 0:
+        return -_positive(-high - np.int64(low > 0), (-low) & MASK, pulls)
+    return _positive(high, low, pulls)
+
+
+@nb.njit(nogil=True)
+def _positive(high, low, pulls):
+    """The same from 0 on: long division with enough bits, the last of which stands for all that follow."""
+    whole, rest = high // pulls, high % pulls
+    fraction = np.int64(0)
+    shift = BITS
+    while shift > 0:
+        shift -= _DIGIT
+        rest = (rest << _DIGIT) | ((low >> shift) & np.int64(1023))
+        fraction = (fraction << _DIGIT) | (rest // pulls)
+        rest %= pulls
+    if whole >= 4:
+        up = np.int64(0)
+        while (whole << up) < np.int64(1 << 61):
+            up += np.int64(1)
+        up = min(up, BITS)
+        bits = (whole << up) | (fraction >> (BITS - up))
+        lost = rest > 0 or (fraction & ((np.int64(1) << (BITS - up)) - np.int64(1))) > 0
+        return np.float64(bits | np.int64(lost)) * 2.0 ** -np.float64(up)
+    bits, scale = (whole << BITS) | fraction, 1.0 / _TICKS
+    while rest > 0 and bits < _SURE_BITS:
+        rest <<= np.int64(7)
+        bits = (bits << np.int64(7)) | (rest // pulls)
+        rest %= pulls
+        scale /= 128.0
+    return np.float64(bits | np.int64(rest > 0)) * scale
+
+
+__all__ = ["betaincinv", "ndtri"]
+
+_MODULE = "scipy.special.cython_special"
+
+
+def _linked(name: str, exported: str, arguments: int) -> Any:
+    """A function of `cython_special` as an external symbol; its last argument is Cython's and stays 0."""
+    symbol = f"cloneproof_{name}"
+    llvm.add_symbol(symbol, get_cython_function_address(_MODULE, exported))
+    return types.ExternalFunction(symbol, types.float64(*[types.float64] * arguments, types.int32))
+
+
+_native_ndtri = _linked("ndtri", "ndtri", 1)
+_native_betaincinv = _linked("betaincinv", "__pyx_fuse_0betaincinv", 3)  # fuse 0: the one for doubles
+
+
+@overload(ndtri)
+def _ndtri(u):
+    return lambda u: _native_ndtri(float(u), 0)
+
+
+@overload(betaincinv)
+def _betaincinv(a, b, u):
+    return lambda a, b, u: _native_betaincinv(float(a), float(b), float(u), 0)
+
+
+_COMPILED = (
+    "_randomness.py", "engines/reference.py", "engines/monte_carlo/*.py", "engines/monte_carlo/stepping/*.py",
+    "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
+)  # fmt: skip
+
+
+@cache
+def source_stamp() -> int:
+    """A number from 1 that changes with what compiled code depends on, so that an edit never meets an old cache.
+
+    Numba looks at the file of the cached function alone, not at those of the functions that it calls. So only the
+    outermost function of a kernel is cached on disk, with this stamp in its closure, which is part of the key.
+    """
+    return 1 + int(source_digest(path for pattern in _COMPILED for path in PACKAGE_ROOT.glob(pattern)), 16)

@@ -1,1 +1,0 @@
-"""The random numbers of runs, compiled: hashes, means, quantiles, exact sums."""

@@ -1,0 +1,171 @@
+"""What the runs of all kernels share: random streams as in `engines.reference`, tables of arms, and results."""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof._arrays import FloatArray, IntArray
+from cloneproof.engines.monte_carlo.compiling import average, compiled, plus, uniform, word
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
+from cloneproof.mechanisms.mechanism import ADMISSION
+from cloneproof.mechanisms.online.opening import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
+
+
+class RunStreams(NamedTuple):
+    """The streams of one run: of its reward tapes, its levels, its sample of the arms, and its binarising coins."""
+
+    tapes: np.uint64
+    levels: np.uint64
+    sample: np.uint64
+    coins: np.uint64
+
+
+@compiled
+def streams_of(run_stream):
+    """The streams of a run, from `substream(0, seed, run)`."""
+    session = word(np.uint64(0), word(run_stream, SESSION_STREAM) >> np.uint64(1))
+    state = word(session, STATE_STREAM)
+    return RunStreams(
+        word(run_stream, TAPE_STREAM), word(state, LEVELS_STREAM), word(state, SAMPLE_STREAM),
+        word(session, COINS_STREAM),
+    )  # fmt: skip
+
+
+@compiled
+def level_stream(levels, version, key):
+    """The stream of a level, as `mechanisms.online.level.level_stream`."""
+    return word(word(levels, version), key)
+
+
+ArmTable = npt.NDArray[Any]
+NEVER: Final = 1 << 62  # more rounds than any horizon has
+ZERO, ONE, NONE = np.int64(0), np.int64(1), np.int64(-1)
+"""64-bit numbers: a literal among the arguments of a compiled function would have it compiled once more."""
+
+ROUND_ROBIN, BLOCK, INDEX = range(3)
+ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
+
+ARM_FIELDS: Final = [
+    ("agent", "i8"),
+    ("number", "i8"),  # of the arm inside its agent
+    ("original", "i8"),  # inside its agent
+    ("copy", "i8"),
+    ("column", "i8"),  # of the original in an array of means
+    ("key", "u8"),  # by which its level knows it
+    ("tape", "u8"),
+    ("mean", "f8"),
+    ("loss", "f8"),  # against the best original
+    ("pulls", "i8"),
+]
+ARM: Final = np.dtype(ARM_FIELDS, align=True)
+
+
+def first_arms(job: Job) -> IntArray:
+    """Where the arms of each agent begin in the order of registration, and where all end."""
+    return np.cumsum([0, *(sum(job.copies[agent.name]) for agent in job.market.agents)], dtype=np.int64)
+
+
+def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) -> ArmTable:
+    """A row for each arm that the copies of a job register, in order, its first six fields filled; and `more` rows."""
+    copies = np.array([number for agent in job.market.agents for number in job.copies[agent.name]])
+    owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)])
+    column = np.repeat(np.arange(len(copies)), copies)
+    table = np.zeros(len(column) + more, fields)
+    arms, numbers = table[: len(column)], np.arange(len(column))
+    arms["column"], arms["agent"], arms["original"] = column, owners[column, 0], owners[column, 1]
+    arms["copy"] = numbers - (np.cumsum(copies) - copies)[column]
+    arms["number"] = numbers - first_arms(job)[arms["agent"]]
+    arms["key"] = arms["number"] + ((arms["agent"] << 32) if flat else 0)
+    return table
+
+
+class RunResults(NamedTuple):
+    """Of each run of a chunk: rewards and means of the pulls of each agent, and the regret."""
+
+    payoff: FloatArray
+    served: FloatArray
+    regret: FloatArray
+
+    @classmethod
+    def empty(cls, runs: int, agents: int) -> RunResults:
+        """For so many runs."""
+        return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
+
+
+@compiled
+def close_run(arms, paid, results, r):
+    """What run r came to, by the pulls of its arms and the exact sums paid to each agent."""
+    regret = 0.0
+    for a in range(len(arms)):
+        regret += arms[a].pulls * arms[a].loss
+        results.served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
+    results.regret[r] = regret
+    for i in range(len(paid)):
+        results.payoff[r, i] = average(paid[i, 0], paid[i, 1], ONE)
+
+
+@compiled
+def pay(paid, agent, high, low):
+    """Pay an agent an exact sum."""
+    paid[agent, 0], paid[agent, 1] = plus(paid[agent, 0], paid[agent, 1], high, low)
+
+
+@compiled
+def begin_run(arms, count, tapes, means):
+    """The tape, mean and loss of each of the first `count` rows, no pulls; equal originals and copies share a tape."""
+    best = means[0]
+    for o in range(1, len(means)):
+        best = max(best, means[o])
+    for a in range(count):
+        arms[a].tape = word(word(word(tapes, arms[a].agent), arms[a].original), arms[a].copy)
+        arms[a].mean = means[arms[a].column]
+        arms[a].loss = best - arms[a].mean
+        arms[a].pulls = 0
+
+
+@compiled
+def rank_by_word(rows, begin, end):
+    """Put the positions 0, 1, .. of the rows into their fields `rank`, in increasing order of `word`.
+
+    Shell's sort: a few lines to compile, and quick enough for thousands of rows.
+    """
+    count = end - begin
+    for k in range(count):
+        rows[begin + k].rank = k
+    gap = count // 2
+    while gap > 0:
+        for k in range(gap, count):
+            here = rows[begin + k].rank
+            value = rows[begin + here].word
+            at = k
+            while at >= gap:
+                other = rows[begin + at - gap].rank
+                before = rows[begin + other].word
+                if before < value or (before == value and other < here):
+                    break
+                rows[begin + at].rank = other
+                at -= gap
+            rows[begin + at].rank = here
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@compiled
+def admitted_arms(stream, arms, first):
+    """How many of so many arms `mechanisms.sample.Admission` keeps; `stream` is that of the sample."""
+    coins, kept = word(stream, np.uint64(ADMISSION)), 0
+    for k in range(1, arms + 1):
+        if uniform(coins, k) * k < first:
+            kept += 1
+    return kept
+
+
+@compiled
+def all_explored(candidates, rounds):
+    """The rounds that exploration takes, at most NEVER: a product that cannot overflow."""
+    return candidates * rounds if rounds <= NEVER // candidates else NEVER

@@ -1,0 +1,417 @@
+"""Confidence sequences for means of bounded observations: valid at every time at once, so at any stopping time.
+
+Let observations X_1, X_2, .. lie in intervals no longer than c, with conditional means m_i, and let Y_i be any guess of
+X_i from the past that lies in the same interval. Fan, Grama and Liu (2015) show for 0 <= r < 1 that
+
+    exp(r S / c - f(r) V / c^2),   S = sum (X_i - m_i),   V = sum (X_i - Y_i)^2,   f(r) = -ln(1 - r) - r,
+
+is a supermartingale that starts at 1 (Howard, Ramdas, McAuliffe and Sekhon 2021, Theorem 4; Waudby-Smith and Ramdas
+2023, Theorem 2): each rate r is a way of betting that S grows. A weighted sum of such bets over fixed rates is one too,
+and by Ville's inequality it reaches 2/alpha with probability at most alpha/2; likewise for -S. So with probability
+1 - alpha, at all times together, |S| stays below the solution s of
+
+    sum_k w_k exp(r_k s / c - f(r_k) V / c^2) = 2 / alpha.
+
+The inequality behind it, exp(r x - f(r) x^2) <= 1 + r x, holds for all x >= -1: a bet that S grows asks only that no
+X_i lies more than c *below* its guess. So two ways of guessing share the stake: the running mean, with c the whole
+range, which adapts to the variance that is met; and with a c of half the range the running mean as far as that c
+allows, which is worth more where observations are few or hug the middle, as differences of payoffs do. The rates form a
+geometric grid, from bold ones for tiny variance and few observations to timid ones for long samples. Nothing is tuned,
+but that for differences of payoffs half of the stake is on the boldest bet.
+
+Where observations spread over their range, the width is about 1.7 times what the central limit theorem gives at one
+fixed time, at 99 %. Where they hardly vary, it is that of the range, about c (ln(2 / alpha) + ln 2) / n, until n is as
+large as c^2 over the variance; nothing that holds for every distribution could be less than c ln(1 / alpha) / n, since
+a rare observation of -c may not have come up yet. Only S and the V are needed, O(1) an observation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof.engines.estimate import BoundsName, ErrorKind, Estimate
+from cloneproof.errors import EngineError
+from cloneproof.market.market import Market, Means
+
+RATES: FloatArray = 0.97 * 1.5 ** -np.arange(35.0)  # down to 1e-6: best for V / c^2 near 10^13, beyond any sample
+_RANKS = np.arange(1.0, len(RATES) + 1.0) ** -1.2  # heavy enough a tail that no sample size pays much
+LOG_WEIGHTS: FloatArray = np.log(_RANKS / _RANKS.sum())
+COSTS: FloatArray = -np.log1p(-RATES) - RATES
+_STEPS = 100  # Newton needs about 6
+
+
+def log_wealth(deviation: FloatArray, variations: FloatArray, scales: FloatArray, bold: float = 0.0) -> FloatArray:
+    """The logarithm of the sum of bets at S = `deviation`.
+
+    The last axis of `variations` (V) and `scales` (c) lists the ways of guessing, which have equal stakes but for the
+    part `bold` of all, which is on the largest rate of the last way.
+    """
+    slopes, offsets = _bets(variations, scales, bold)
+    terms = deviation[..., None] * slopes + offsets
+    most = terms.max(axis=-1)
+    return np.asarray(most + np.log(np.exp(terms - most[..., None]).sum(axis=-1)))
+
+
+def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: float = 0.0) -> FloatArray:
+    """The largest |S| that is believable at confidence 1 - alpha.
+
+    The best single bet bounds the solution from above. The logarithm of the sum is convex and increasing in s, so
+    Newton's steps come down from there and never pass the solution: wherever they end, the bound holds.
+    """
+    slopes, offsets = _bets(variations, scales, bold)
+    goal = math.log(2.0 / alpha)
+    widths = ((goal - offsets) / slopes).min(axis=-1)
+    for _ in range(_STEPS):
+        terms = widths[..., None] * slopes + offsets
+        most = terms.max(axis=-1)
+        bets = np.exp(terms - most[..., None])
+        total = bets.sum(axis=-1)
+        step = (most + np.log(total) - goal) * total / (bets * slopes).sum(axis=-1)
+        widths = widths - np.maximum(step, 0.0)
+        if not (step > 1e-9 * widths).any():
+            break
+    return round_up(widths)
+
+
+def _bets(variations: FloatArray, scales: FloatArray, bold: float) -> tuple[FloatArray, FloatArray]:
+    """The logarithm of each bet as a line in S: slope r / c, and ln w - f(r) V / c^2 where S = 0."""
+    ways = variations.shape[-1]
+    scales = np.broadcast_to(scales, variations.shape)
+    slopes = RATES / scales[..., None]
+    stakes = np.tile((1 - bold) / ways * np.exp(LOG_WEIGHTS), (ways, 1))
+    stakes[-1, 0] += bold
+    offsets = np.log(stakes) - COSTS * (variations / scales**2)[..., None]
+    shape = (*variations.shape[:-1], ways * len(RATES))
+    return slopes.reshape(shape), offsets.reshape(shape)
+
+
+def round_up(values: FloatArray) -> FloatArray:
+    """Up to 32 bits: nobody reads more of an error bound, and the last bits of exp and ln differ between machines."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.ceil(mantissa * 2.0**32) * 2.0**-32, exponent)
+
+
+FIRST_TIME = 16  # observations before which no limit is trusted
+TIGHTEST = 256  # observations at which the width is least for its alpha
+
+
+def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatArray:
+    """The half-widths of means of `count` observations of these sample variances; infinite for too few.
+
+    >>> asymptotic_widths(np.array([1.0]), 256, 0.01).round(3)
+    array([0.223])
+    """
+    if count < FIRST_TIME:
+        return np.full(variances.shape, math.inf)
+    log = -2 * math.log(alpha)
+    rate = (log + math.log(log + 1)) / TIGHTEST  # r^2, nearly the best for that time
+    spread = 1 + count * rate
+    return np.asarray(np.sqrt(variances * 2 * spread / (count**2 * rate) * math.log(math.sqrt(spread) / alpha)))
+
+
+CUT = 8.0
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The mean lies in [low, high]; an observation does too, or strays beyond by sub-Gaussian noise that is cut off.
+
+    >>> Bounds(0.0, 10.0, noise=0.5).least, Bounds(0.0, 10.0).bias
+    (-4.0, 0.0)
+    """
+
+    low: float
+    high: float
+    noise: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """The smallest observation, once cut."""
+        return self.low - CUT * self.noise
+
+    @property
+    def most(self) -> float:
+        """The largest observation, once cut."""
+        return self.high + CUT * self.noise
+
+    @property
+    def middle(self) -> float:
+        """The first guess of an observation."""
+        return (self.low + self.high) / 2
+
+    @property
+    def bias(self) -> float:
+        """How far cutting can have moved the mean."""
+        return 2.0 * self.noise * math.exp(-CUT * CUT / 2) / CUT
+
+
+def payoff_bounds(market: Market) -> Bounds:
+    """An agent's payoff; it may be served in every round, or in none."""
+    most = market.share * market.most_rounds
+    if math.isfinite(market.family.low) and math.isfinite(market.family.high):
+        return Bounds(most * min(market.family.low, 0.0), most * max(market.family.high, 0.0))
+    return Bounds(0.0, most, market.share * market.family.spread * math.sqrt(market.most_rounds))
+
+
+def regret_bounds(market: Market) -> Bounds:
+    """The regret: a sum of differences of means, so bounded for every family by the span of the priors."""
+    supports = [agent.support for agent in market.agents]
+    if any(support is None for support in supports):
+        return Bounds(0.0, float(market.most_rounds))
+    values = [value for support in supports if support is not None for value in support]
+    return Bounds(0.0, market.most_rounds * (max(values) - min(values)))
+
+
+def served_bounds(market: Market, agent: str) -> Bounds:
+    """What an agent is served, rewards replaced by the means of the arms pulled: at most all rounds at its best mean.
+
+    Each round adds the share of one mean, the agent's or nothing. So there is no noise to cut, whatever the rewards.
+    """
+    support = next(each.support for each in market.agents if each.name == agent)
+    best = 1.0 if support is None else max(support)
+    return Bounds(0.0, market.share * market.most_rounds * best)
+
+
+def gain_bounds(market: Market, agent: str) -> Bounds:
+    """The difference of what an agent is served in two worlds: each of the two lies in the bounds above."""
+    width = served_bounds(market, agent).high
+    return Bounds(-width, width)
+
+
+def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
+    """How far the bounds above reach in each stratum: the agent's best mean there over its best mean in any.
+
+    >>> reach_of([{"ana": (0.2, 0.8)}, {"ana": (0.2, 0.2)}], "ana")
+    (1.0, 0.25)
+    """
+    best = [max(each[agent]) for each in means]
+    return tuple(each / max(best) if each < max(best) else 1.0 for each in best)
+
+
+def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None = None) -> FloatArray:
+    """Observations (the last axis: one column for each of the bounds) inside their bounds, or a clear error.
+
+    `reach` scales the bounds, stratum by stratum: the axis before the last.
+    """
+    scale = np.ones((1, 1)) if reach is None else reach[:, None]
+    least, most = (scale * np.array([getattr(b, end) for b in bounds]) for end in ("least", "most"))
+    kept = np.clip(values, least, most)
+    slack = np.array([math.inf if b.noise else _ROUNDING * max(1.0, b.high - b.low) for b in bounds])
+    if not (np.abs(kept - values) <= slack).all():  # a NaN fails as well
+        column = int(np.argmin((np.abs(kept - values) <= slack).reshape(-1, len(bounds)).all(axis=0)))
+        raise EngineError(
+            f"expected every run's outcome between {least[:, column].min():g} and {most[:, column].max():g}, "
+            f"got {values[..., column].min():g} to {values[..., column].max():g}; check the rewards of the policy"
+        )
+    return np.asarray(kept)
+
+
+@dataclass(frozen=True)
+class Estimands:
+    """What is estimated: means of columns of numbers with known bounds, and the weights of the strata of one pass.
+
+    `identity` names the job, the seed included: totals of one job say nothing of another. In each stratum the bounds
+    are those of the columns times its `reach`; without a reach they are the same everywhere. `bold` is the part of the
+    stake that is on the boldest bet (`confidence_sequences`).
+    """
+
+    bounds: tuple[Bounds, ...]
+    weights: tuple[float, ...] = (1.0,)
+    identity: str = ""
+    reach: tuple[float, ...] = ()
+    bold: float = 0.0
+
+    @property
+    def reaches(self) -> FloatArray:
+        """The reach of each stratum."""
+        return np.array(self.reach or (1.0,) * len(self.weights))
+
+    @property
+    def scale(self) -> FloatArray:
+        """The most by which a single run can move an observation, column by column."""
+        return float((np.array(self.weights) * self.reaches).max()) * np.array([b.most - b.least for b in self.bounds])
+
+    @property
+    def room(self) -> FloatArray:
+        """How far above the middle a guess may lie, in each stratum and column, with half the scale: c / weight - c'.
+
+        c is half the scale and c' half the stratum's own range, so that no run falls more than c / weight below it.
+        """
+        half = self.reaches[:, None] * np.array([(b.most - b.least) / 2 for b in self.bounds])
+        return np.asarray(np.maximum(0.0, self.scale / 2 / np.array(self.weights)[:, None] - half))
+
+    @property
+    def mean_reach(self) -> float:
+        """The reach of the mean that is sought."""
+        return float(np.add.accumulate(np.array(self.weights) * self.reaches)[-1]) if self.reach else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RunTotals:
+    """Count, sums and squares of each stratum and column (from the middle of the bounds), and three V of each column.
+
+    The first V is that of the running mean as the guess; the others, with half the scale, of a guess that is kept so
+    low that no observation falls below it by more than that, and of one kept so high that none rises above it.
+    """
+
+    estimands: Estimands
+    count: int
+    sums: FloatArray
+    squares: FloatArray
+    variations: FloatArray
+
+    @classmethod
+    def empty(cls, estimands: Estimands) -> RunTotals:
+        """Nothing observed yet."""
+        shape = (len(estimands.weights), len(estimands.bounds))
+        return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros((3, shape[1])))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunTotals) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has seen."""
+        return self.count * len(self.estimands.weights)
+
+    def plus(self, rows: FloatArray) -> RunTotals:
+        """The totals after more runs (whole passes, strata in turn, one row a run)."""
+        strata, columns = self.sums.shape
+        reach = self.estimands.reaches
+        middle = reach[:, None] * np.array([b.middle for b in self.estimands.bounds])
+        values = cut(rows.reshape(-1, strata, columns), self.estimands.bounds, reach) - middle
+        sums = _partial_sums(self.sums, values)
+        # The guess is the mean of the stratum's past and of one invented observation in the middle, so it is bounded.
+        guesses = sums[:-1] / np.arange(self.count + 1.0, self.count + len(values) + 1.0)[:, None, None]
+        weights = np.array(self.estimands.weights)[:, None]
+        room = self.estimands.room
+        ways = (guesses, np.minimum(guesses, room), np.maximum(guesses, -room))
+        passes = [np.add.accumulate((weights * (values - each)) ** 2, axis=1)[:, -1] for each in ways]
+        return RunTotals(
+            self.estimands,
+            self.count + len(values),
+            sums[-1],
+            _partial_sums(self.squares, values**2)[-1],
+            _partial_sums(self.variations, np.stack(passes, axis=1))[-1],
+        )
+
+    @property
+    def means(self) -> FloatArray:
+        """The sample means, weighted over the strata."""
+        middle = self.estimands.mean_reach * np.array([b.middle for b in self.estimands.bounds])
+        if self.count == 0:
+            return middle
+        weighted = np.array(self.estimands.weights)[:, None] * self.sums
+        return np.asarray(middle + np.add.accumulate(weighted, axis=0)[-1] / self.count)
+
+    @property
+    def variances(self) -> FloatArray:
+        """The variance of one observation, column by column, as met inside the strata; 0 for a single one."""
+        weights = np.array(self.estimands.weights)[:, None]
+        if self.count < 2:
+            return np.zeros(len(self.estimands.bounds))
+        inside = np.maximum(0.0, self.squares / self.count - (self.sums / self.count) ** 2)
+        return np.asarray(np.add.accumulate(weights**2 * inside, axis=0)[-1] * (self.count / (self.count - 1)))
+
+    def half_widths(self, alpha: float, bounds: BoundsName = "distribution-free") -> FloatArray:
+        """The half-widths of the confidence sequences, each at confidence 1 - alpha by itself.
+
+        The bias of cutting and the rounding of the sums are added; no half-width passes the bounds of the mean. Each
+        end holds at 1 - alpha / 2.
+        """
+        if bounds == "asymptotic":
+            return np.minimum(asymptotic_widths(self.variances, self.count, alpha), self._widest())
+        return self._proven_widths(alpha)
+
+    def _widest(self) -> FloatArray:
+        """What the bounds of the mean leave."""
+        reach = self.estimands.mean_reach
+        ends = zip(self.estimands.bounds, self.means, strict=True)
+        return np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])
+
+    def _proven_widths(self, alpha: float) -> FloatArray:
+        bounds, widest = self.estimands.bounds, self._widest()
+        if self.count == 0:
+            return widest
+        scale = np.where(self.estimands.scale > 0.0, self.estimands.scale, 1.0)
+        any_guess, low_guess, high_guess = self.variations
+        sides = np.stack([np.stack([any_guess, each], axis=1) for each in (low_guess, high_guess)])
+        scales = np.stack([scale, scale / 2], axis=1)
+        widths = deviations(sides, scales, alpha, self.estimands.bold).max(axis=0) / self.count
+        bias = np.array([b.bias for b in bounds])
+        rounding = (self.count + len(self.estimands.weights) + 4) * 2.0**-53
+        size = np.array([max(abs(b.least), abs(b.most)) for b in bounds])
+        return np.asarray(np.minimum(widths * (1 + rounding) + bias + rounding * size, widest))
+
+    def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:
+        """Each column's mean with its half-width."""
+        kind: ErrorKind = "confidence" if bounds == "distribution-free" else "asymptotic"
+        words = "confidence sequence" if kind == "confidence" else "asymptotic confidence sequence"
+        method = f"{how}, {words} at {confidence * 100:.12g} %" if self.count else "no runs yet"
+        widths = self.half_widths(1.0 - confidence, bounds)
+        return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
+
+    def to_json(self) -> str:
+        """All of it as text; floats are hexadecimal, so nothing is rounded."""
+        data = {
+            "identity": self.estimands.identity,
+            "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
+            "weights": _to_hex(self.estimands.weights),
+            "reach": _to_hex(self.estimands.reach),
+            "bold": self.estimands.bold.hex(),
+            "count": self.count,
+            "sums": _to_hex(self.sums.ravel()),
+            "squares": _to_hex(self.squares.ravel()),
+            "variations": _to_hex(self.variations.ravel()),
+        }
+        return json.dumps(data)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunTotals:
+        """The totals that were written; going on from it gives the bits of a run that was never interrupted."""
+        try:
+            data = json.loads(text)
+            bounds = tuple(Bounds(*(float.fromhex(end) for end in each)) for each in data["bounds"])
+            weights, reach = (tuple(float.fromhex(each) for each in data[key]) for key in ("weights", "reach"))
+            estimands = Estimands(bounds, weights, str(data["identity"]), reach, float.fromhex(data["bold"]))
+            shape = (len(estimands.weights), len(bounds))
+            sums, squares = (_from_hex(data[key], shape) for key in ("sums", "squares"))
+            variations = _from_hex(data["variations"], (3, len(bounds)))
+            totals = cls(estimands, int(data["count"]), sums, squares, variations)
+        except (ValueError, KeyError, TypeError) as problem:
+            raise EngineError(
+                f"expected the text of RunTotals.to_json, got something else ({problem!r}); start afresh"
+            ) from None
+        return totals
+
+    def check_same(self, estimands: Estimands) -> RunTotals:
+        """Itself, if it is of that job; else a clear error."""
+        if self.estimands != estimands:
+            raise EngineError(
+                f"expected totals of the job {estimands.identity}, got those of {self.estimands.identity}; "
+                "resume with the same market, mechanism, copies and seed, or start afresh"
+            )
+        return self
+
+
+def _partial_sums(start: FloatArray, values: FloatArray) -> FloatArray:
+    """Partial sums from `start`, in order: accumulate adds one at a time, where sum() would group by length."""
+    return np.add.accumulate(np.concatenate([start[None], values]), axis=0)
+
+
+def _to_hex(values: Iterable[float]) -> list[str]:
+    return [float(value).hex() for value in values]
+
+
+def _from_hex(texts: Sequence[str], shape: tuple[int, ...]) -> FloatArray:
+    return np.array([float.fromhex(text) for text in texts]).reshape(shape)

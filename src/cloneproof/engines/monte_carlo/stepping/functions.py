@@ -1,0 +1,261 @@
+"""All rules behind one compiled function, and all reward families behind another, which a number directs.
+
+One function for all of them makes one kernel for all of them, compiled once and cached on disk. The functions
+themselves are those of the rules and families, compiled as they are; a user's is called by its address.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202, ANN401 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from threading import RLock
+from types import CellType, FunctionType
+from typing import Any, Final, NamedTuple
+
+import numba as nb
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic, is_jitted
+
+from cloneproof import _randomness
+from cloneproof.engines.monte_carlo.compiling import compiled, uniform, word
+from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
+from cloneproof.mechanisms.rule import PriorityInputs
+from cloneproof.mechanisms.rules import epsilon_greedy, etc, kl_ucb, slow_ucb, steady_kl_ucb, steady_ucb, thompson, ucb
+from cloneproof.mechanisms.rules import uniform as uniform_choice
+
+carray: Any = nb.carray  # type: ignore[attr-defined]
+_lock = RLock()  # one thread compiles, the others wait for its result
+_POINTERS: Any = nb.types.CPointer
+_STATISTICS = (nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
+_PRIORITY = nb.float64(*_STATISTICS, _POINTERS(nb.int64), _POINTERS(nb.float64))
+_QUANTILE = nb.float64(nb.float64, nb.float64)
+
+
+class Function(NamedTuple):
+    """A function for the kernel: which of the built-in ones and its parameter, or -1 and the address of a user's."""
+
+    which: int
+    parameter: float
+    address: int
+
+    @classmethod
+    def of(cls, builtin: tuple[Callable[..., float], ...], function: Any, parameters: tuple[float, ...]) -> Function:
+        """One of the built-in ones, each of which has one parameter at most."""
+        return cls(builtin.index(function), float(parameters[0]) if parameters else 0.0, 0)
+
+
+def _once(make: Callable[..., Any]) -> Callable[..., Any]:
+    known = lru_cache(maxsize=256)(make)
+
+    def made(*arguments: Any) -> Any:
+        with _lock:
+            return known(*arguments)
+
+    return made
+
+
+@_once
+def user_priority(function: Callable[..., float], parameters: tuple[float, ...], siblings: bool) -> Any:
+    """A rule's priority with its parameters, compiled (NaN where it raises), or None where it does not compile.
+
+    It is called with the addresses of the siblings' pulls and means, which a rule that does not look at them ignores.
+    """
+    compiled = with_callees(function)
+
+    def alone(inputs, all_pulls, all_means):
+        return float(compiled(inputs, *parameters))
+
+    def among(inputs, all_pulls, all_means):
+        return float(compiled(inputs, all_pulls, all_means, *parameters))
+
+    with_parameters = nb.njit(nogil=True)(among if siblings else alone)
+
+    def priority(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+        inputs = PriorityInputs(clock, log_clock, pulls, mean, coin, draw, candidates)
+        shown = carray(all_pulls, (candidates,)), carray(all_means, (candidates,))
+        try:
+            value = with_parameters(inputs, shown[0], shown[1])
+        except Exception:
+            value = np.nan
+        return value
+
+    return _callable_by_address(_PRIORITY, priority)
+
+
+@_once
+def user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:
+    """A family's quantile in the same way."""
+    compiled = with_callees(function)
+
+    @nb.njit(nogil=True)
+    def with_parameters(mean, u):
+        return float(compiled(mean, u, *parameters))
+
+    def quantile(mean, u):
+        try:
+            value = with_parameters(mean, u)
+        except Exception:
+            value = np.nan
+        return value
+
+    return _callable_by_address(_QUANTILE, quantile)
+
+
+def _callable_by_address(signature: Any, function: Any) -> Any:
+    try:
+        return nb.cfunc(signature)(function)
+    except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
+        return None
+
+
+def with_callees(function: Callable[..., Any]) -> Any:
+    """The function compiled with all that it calls; random words come from the compiled generator."""
+    return _compiled(function, {id(_randomness.uniform): uniform, id(_randomness.word): word})
+
+
+def _compiled(function: Any, known: dict[int, Any]) -> Any:
+    """The function with all Python functions that it can reach compiled; anything else is given back."""
+    if not isinstance(function, FunctionType) or is_jitted(function):
+        return function
+    if id(function) in known:
+        return known[id(function)]
+    known[id(function)] = function  # a function that reaches itself is left to fail, and so to the reference
+    names = {name: value for name, value in function.__globals__.items() if name in function.__code__.co_names}
+    reached = {name: _compiled(value, known) for name, value in names.items()}
+    cells = tuple(CellType(_compiled(cell.cell_contents, known)) for cell in function.__closure__ or ())
+    copy = FunctionType(
+        function.__code__, {**function.__globals__, **reached}, function.__name__, function.__defaults__, cells
+    )
+    known[id(function)] = nb.njit(nogil=True)(copy)
+    return known[id(function)]
+
+
+def _call(context, builder, signature, arguments):
+    """Call the function at the address that is the first argument; arguments after the seventh are addresses too."""
+    address, *given = arguments
+    pointers = [ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()]
+    given[7:] = [builder.inttoptr(place, kind) for place, kind in zip(given[7:], pointers, strict=False)]
+    kind = ir.FunctionType(ir.DoubleType(), [argument.type for argument in given])
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), given)
+
+
+def _priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
+    return nb.float64(nb.int64, *_STATISTICS, nb.int64, nb.int64), _call
+
+
+def _quantile_at(typing, address, mean, u):
+    return nb.float64(nb.int64, *_QUANTILE.args), _call
+
+
+priority_at: Any = intrinsic(_priority_at)
+quantile_at: Any = intrinsic(_quantile_at)
+"""`quantile_at(address, mean, u)`: the reward by the function at an address; likewise a priority."""
+
+
+PRIORITIES: Final = (
+    etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
+    thompson.posterior_draw, thompson.posterior_quantile, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
+)  # fmt: skip
+USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
+FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
+
+(
+    _average,
+    _ucb,
+    _indifferent,
+    _slow_ucb,
+    _epsilon_greedy,
+    _posterior_draw,
+    _posterior_quantile,
+    _steady_ucb,
+    _steady_kl_ucb,
+    _kl_ucb,
+) = (with_callees(function) for function in PRIORITIES)
+_bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
+
+
+@compiled
+def priority(function, inputs, all_pulls, all_means):
+    """The priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may look at its siblings."""
+    which, parameter = function.which, function.parameter
+    if which == 0:
+        value = _average(inputs)
+    elif which == 1:
+        value = _ucb(inputs, parameter)
+    elif which == 2:
+        value = _indifferent(inputs)
+    elif which == 3:
+        value = _slow_ucb(inputs, parameter)
+    elif which == 4:
+        value = _epsilon_greedy(inputs, parameter)
+    elif which == 5:
+        value = _posterior_draw(inputs)
+    elif which == 6:
+        value = _posterior_quantile(inputs)
+    elif which == 7:
+        value = _steady_ucb(inputs, parameter)
+    elif which == 8:
+        value = _steady_kl_ucb(inputs, parameter)
+    elif which == 9:
+        value = _kl_ucb(inputs, parameter)
+    else:
+        clock, log_clock, pulls, mean, coin, draw, candidates = inputs
+        places = all_pulls.ctypes.data, all_means.ctypes.data
+        value = priority_at(
+            function.address, clock, log_clock, pulls, mean, coin, draw, candidates, places[0], places[1]
+        )
+    return value
+
+
+POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
+STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
+STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
+KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
+
+
+@compiled
+def surely_above(bar, pulls, mean, width):
+    """Whether steady KL-UCB's index is above `bar` by more than it is rounded: n kl(mean, bar) < ln T, with room.
+
+    One divergence in place of an inversion, which is all that a leader needs who keeps its lead.
+    """
+    if mean > bar + 1e-12:
+        return pulls > 0
+    level = bar + 1e-9
+    if pulls == 0 or level >= 1.0:
+        return False
+    divergence = (1.0 - mean) * np.log((1.0 - mean) / (1.0 - level))
+    if mean > 0.0:
+        divergence += mean * np.log(mean / level)
+    return pulls * divergence < width * (1.0 - 1e-9)
+
+
+@compiled
+def surely_below(bar, pulls, mean, draw):
+    """Whether Thompson's quantile, which is dear, is below `bar` by a cheap bound.
+
+    With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
+    exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is
+    below x, and by far more than it is rounded.
+    """
+    distance = bar - (mean * pulls + 1e-6) / (pulls + 1)
+    return distance > 0.0 and 2.0 * (pulls + 1) * distance * distance > -np.log(0.5 * (1.0 - draw))
+
+
+@compiled
+def reward_at(function, mean, u):
+    """The reward at level u of family `function.which` of FAMILIES; below 0, a user's."""
+    which, parameter = function.which, function.parameter
+    if which < 0:
+        return quantile_at(function.address, mean, u)
+    if which == 0:
+        return _bernoulli(mean, u)
+    if which == 1:
+        return _deterministic(mean, u)
+    if which == 2:
+        return _gaussian(mean, u, parameter)
+    return _beta(mean, u, parameter)

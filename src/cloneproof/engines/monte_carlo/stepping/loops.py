@@ -1,0 +1,411 @@
+"""The quick loops over rounds: UCB at one level or both; Thompson sampling and epsilon-greedy over all arms.
+
+UCB pulls the leader while no rival can have overtaken it:
+
+1. Find the candidate of the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over some rounds
+   ahead. A rival is not pulled meanwhile, so its index at the last of these rounds bounds it in all of them.
+2. Pull the leader until its own index falls to that bound, or the rounds are over; and go on with 1.
+
+With two levels both must lead, the agent and its arm. Indices are estimated by lines, mean + root(t) / sqrt(n). Where
+two estimates are closer than rounding can tell, the round is decided by the indices of the session, and ties by its
+lots, so every decision is the session's. In a level of many arms those with equal statistics are one group and have one
+index: a round costs a scan of the groups and of the arms' numbers of groups.
+
+Thompson sampling takes one Beta variate for each arm in each round, which is what bounds its speed: about 50
+nanoseconds, five of six words hashed and the arithmetic of two gamma variates. What depends on an arm's statistics
+alone is kept in its row and changes only when it is pulled. Epsilon-greedy takes two words and a division a round while
+one arm leads; arms are scanned only when its average has fallen to the next one's, or another arm has passed that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cloneproof.engines.monte_carlo.compiling import (
+    GOLDEN,
+    TICK,
+    average,
+    compiled,
+    inlined,
+    mixed,
+    plus,
+    ticks,
+    times,
+    uncounted,
+    uniform,
+    word,
+)
+from cloneproof.engines.monte_carlo.runs import NONE, ONE, ROUND_ROBIN, ZERO, level_stream, pay
+from cloneproof.engines.monte_carlo.stepping.functions import with_callees
+from cloneproof.engines.monte_carlo.stepping.level import candidate_to_explore, open_level
+from cloneproof.mechanisms import arithmetic
+from cloneproof.mechanisms.online.opening import COIN_STREAM, TIE_STREAM
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+
+
+AHEAD = 6  # rounds for which rivals are bounded at least: a bound over more is loose, over fewer expires too soon
+LARGEST_SCAN = 24  # candidates of which each has a row of its own; of more, those with equal statistics share one
+_ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
+
+
+class Lead(NamedTuple):
+    """A leader's last round, the bound on its rivals until then, and its pulls and rewards before the first round."""
+
+    last: np.int64
+    rivals: float
+    pulls: np.int64
+    total: float
+
+
+@compiled
+def _begin(plan, tables, stream):
+    """Levels without statistics, a row for each candidate or none yet; thresholds of the arms' rewards."""
+    arms, rows, levels, lead = tables.arms, tables.candidates, tables.levels, tables.lead
+    for number in range(len(levels)):
+        level = levels[number]
+        for g in range(level.begin, level.begin + level.slots):
+            lead.members[g] = 0
+        open_level(level, rows, ONE, level_stream(stream, ZERO, np.int64(number)), False)
+        level.leader, level.until, level.rivals = -1, -1, 0.0
+        level.grouped = level.end - level.begin > LARGEST_SCAN and (plan.flat or number > 0)
+        level.slots = 0 if level.grouped else level.end - level.begin
+        for k in range(level.begin, level.end):
+            lead.labels[k] = -1 if level.grouped else k
+            rows[k].count = 0 if level.grouped else 1
+    for a in range(len(arms)):
+        arms[a].threshold = _ALWAYS if plan.constant else np.int64(math.ceil(arms[a].mean * 2.0**52 - 0.5))
+
+
+@compiled
+def leader_rounds(plan, tables, streams, decisions):
+    """All rounds of a run."""
+    plan, tables, decisions = uncounted(plan), uncounted(tables), uncounted(decisions)
+    _begin(plan, tables, streams.levels)
+    arms, rows, levels, lead = tables.arms, tables.candidates, tables.levels, tables.lead
+    agents, bonus, agent_bonus = levels[0], plan.arm_rule.bonus, plan.agent_rule.bonus
+    i, t = ZERO, ONE
+    while t <= plan.horizon:
+        agent_lead = Lead(plan.horizon, -math.inf, ZERO, 0.0)
+        if not plan.flat:
+            i = _leader(agents, agent_bonus, rows, lead)
+            agent_lead = _lead(agents, agent_bonus, rows, lead, i, rows[i].arrived, t)
+        level = levels[0 if plan.flat else 1 + i]
+        k = _leader(level, bonus, rows, lead)
+        arm, start, clock = arms[rows[k].arm], t, level.rounds + 1 - bonus.shift
+        arm_lead = _lead(level, bonus, rows, lead, lead.labels[k], arm.pulls, t)
+        wins, t = _pull(plan, arm, t, clock, arm_lead, agent_lead)
+        high, low = wins, ZERO
+        if plan.constant:
+            high, low = times(wins, *ticks(arm.mean))
+        arm.pulls += t - start
+        level.rounds += t - start
+        if not plan.flat:
+            agents.rounds += t - start
+            _set(rows, lead, i, rows[i].arrived + t - start, *plus(rows[i].high, rows[i].low, high, low))
+        _enter(level, bonus, rows, lead, k, arm.pulls, high, low)
+        if len(decisions):
+            decisions[start - 1 : t - 1] = rows[k].arm
+    _pay(plan, tables)
+    return True
+
+
+@inlined
+def _lead(level, bonus, rows, lead, g, pulls, t):
+    """The lead of a candidate with the statistics of row g after so many pulls, from round t on."""
+    last, rivals, total = t + level.until - (level.rounds + 1 - bonus.shift), level.rivals, 0.0
+    if pulls > 0:
+        total = rows[g].high + rows[g].low * TICK
+        if rows[g].count > 1:  # the others of its row are rivals, too
+            rivals = max(rivals, lead.means[g] + bonus.root[level.until] * lead.slopes[g] + bonus.margin)
+    return Lead(last, rivals, pulls, total)
+
+
+@inlined
+def _pull(plan, arm, t, clock, lead, agent_lead):
+    """Pull an arm from round t on while it leads, and so does its agent; its successes, and the next round."""
+    root, agent_root, shift = plan.arm_rule.bonus.root, plan.agent_rule.bonus.root, plan.agent_rule.bonus.shift
+    state, wins, gain = arm.tape + GOLDEN * np.uint64(arm.pulls + 1), ZERO, arm.mean if plan.constant else 1.0
+    last, threshold = min(lead.last, agent_lead.last, plan.horizon), arm.threshold
+    pulls, agent_pulls = lead.pulls, agent_lead.pulls
+    while True:
+        wins += mixed(state) < threshold
+        state += GOLDEN
+        pulls, t, clock = pulls + 1, t + 1, clock + 1
+        if t > last or lead.total + wins * gain + root[clock] * math.sqrt(pulls) <= lead.rivals * pulls:
+            break
+        if not plan.flat:
+            agent_pulls += 1
+            index = agent_lead.total + wins * gain + agent_root[t - shift] * math.sqrt(agent_pulls)
+            if index <= agent_lead.rivals * agent_pulls:
+                break
+    return wins, t
+
+
+@inlined
+def _leader(level, bonus, rows, lead):
+    """The candidate to play next; no other index is above `level.rivals` while the clock is at most `level.until`."""
+    clock = level.rounds + 1 - bonus.shift
+    if level.rounds < level.needed:
+        level.until, level.rivals = clock, math.inf
+        return candidate_to_explore(level, ROUND_ROBIN, rows)
+    now, margin, top = bonus.root[clock], bonus.margin, level.leader
+    if not (top >= 0 and clock <= level.until and lead.means[top] + now * lead.slopes[top] > level.rivals):
+        begin, end = level.begin, level.begin + level.slots
+        level.until = min(clock + AHEAD + (clock >> 9), len(bonus.root) - 1)
+        top, highest, second = _two_highest(lead, begin, end, bonus.root[level.until])
+        if lead.means[top] + now * lead.slopes[top] <= second + margin:
+            level.until = clock
+            top, highest, second = _two_highest(lead, begin, end, now)
+            if highest <= second + margin:
+                level.leader, level.rivals = -1, math.inf
+                return _exact_leader(level, bonus, rows, lead, clock, highest - margin)
+        level.leader, level.rivals = top, second + margin
+    return _member(level, rows, lead, top) if level.grouped else top
+
+
+@inlined
+def _two_highest(lead, begin, end, root):
+    """The row of the highest estimated index at this root, that index, and the highest of the others."""
+    means, slopes = lead.means, lead.slopes
+    top, best, second = begin, -math.inf, -math.inf
+    for g in range(begin, end):
+        value = means[g] + root * slopes[g]
+        above = value > best
+        second = best if above else max(second, value)
+        top = g if above else top
+        best = value if above else best
+    return top, best, second
+
+
+@compiled
+def _exact_leader(level, bonus, rows, lead, clock, near):
+    """The candidate of the highest index as the session computes it; ties by its lot, in the order of candidates."""
+    now, exact, highest, ties = bonus.root[clock], bonus.exact[clock], -math.inf, ZERO
+    for g in range(level.begin, level.begin + level.slots):
+        rows[g].index = -math.inf
+        if lead.means[g] + now * lead.slopes[g] >= near:
+            rows[g].index = lead.means[g] + math.sqrt(exact / rows[g].arrived)
+            if rows[g].index > highest:
+                highest, ties = rows[g].index, ZERO
+            if rows[g].index == highest:
+                ties += rows[g].count
+    chosen = _lot(level, ties)
+    for k in range(level.begin, level.end):
+        if rows[lead.labels[k]].index == highest:
+            if chosen == 0:
+                return np.int64(k)
+            chosen -= 1
+    return NONE
+
+
+@inlined
+def _lot(level, number):
+    """One of so many by the lot of the session's round."""
+    return np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * number) if number > 1 else ZERO
+
+
+@compiled
+def _member(level, rows, lead, g):
+    """One of the candidates with the statistics of row g."""
+    chosen, block, members = _lot(level, rows[g].count), ZERO, lead.members[g]
+    while members[block] <= chosen:
+        chosen -= members[block]
+        block += 1
+    k = level.begin + 64 * block
+    while lead.labels[k] != g or chosen > 0:
+        chosen -= lead.labels[k] == g
+        k += 1
+    return k
+
+
+@inlined
+def _enter(level, bonus, rows, lead, k, pulls, high, low):
+    """Enter the rewards of candidate k after so many pulls in all; it moves to the row of its new statistics."""
+    old, block = np.int64(lead.labels[k]), (k - level.begin) >> 6
+    if old >= 0:
+        high, low = plus(rows[old].high, rows[old].low, high, low)
+    if not level.grouped:
+        _set(rows, lead, old, pulls, high, low)
+        return
+    if old >= 0:
+        rows[old].count -= 1
+        lead.members[old, block] -= np.uint8(1)
+        if rows[old].count == 0:
+            lead.means[old] = -math.inf
+    new, free = NONE, level.begin + level.slots
+    mean, slope = average(high, low, pulls), 1.0 / math.sqrt(pulls)
+    for g in range(level.begin, level.begin + level.slots):
+        if lead.means[g] == mean and lead.slopes[g] == slope:
+            new = np.int64(g)
+        if lead.means[g] == -math.inf:
+            free = np.int64(g)
+    if new < 0:
+        new = free
+        level.slots = max(level.slots, new + 1 - level.begin)
+        _set(rows, lead, new, pulls, high, low)
+    rows[new].count += 1
+    lead.members[new, block] += np.uint8(1)
+    lead.labels[k] = new
+    if level.leader >= 0:
+        if rows[level.leader].count == 0:
+            level.leader = new
+        elif level.leader != new:
+            level.rivals = max(level.rivals, mean + bonus.root[level.until] * slope + bonus.margin)
+
+
+@inlined
+def _set(rows, lead, g, pulls, high, low):
+    """The statistics of row g."""
+    rows[g].arrived, rows[g].high, rows[g].low = pulls, high, low
+    lead.means[g], lead.slopes[g] = average(high, low, pulls), 1.0 / math.sqrt(pulls)
+
+
+@compiled
+def _pay(plan, tables):
+    """Add the rewards of every arm to its agent's."""
+    arms, rows, levels, paid = tables.arms, tables.candidates, tables.levels, tables.paid
+    for number in range(0 if plan.flat else 1, len(levels)):
+        for k in range(levels[number].begin, levels[number].end):
+            arm = arms[rows[k].arm]
+            if arm.pulls > 0:
+                row = rows[tables.lead.labels[k]]
+                pay(paid, arm.agent, row.high, row.low)
+
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+
+
+_scale = with_callees(arithmetic.gamma_scale)
+_gamma = with_callees(arithmetic.scaled_gamma)
+_OTHER = arithmetic.WORDS * arithmetic.TRIES
+_BITS = 4503599627370496.0  # 2**52
+
+
+@compiled
+def thompson_rounds(plan, tables, streams, decisions):
+    """All rounds of a run; row k is arm k."""
+    plan, decisions = uncounted(plan), uncounted(decisions)
+    arms, rows, levels, paid, _ = uncounted(tables)
+    open_level(levels[0], rows, ZERO, level_stream(streams.levels, ZERO, ZERO), True)
+    for a in range(len(rows)):
+        _set_gammas(rows[a])
+    for t in range(plan.horizon):
+        highest, ties = -1.0, 0
+        for a in range(len(rows)):
+            row = rows[a]
+            bits = np.int64(uniform(row.draw, t) * _BITS)
+            one = _gamma(row.d, row.c, bits, 0)
+            value = one / (one + _gamma(row.other_d, row.other_c, bits, _OTHER))
+            if value > highest:
+                highest, ties = value, 0
+            elif value != highest:
+                continue
+            rows[ties].tie = a
+            ties += 1
+        a = _one_of(rows, ties, levels[0].stream, t)
+        _next_reward(arms[a], rows[a])
+        _set_gammas(rows[a])
+        if len(decisions):
+            decisions[t] = a
+    _pay_arms(arms, rows, paid)
+    return True
+
+
+@compiled
+def _set_gammas(row):
+    """What the two gamma variates of the posterior need."""
+    row.d, row.c = _scale(1.0 + row.high)
+    row.other_d, row.other_c = _scale(1.0 + (row.arrived - row.high))
+
+
+@compiled
+def greedy_rounds(plan, tables, streams, decisions):
+    """All rounds of a run; row k is arm k."""
+    plan, decisions = uncounted(plan), uncounted(decisions)
+    arms, rows, levels, paid, _ = uncounted(tables)
+    stream = level_stream(streams.levels, ZERO, ZERO)
+    open_level(levels[0], rows, ZERO, stream, True)
+    coins, chance = word(stream, COIN_STREAM), plan.arm_rule.priority.parameter * len(rows)
+    leader, others = np.int64(-1), 0.0  # the one arm of the highest average, and a bound on those of the others
+    for t in range(plan.horizon):
+        if uniform(coins, t) * (t + 1) < chance:
+            a = _explored(rows, t, stream)
+        elif leader >= 0:
+            a = leader
+        else:
+            ties, others = _highest_averages(rows)
+            a = _one_of(rows, ties, stream, t)
+            leader = a if ties == 1 else np.int64(-1)
+        if len(decisions):
+            decisions[t] = a
+        _next_reward(arms[a], rows[a])
+        average = rows[a].high / rows[a].arrived
+        if a == leader and average > others:
+            continue
+        rows[a].mean = average
+        if leader >= 0 and (a == leader or average > others):
+            rows[leader].mean = rows[leader].high / rows[leader].arrived
+            leader = np.int64(-1)
+    _pay_arms(arms, rows, paid)
+    return True
+
+
+@compiled
+def _explored(rows, t, stream):
+    """The arm of the highest draw."""
+    highest, ties = -1.0, 0
+    for a in range(len(rows)):
+        value = uniform(rows[a].draw, t)
+        if value > highest:
+            highest, ties = value, 0
+        elif value != highest:
+            continue
+        rows[ties].tie = a
+        ties += 1
+    return _one_of(rows, ties, stream, t)
+
+
+@compiled
+def _highest_averages(rows):
+    """How many arms have the highest average (they are put into the scratch), and the highest below it."""
+    highest, second, ties = -1.0, -1.0, 0
+    for a in range(len(rows)):
+        value = rows[a].mean
+        if value > highest:
+            highest, second, ties = value, highest, 0
+        elif value != highest:
+            second = max(second, value)
+            continue
+        rows[ties].tie = a
+        ties += 1
+    return ties, second
+
+
+@inlined
+def _one_of(rows, ties, stream, t):
+    """One of the first `ties` entries of the scratch, uniformly at random."""
+    if ties == 1:
+        return rows[0].tie
+    return rows[np.int64(uniform(word(stream, TIE_STREAM), t) * ties)].tie
+
+
+@inlined
+def _next_reward(arm, row):
+    """The next reward of the arm's tape, entered."""
+    if uniform(arm.tape, row.arrived) < arm.mean:
+        row.high += 1
+    row.arrived += 1
+
+
+@compiled
+def _pay_arms(arms, rows, paid):
+    """Add the rewards of every arm to its agent's."""
+    for a in range(len(rows)):
+        arms[a].pulls = rows[a].arrived
+        paid[arms[a].agent, 0] += rows[a].high

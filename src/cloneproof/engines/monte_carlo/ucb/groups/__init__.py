@@ -1,1 +1,0 @@
-"""Groups of candidates with equal statistics, for levels of many arms."""

@@ -1,0 +1,283 @@
+"""The tree engine: ex-ante payoffs and regret of any mechanism made of rules, at many horizons at once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from cloneproof._checks import count
+from cloneproof.engines.closed_form.exact_payoffs import best_mean
+from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.tree.choice import compares_floats
+from cloneproof.engines.tree.merge import most_observations
+from cloneproof.engines.tree.recursion import RoundRewards, run
+from cloneproof.engines.tree.shape import EPS, MeanBelief, Shape, TreeOriginal, belief_of, refusal
+from cloneproof.engines.tree.slots import contest_rewards, drawn_arms, slot_rewards, sorted_within_kinds
+from cloneproof.errors import EngineError
+from cloneproof.market.market import FullCopies, Market
+from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
+from cloneproof.mechanisms.online.opening import check_rewards
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
+from cloneproof.mechanisms.rules.thompson import draws_posteriors
+
+SAMPLES_LIMIT = 2_000
+
+
+def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
+    """How many copies of each original are kept in a uniform sample of `size` arms, with probabilities.
+
+    The law is multivariate hypergeometric. Originals of equal kind are exchangeable, so only the sorted outcome counts.
+
+    >>> samples((2, 1), 1, ("x", "y"))
+    {(1, 0): 0.6666666666666666, (0, 1): 0.3333333333333333}
+    """
+    arms = sum(copies)
+    if size >= arms:
+        return {tuple(copies): 1.0}
+    groups = Counter(zip(kinds, copies, strict=True))
+    ways_of: dict[tuple[int, ...], int] = {}
+    for deal, ways in _deals(list(groups.items()), size):
+        hands = {group: list(hand) for group, hand in zip(groups, deal, strict=True)}
+        kept = [hands[kind, count].pop() for kind, count in zip(kinds, copies, strict=True)]
+        key = sorted_within_kinds(kept, kinds)
+        ways_of[key] = ways_of.get(key, 0) + ways
+        if len(ways_of) > SAMPLES_LIMIT:
+            got = f"more from {arms} arms, {size} of them kept"
+            raise refusal(f"at most {SAMPLES_LIMIT} different samples of arms", got)
+    return {key: ways / math.comb(arms, size) for key, ways in ways_of.items()}
+
+
+SampledCopies = tuple[tuple[object, int], int]  # ((kind, copies), how many originals are like that)
+
+
+def _deals(groups: list[SampledCopies], size: int) -> Iterator[tuple[tuple[tuple[int, ...], ...], int]]:
+    """What each group keeps, as numbers of copies in falling order, and the ways to keep that; never by labels."""
+    if not groups:
+        if size == 0:
+            yield (), 1
+        return
+    ((_, copies), originals), rest = groups[0], groups[1:]
+    room = sum(count * number for (_, count), number in rest)
+    for kept in range(min(size, copies * originals), max(0, size - room) - 1, -1):
+        for hand in _hands(originals, copies, kept, copies):
+            ways = math.factorial(originals)
+            for number, times in Counter(hand).items():
+                ways = ways // math.factorial(times) * math.comb(copies, number) ** times
+            for others, other_ways in _deals(rest, size - kept):
+                yield (hand, *others), ways * other_ways
+
+
+def _hands(originals: int, copies: int, kept: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of that many numbers, each at most `most`, that sum to `kept`."""
+    if originals == 0:
+        if kept == 0:
+            yield ()
+        return
+    for first in range(min(most, kept), -1, -1):
+        if kept - first <= first * (originals - 1):
+            for rest in _hands(originals - 1, copies, kept - first, first):
+                yield (first, *rest)
+
+
+SizeLaws = tuple[tuple[tuple[int, float], ...], ...]  # of each sample: how many arms it has, with probabilities
+METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
+
+
+def tree(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int] | None = None
+) -> dict[int, Evaluation]:
+    """Evaluate a mechanism at the market's horizon, or at each of the given ones.
+
+    Exact up to rounding for Bernoulli and deterministic rewards that arrive at once. Horizons for which the mechanism
+    is the same share one pass; the hold-out fallback and the size of a sample depend on the horizon.
+
+    >>> from cloneproof import Agent, Discrete, Market, mechanism
+    >>> ana = Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))
+    >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
+    4.25
+    """
+    if market.ends != "at-horizon" or mechanism.arm.slots.falling:
+        raise EngineError(
+            "the tree expects a market that ends at its horizon and indices that may rise, got others",
+            "use engine 'monte-carlo'",
+        )
+    wanted = (
+        [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
+    )
+    copies = {agent.name: copies[agent.name] for agent in market.agents}
+    if mechanism.clearing.planned_epochs:
+        return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
+    if mechanism.arm.draws:
+        check_rewards(mechanism, market.family)
+        if not (mechanism.arm.commits and mechanism.arm.binarise):
+            return drawn_arms(market, mechanism, copies, wanted, tree)
+        return _slots(market, mechanism, copies, wanted)
+    deterministic = _deterministic(market, mechanism)
+    groups: dict[tuple[bool, SizeLaws], list[int]] = {}
+    for horizon in wanted:
+        running = mechanism.at_horizon(len(market.agents), horizon)
+        groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
+    best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
+    evaluations: dict[int, Evaluation] = {}
+    for (whole, sizes), members in groups.items():
+        running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
+        for rule in running.rules:
+            _check_rule(rule, deterministic)
+        if deterministic:
+            _check_score(running)
+        rewards = _average_over_samples(market, running, copies, sizes, members, deterministic)
+        method = _method(running)
+        for horizon in members:
+            evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
+    return {horizon: evaluations[horizon] for horizon in wanted}
+
+
+def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
+    """A mechanism that tests slots on coins, flat or before a contest: the rewards up to each horizon."""
+    rule = mechanism.arm
+    best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
+    if mechanism.agent is not None and len(market.agents) > 1:
+        method = METHOD + "; champions by the law of their tests"
+        rewards = contest_rewards(market, mechanism, copies, horizons)
+        return {h: _evaluation(market, rewards[h], h, (best, best_error), method) for h in horizons}
+    total = np.cumsum(slot_rewards(market, rule, copies, max(horizons)), axis=1)
+    errors = {h: (h + rule.draws * rule.explore + 64) * 2.0**-52 for h in horizons}
+    return {
+        h: _evaluation(market, RoundRewards(total[:, h - 1], errors[h], 0.0), h, (best, best_error), METHOD)
+        for h in horizons
+    }
+
+
+def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
+    """Epochs that start afresh: a tree for each, added up."""
+    plan = running_epochs(mechanism, len(market.agents), horizon)
+    parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
+    payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}
+    return Evaluation(payoff, _sum([part.regret for part in parts]), "tree")
+
+
+def _sum(estimates: list[Estimate]) -> Estimate:
+    total = math.fsum(estimate.value for estimate in estimates)
+    return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * EPS, "estimated", METHOD)
+
+
+def _deterministic(market: Market, mechanism: Mechanism) -> bool:
+    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1.
+
+    Posteriors are of sums of coins, so a rule that draws from them takes Bernoulli rewards as such, whatever the means.
+    """
+    if market.family.name not in ("bernoulli", "deterministic"):
+        raise refusal("bernoulli or deterministic rewards", market.family.name)
+    if market.family.name == "bernoulli" and any(draws_posteriors(rule) for rule in mechanism.rules):
+        return False
+    supports = [agent.support for agent in market.agents]
+    sure = all(support is not None and set(support) <= {0.0, 1.0} for support in supports)
+    return sure or market.family.name == "deterministic"
+
+
+def _check_rule(rule: Rule, deterministic: bool) -> None:
+    if rule.randomised and not flips_coin(rule) and not draws_posteriors(rule):
+        raise refusal("rules whose only randomness is a tie, a coin or a draw from Beta posteriors", repr(rule.name))
+    if rule.binarise and deterministic:
+        raise refusal("rules that take rewards as they are", f"{rule.name!r}, which flips a coin for each")
+
+
+def _check_score(mechanism: Mechanism) -> None:
+    """A state with deterministic rewards remembers of a score no more than the arm committed to."""
+    score, goes_on = mechanism.scoring, mechanism.agent is not None and not mechanism.agent.commits
+    if score.partial and (not score.fresh or (goes_on and mechanism.clearing.at_award)):
+        expected = "scores that count all rewards, or fresh ones of one arm, where rewards are sure"
+        raise refusal(expected, f"{score.name!r} in {mechanism.name!r}")
+
+
+def _method(mechanism: Mechanism) -> str:
+    names = [rule.name for rule in mechanism.rules if compares_floats(rule)]
+    method = METHOD
+    if any(draws_posteriors(rule) for rule in mechanism.rules):
+        method += "; posterior draws by Gauss-Legendre quadrature of polynomials, exact up to roundings"
+    return method + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
+
+
+def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:
+    """How many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
+    if mechanism.sample is None:
+        return ()
+    arms = [sum(counts) for counts in copies.values()]
+    sampled = [sum(arms)] if mechanism.sample.scope == "all" else arms
+    return tuple(mechanism.sample.size_law(n, horizon) for n in sampled)
+
+
+def _average_over_samples(
+    market: Market, mechanism: Mechanism, copies: FullCopies, sizes: SizeLaws, horizons: list[int], sure: bool
+) -> dict[int, RoundRewards]:
+    """Rewards over all samples of arms, weighted; without sampling there is just one."""
+    registered = tuple(sum(counts) for counts in copies.values())
+    pulls = most_observations(mechanism, registered, max(horizons))
+    known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
+    beliefs = [[belief_of(prior, pulls, sure) for prior in agent.priors] for agent in market.agents]
+    beliefs = [[known.setdefault(belief, belief) for belief in of_agent] for of_agent in beliefs]
+    total = {horizon: np.zeros(len(registered)) for horizon in horizons}
+    error, lost = dict.fromkeys(horizons, 0.0), dict.fromkeys(horizons, 0.0)
+    for weight, kept in _configurations(mechanism, list(copies.values()), sizes, beliefs):
+        originals = [
+            TreeOriginal(i, beliefs[i][k], count)
+            for i, counts in enumerate(kept)
+            for k, count in enumerate(counts)
+            if count
+        ]
+        rewards = run(Shape(mechanism, tuple(originals), registered, sure), horizons)
+        for horizon, reward in rewards.items():
+            total[horizon] += weight * reward.values
+            error[horizon] = max(error[horizon], reward.relative_error)
+            lost[horizon] += weight * reward.lost
+    return {h: RoundRewards(total[h], error[h] + SAMPLES_LIMIT * EPS * bool(sizes), lost[h]) for h in horizons}
+
+
+def _configurations(
+    mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: SizeLaws, beliefs: Sequence[Sequence[object]]
+) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
+    """The copies that each agent keeps, with probabilities."""
+    if mechanism.sample is None:
+        yield 1.0, copies
+        return
+    ordered = mechanism.arm.order == "index"
+    kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
+    if mechanism.sample.scope == "all":
+        together = [each for of_agent in copies for each in of_agent]
+        laws = [_over_sizes(together, sizes[0], [kind for of_agent in kinds for kind in of_agent])]
+    else:
+        laws = [_over_sizes(counts, law, kind) for counts, law, kind in zip(copies, sizes, kinds, strict=True)]
+    ways = math.prod(len(law) for law in laws)
+    if ways > SAMPLES_LIMIT:
+        raise refusal(f"at most {SAMPLES_LIMIT} different samples of arms", str(ways))
+    for outcome in product(*(law.items() for law in laws)):
+        flat = iter([count for kept, _ in outcome for count in kept])
+        yield math.prod(weight for _, weight in outcome), [tuple(next(flat) for _ in counts) for counts in copies]
+
+
+def _over_sizes(
+    copies: Sequence[int], sizes: tuple[tuple[int, float], ...], kinds: Sequence[object]
+) -> dict[tuple[int, ...], float]:
+    """How many copies of each original are kept where the size of the sample has this law."""
+    return {
+        kept: weight * chance for size, weight in sizes for kept, chance in samples(copies, size, kinds).items()
+    }  # samples of different sizes differ
+
+
+def _evaluation(
+    market: Market, rewards: RoundRewards, horizon: int, best: tuple[float, float], method: str
+) -> Evaluation:
+    error, share = rewards.relative_error + 4 * EPS, market.share
+    payoff = {
+        agent.name: Estimate(share * float(value), share * (float(value) * error + rewards.lost), "estimated", method)
+        for agent, value in zip(market.agents, rewards.values, strict=True)
+    }
+    paid = math.fsum(rewards.values)
+    lost = horizon * best[0] - paid
+    regret = Estimate(lost, paid * error + rewards.lost + horizon * (best[1] + 4 * EPS), "estimated", method)
+    return Evaluation(payoff, regret, "tree")

@@ -1,0 +1,160 @@
+"""Which column of a log is what: as named by the caller, or guessed by its name and said so.
+
+Formats of the field are recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`),
+Open Bandit Pipeline (`action`, `reward`, `pscore`) and Vowpal Wabbit's decision-service lines (`_label_Action`,
+`_label_cost`, `_label_probability`; a reward is minus a cost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cloneproof.errors import LogError, brief, did_you_mean
+
+GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent": (
+        "agent", "agent_id", "advertiser", "advertiser_id", "provider", "provider_id", "creator", "creator_id",
+        "seller", "seller_id", "vendor", "vendor_id", "merchant", "merchant_id", "publisher", "publisher_id", "owner",
+        "owner_id", "account", "account_id", "artist", "artist_id",
+    ),
+    "arm": (
+        "arm", "arm_id", "campaign", "campaign_id", "ad", "ad_id", "creative", "creative_id", "item", "item_id",
+        "listing", "listing_id", "product", "product_id", "video", "video_id", "action", "_label_Action", "a",
+    ),
+    "reward": (
+        "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating", "_label_cost", "cost",
+    ),
+    "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at"),
+    "propensity": ("propensity", "propensity_score", "pscore", "_label_probability", "probability"),
+    "count": ("impressions", "views", "shows", "rounds"),
+    "total": ("clicks", "conversions", "reward_sum"),
+}  # fmt: skip
+COSTS: Final = ("_label_cost", "cost")
+ROLES: Final = {
+    "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
+    "count": "the number of rounds of a row", "total": "the sum of its rewards",
+}  # fmt: skip
+FLAGS: Final = {"total": "--sum"}
+MOST_LISTED: Final = 12
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """The columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
+
+    A cost counts as minus a reward. `notes` says what was guessed.
+    """
+
+    arm: str
+    agent: str | None = None
+    reward: str | None = None
+    time: str | None = None
+    propensity: str | None = None
+    count: str | None = None
+    total: str | None = None
+    same: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether a row stands for several rounds."""
+        return self.count is not None
+
+    @property
+    def value(self) -> str:
+        """The column with the reward of a row, or with the sum of its rewards."""
+        return str(self.total if self.aggregated else self.reward)
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether the reward column has costs."""
+        return self.reward in COSTS
+
+    def to_dict(self) -> dict[str, object]:
+        """The same as data for JSON."""
+        roles = {role: getattr(self, role) for role in ROLES}
+        return {role: name for role, name in roles.items() if name is not None} | {"same": list(self.same)}
+
+
+def chosen_columns(
+    known: Sequence[str], given: Mapping[str, str | None], same: Sequence[str] = (), owners: bool = False
+) -> LogColumns:
+    """The columns by what they mean: those that are given must be there, the others are guessed.
+
+    >>> found = chosen_columns(["ts", "advertiser_id", "ad", "click"], {"agent": None})
+    >>> found.agent, found.arm, found.reward, found.time
+    ('advertiser_id', 'ad', 'click', 'ts')
+    >>> found.notes[0]
+    'using `advertiser_id` as the agent'
+    """
+    chosen = _named(known, given)
+    notes: list[str] = []
+    free = [name for name in known if name not in chosen.values()]
+
+    def guess(role: str) -> str | None:
+        lower = {name.lower(): name for name in reversed(free)}
+        found = next((lower[name.lower()] for name in GUESSES[role] if name.lower() in lower), None)
+        if found is not None:
+            chosen[role] = found
+            free.remove(found)
+            notes.append(f"using `{found}` as {ROLES[role]}" + (", with its sign turned" if found in COSTS else ""))
+        return found
+
+    wanted = ["arm"] if owners else ["agent", "arm"]
+    for role in wanted:
+        if role not in chosen and guess(role) is None:
+            raise LogError(_nothing_for(role, known))
+    if "count" not in chosen and "reward" not in chosen:
+        lower = {name.lower() for name in free}
+        aggregated = all(lower & set(GUESSES[role]) for role in ("count", "total")) and "reward" not in lower
+        if aggregated:
+            guess("total"), guess("count")
+        elif guess("reward") is None:
+            raise LogError(_nothing_for("reward", known))
+    for role in ("time", "propensity"):
+        if role not in chosen:
+            guess(role)
+    for name in same:
+        _given(known, "what is compared", name)
+    if owners:
+        chosen.pop("agent", None)
+    return LogColumns(**chosen, same=tuple(same), notes=tuple(notes))
+
+
+def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
+    """The columns that the caller named, if they make sense together."""
+    chosen = {role: _given(known, role, name) for role, name in given.items() if name is not None}
+    if len(set(chosen.values())) < len(chosen):
+        twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)
+        raise LogError(f"expected a column for each meaning, got {brief(twice)} for two of them; name another one")
+    if ("count" in chosen) != ("total" in chosen) and "reward" not in chosen:
+        raise LogError("expected the number of rounds and the sum of rewards of a row together; give both or neither")
+    if "count" in chosen and "reward" in chosen:
+        raise LogError(
+            "expected a reward a row, or a count and a sum of rewards a row, got a count and a reward; leave one out"
+        )
+    return chosen
+
+
+def _given(known: Sequence[str], role: str, name: str) -> str:
+    if name in known:
+        return name
+    meant = ROLES.get(role, role)
+    near = did_you_mean(str(name), known)
+    raise LogError(f"expected the column {brief(name)} for {meant}, got none of that name; {near}{_listed(known)}")
+
+
+def _nothing_for(role: str, known: Sequence[str]) -> str:
+    other = ", or whose arm it is by --owners FILE" if role == "agent" else ""
+    return (
+        f"expected a column for {ROLES[role]}, got none with a usual name; name it by "
+        f"{FLAGS.get(role, '--' + role)} COLUMN{other}; {_listed(known)}"
+    )
+
+
+def _listed(known: Sequence[str]) -> str:
+    shown = ", ".join(brief(name) for name in known[:MOST_LISTED])
+    more = len(known) - MOST_LISTED
+    return f"the columns are {shown}" + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,292 @@
+"""`cp.read_log`: from files or a table to the statistics of arms."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from fractions import Fraction
+from os import PathLike
+from typing import Any
+
+from cloneproof._checks import count as checked_count
+from cloneproof._checks import is_one_line
+from cloneproof.analysis.copying.records import Feature
+from cloneproof.errors import LogError, brief
+from cloneproof.logs.columns import LogColumns, chosen_columns
+from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
+from cloneproof.logs.log import Log, LoggedArm, Moment
+from cloneproof.logs.sources import TWICE, LogSource, log_source
+from cloneproof.logs.statistics import (
+    ArmSums,
+    LogRows,
+    RewardScale,
+    arm_sums,
+    checked_scale,
+    exactness,
+    log_rows,
+    propensity_sums,
+)
+
+Owners = Mapping[str, str]
+
+
+def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
+    """The agent of each arm; a file's columns by name, or the first that is called like an arm and like an agent.
+
+    >>> read_owners({"a": "ana", 7: "bo"})
+    {'a': 'ana', '7': 'bo'}
+    """
+    if isinstance(owners, Mapping):
+        return {str(key): str(value) for key, value in owners.items()}
+    if not isinstance(owners, str | PathLike):
+        raise LogError(f"expected a mapping of arms to agents, or a file of them, got {brief(owners)}; give one")
+    source = log_source(owners)
+    known = list(source.columns)
+    if len(known) == 2 and arm is None and agent is None:
+        pair = known
+    else:
+        here = {"arm": arm if arm in known else None, "agent": agent if agent in known else None}
+        found = chosen_columns([*known, "reward"], here | {"reward": "reward"})
+        pair = [found.arm, str(found.agent)]
+    first, second = (f"CAST({source.columns[name].sql} AS VARCHAR)" for name in pair)
+    rows = source.query(
+        f"SELECT {first} AS arm, min({second}), count(DISTINCT {second}) FROM {source.rows} GROUP BY arm"
+    )
+    named = {}
+    for name, owner, several in rows:
+        if not name or not owner:
+            raise LogError("expected an arm and an agent in every line of the owners, got one without; complete it")
+        if several > 1:
+            raise LogError(f"expected one agent for the arm {brief(name)}, got {several} in the owners; keep one")
+        named[str(name)] = str(owner)
+    if not named:
+        raise LogError("expected owners of arms, got a file without rows; write a line for each arm")
+    return named
+
+
+LONGEST_NAME = 1000
+MOST_LOGGED_ARMS = 1_000_000
+
+
+def read_log(
+    source: Any,  # noqa: ANN401 (a path, several, or a table of one of four packages)
+    *,
+    agent: str | None = None,
+    arm: str | None = None,
+    reward: str | None = None,
+    time: str | None = None,
+    propensity: str | None = None,
+    count: str | None = None,
+    total: str | None = None,
+    owners: str | PathLike[str] | Owners | None = None,
+    same: Sequence[str] = (),
+    limits: tuple[float, float] = (0.0, 1.0),
+    local_arms: bool = False,
+    leave_out: bool = False,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Log:
+    """Read a log: which agent's arm was served, and what the reward was.
+
+    One pass over the rows, by DuckDB (extra `cloneproof[log]`), which streams files of any size. Everything after
+    costs what the arms cost, not the rows.
+
+    Parameters
+    ----------
+    source : str, path, list of them, or table
+        Files, globs or folders of CSV, Parquet or JSON lines; or a table of DuckDB, pandas, polars or pyarrow.
+    agent, arm, reward : str, optional
+        The columns with the provider, the item that was served and its reward. Guessed where left out (`Log.notes`).
+    time, propensity : str, optional
+        The column with the time of a round, and with the probability with which the arm was served.
+    count, total : str, optional
+        Where a row stands for several rounds: the columns with their number and the sum of their rewards.
+    owners : path or mapping, optional
+        Whose arm it is, where the log has no agent: a mapping, or a file with an arm and an agent a line.
+    same : sequence of str, optional
+        Columns by which items may be recognised: a title, an address, a vector.
+    limits : (float, float), default (0, 1)
+        The range of rewards.
+    local_arms : bool, default False
+        Whether names of arms are only unique inside an agent; otherwise an arm with two agents is a fault.
+    leave_out : bool, default False
+        Leave out what is wrong and count it in `Log.faults`; otherwise a log with faults is refused.
+    threads : int, optional
+        How many; all cores if left out.
+    progress : callable, optional
+        Called with the part of the rows that is done, from 0 to 1.
+
+    Returns
+    -------
+    Log
+        Its `arms` have rounds, the sum of rewards and of their squares.
+
+    Raises
+    ------
+    LogError
+        Where the log cannot be read, or has faults.
+
+    Examples
+    --------
+    >>> from cloneproof import read_log
+    >>> log = read_log({"agent": ["ana", "ana", "bo"], "arm": ["a", "a", "b"], "click": [1, 0, 1]})
+    >>> [(arm.agent, arm.arm, arm.rounds, int(arm.total)) for arm in log.arms]
+    [('ana', 'a', 2, 1), ('bo', 'b', 1, 1)]
+    >>> log.notes
+    ('using `agent` as the agent', 'using `arm` as the arm', 'using `click` as the reward')
+    """
+    scale = checked_scale(limits)
+    same = (same,) if isinstance(same, str) else tuple(same)
+    found = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
+    given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
+    columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None)
+    for name in (*(each for each in columns.to_dict().values() if isinstance(each, str)), *same):
+        if found.columns[name].type == TWICE:
+            raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
+    owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
+    return _with_progress(lambda: _read(found, columns, scale, owned, local_arms, leave_out), found, progress)
+
+
+def _read(
+    source: LogSource,
+    columns: LogColumns,
+    scale: RewardScale,
+    owners: dict[str, str] | None,
+    local_arms: bool,
+    leave_out: bool,
+) -> Log:
+    """CSV files with lines that cannot be split are read leniently."""
+    try:
+        log = log_rows(source, columns, scale)
+        sums = arm_sums(log)
+    except LogError:
+        if source.kind != "csv":
+            raise
+        source = source.leniently()
+        log = log_rows(source, columns, scale)
+        sums = arm_sums(log)
+    skipped, faults = skipped_lines(source)
+    rows = sum(each.rows for each in sums) + skipped
+    if source.lenient or any(
+        each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums
+    ):
+        faults += row_faults(log)
+    arms = _arms(sums, log, owners, faults)
+    several = {name for name, count in Counter(arm.arm for arm in arms).items() if count > 1}
+    if several and not local_arms:
+        kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
+        faults.append(Fault(kind, len(several), "arm", brief(min(several))))
+        arms = [each for each in arms if each.arm not in several]
+    if not rows and not faults:
+        raise LogError("expected a log with rows, got a header and none below it; write the rows first")
+    if not leave_out or not arms:
+        refuse(faults, rows)
+    if not arms:
+        raise LogError("expected rows that can be used, got none; check which column is what")
+    return Log(
+        arms=tuple(sorted(arms, key=lambda each: (each.agent, each.arm))),
+        rows=rows,
+        low=scale.low,
+        high=scale.high,
+        columns=columns,
+        faults=tuple(faults),
+        notes=(*columns.notes, *_notes(log, sums)),
+        exact=exactness(sums, scale, log.whole),
+        places=tuple(str(file) for file in source.files),
+        propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
+    )
+
+
+def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
+    notes, columns = [], log.columns
+    if columns.time is not None and log.time is None:
+        notes.append(f"`{columns.time}` has no times that can be read, and is not used")
+    for number, name in enumerate(columns.same):
+        if mixed := sum(each.several[number] for each in sums):
+            notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
+    if columns.aggregated:
+        notes.append("a row stands for several rounds, so rewards count as 0 or 1 (the widest law for their mean)")
+    return notes
+
+
+def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
+    """The arms with a name and an owner; what else is wrong with them is added to the faults."""
+    arms, unowned, odd = [], [], []
+    for each in sums:
+        if each.arm is None or (owners is None and each.agent is None):
+            continue
+        name = str(each.arm)
+        agent = str(each.agent) if owners is None else owners.get(name)
+        if agent is None:
+            unowned.append(name)
+        elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in (name, agent)):
+            odd.append(name)
+        elif each.rounds:
+            arms.append(_arm(each, name, agent, log.columns, log.scale))
+    if unowned:
+        faults.append(Fault("an arm without an owner", len(unowned), "arm", brief(min(unowned))))
+    if odd:
+        kind = f"a name with a control character or more than {LONGEST_NAME:,} letters"
+        faults.append(Fault(kind, len(odd), "arm", brief(min(odd))))
+    if len(arms) > MOST_LOGGED_ARMS:
+        raise LogError(
+            f"expected at most {MOST_LOGGED_ARMS:,} arms, got {len(arms):,}; is {log.columns.arm!r} the item that was "
+            "served, and not the round?"
+        )
+    return arms
+
+
+def _arm(each: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
+    rounds, low, width, ticks = each.rounds, scale.low, scale.high - scale.low, scale.ticks
+    a, b = low.as_integer_ratio()  # whole numbers, and one fraction of them at the end
+    moved = Fraction((each.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)
+    if columns.aggregated:
+        squares = moved
+    else:
+        above = each.squares * b * b - 2 * a * b * each.total * ticks + rounds * (a * ticks) ** 2
+        squares = Fraction(above * width.denominator**2, (ticks * b * width.numerator) ** 2)
+    features = {key: value for key, raw in zip(columns.same, each.features, strict=True) if (value := _feature(raw))}
+    return LoggedArm(agent, name, rounds, moved, squares, _moment(each.first), _moment(each.last), features)
+
+
+def _moment(value: object) -> Moment:
+    if value is None:
+        return None
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _feature(value: object) -> Feature | None:
+    """A text or a vector; a text that is a JSON list of numbers is a vector."""
+    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return str(value)
+    if isinstance(value, list | tuple):
+        try:
+            numbers = tuple(float(each) for each in value)
+        except (TypeError, ValueError):
+            return str(value)
+        return numbers if numbers and all(math.isfinite(each) for each in numbers) else None
+    return None if value is None or value == "" else str(value)
+
+
+def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callable[[float], None] | None) -> Log:
+    """Do the work in a thread of its own while this one tells how far it is; nobody asks, no thread."""
+    if progress is None:
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(work)
+        try:
+            while not job.done():
+                wait([job], 0.2)
+                progress(source.part)
+        except BaseException:
+            while not job.done():
+                source.connection.interrupt()
+                wait([job], 0.2)
+            raise
+        return job.result()

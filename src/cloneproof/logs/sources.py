@@ -1,0 +1,393 @@
+"""Where the rows of a log come from: files or a table, as a relation that DuckDB streams.
+
+Headers and keys are read here, before DuckDB sees a file, so that nothing is left to its guesses: every column of a CSV
+or JSON-lines file is text, and what is no number is counted as such and not as a change of type.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloneproof.errors import LogError, brief
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+DELIMITERS: Final = (",", "\t", ";", "|")
+FIRST_BYTES: Final = 1 << 20
+LONGEST_HEADER: Final = 1 << 25
+SAMPLED_LINES: Final = 1000
+OTHER_ENCODINGS: Final = {
+    b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a ZIP or Excel file", b"\x1f\x8b": "gzip",
+}  # fmt: skip
+FileKind = Literal["csv", "parquet", "json"]
+SourceKind = Literal["csv", "parquet", "json", "table"]
+SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
+MOST_COLUMNS: Final = 10_000
+TWICE: Final = "two columns of this name"
+STRICTLY: Final = ", store_rejects = false"
+SKIPPING: Final = ", store_rejects = true, rejects_limit = 1000000"
+MEMORY: Final = "1GB"  # for DuckDB; beyond it spills to a temporary folder
+
+
+def file_kind(file: Path) -> FileKind:
+    """By its first bytes where they tell, else by its name."""
+    start = _first_bytes(file, 64)
+    if start[:4] == b"PAR1":
+        return "parquet"
+    name = file.name.lower().removesuffix(".gz")
+    if name.endswith((".parquet", ".pq")):
+        raise LogError(f"expected a Parquet file, got {_named(file)}, which does not begin as one does; write it anew")
+    if name.endswith((".jsonl", ".ndjson", ".json")) or start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{":
+        return "json"
+    return "csv"
+
+
+def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
+    """The names of a CSV file's columns, and what separates them: what makes most columns of the first line.
+
+    Names that are empty get their number; a name that stands twice is refused where it is asked for.
+    """
+    start = _first_bytes(file, FIRST_BYTES)
+    if not start.strip():
+        raise LogError(f"expected a log with a header line, got {_named(file)}, which is empty; write the rows first")
+    for mark, kind in OTHER_ENCODINGS.items():
+        if start.startswith(mark):
+            raise LogError(f"expected text in UTF-8, got {_named(file)}, which is {kind}; export it as CSV in UTF-8")
+    if b"\0" in start:
+        raise LogError(f"expected text in UTF-8, got {_named(file)}, which is binary; export it as CSV or Parquet")
+    if b"\n" not in start and b"\r" not in start and len(start) == FIRST_BYTES:
+        start = _first_bytes(file, LONGEST_HEADER)
+    line = start.split(b"\n", 1)[0] if start.count(b'"') == 0 else start
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        if problem.start >= len(line) - 4 and line is start:  # the cut went through a letter
+            text = line[: problem.start].decode("utf-8-sig")
+        else:
+            raise LogError(
+                f"expected text in UTF-8, got {_named(file)} with other bytes in its first lines; save it in UTF-8"
+            ) from None
+    headers = {delimiter: _first_record(text, delimiter, file) for delimiter in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda each: len(headers[each]))
+    names = tuple(name.strip() or f"column {number}" for number, name in enumerate(headers[delimiter], start=1))
+    return names, delimiter
+
+
+def json_keys(files: Iterable[Path]) -> tuple[str, ...]:
+    """The keys of the first objects of each file, in the order in which they come."""
+    keys: dict[str, None] = {}
+    for file in files:
+        number = 0
+        with _opened(file) as lines:
+            for number, line in enumerate(lines, start=1):
+                if number > SAMPLED_LINES:
+                    break
+                _add_keys(keys, line, number, file)
+        if number == 0:
+            raise LogError(f"expected a log with rows, got {_named(file)}, which is empty; write the rows first")
+    if not keys:
+        raise LogError("expected JSON objects with keys, got none in the first lines; write one object a line")
+    return tuple(keys)
+
+
+def _add_keys(keys: dict[str, None], line: bytes, number: int, file: Path) -> None:
+    if not line.strip():
+        return
+    try:
+        row = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        if number > 1:
+            return  # counted as a fault with the others
+        raise LogError(
+            f"expected one JSON object a line, got {_named(file)}, whose first line is none; write JSON lines"
+        ) from None
+    if isinstance(row, dict):
+        known = {key.lower() for key in keys}
+        keys.update({key: None for key in row if key.lower() not in known})
+    elif number == 1:
+        raise LogError(f"expected one JSON object a line, got {brief(row)} in {_named(file)}; write JSON lines")
+
+
+def _first_record(text: str, delimiter: str, file: Path) -> list[str]:
+    csv.field_size_limit(LONGEST_HEADER)
+    try:
+        return next(iter(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)), [])
+    except csv.Error as problem:
+        raise LogError(f"expected a header line in {_named(file)}, got: {problem}; check its quotes") from None
+
+
+def _first_bytes(file: Path, count: int) -> bytes:
+    try:
+        with _opened(file) as opened:
+            return opened.read(count)
+    except (OSError, EOFError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise LogError(f"expected a file that can be read, got {_named(file)}: {reason}; check it") from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    if file.name.lower().endswith(".gz"):
+        return gzip.open(file, "rb")  # type: ignore[return-value]
+    return file.open("rb")
+
+
+def _named(file: Path) -> str:
+    return brief(file.name)
+
+
+@dataclass(frozen=True)
+class LogColumn:
+    """A column as SQL names it, and its type in DuckDB."""
+
+    sql: str
+    type: str
+
+    @property
+    def kind(self) -> str:
+        """The type without its width: DECIMAL of DECIMAL(18,3); a list of numbers is no number."""
+        return "LIST" if self.type.endswith("]") else self.type.partition("(")[0]
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """A relation: what to select from, its columns by name, and the files behind it.
+
+    numbered is the same with the file's name and the row's number in it, for those who look for one row. `lenient`
+    skips lines of CSV files that do not have the header's columns, and remembers them.
+    """
+
+    kind: SourceKind
+    rows: str
+    numbered: str
+    columns: Mapping[str, LogColumn]
+    files: tuple[Path, ...]
+    connection: DuckDBPyConnection = field(repr=False)
+    relation: Any = field(default=None, repr=False)
+    lenient: bool = False
+
+    def leniently(self) -> LogSource:
+        """The same, where lines that cannot be split are skipped and remembered."""
+        rows, numbered = (text.replace(STRICTLY, SKIPPING) for text in (self.rows, self.numbered))
+        return replace(self, rows=rows, numbered=numbered, lenient=True)
+
+    @property
+    def part(self) -> float:
+        """How far the query that runs is, from 0 to 1."""
+        return min(max(self.connection.query_progress() / 100, 0.0), 1.0)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query; what DuckDB refuses is one sentence."""
+        import duckdb
+
+        try:
+            if self.relation is not None:
+                return list(self.relation.query("log_rows", sql).fetchall())
+            return list(self.connection.execute(sql).fetchall())
+        except duckdb.InterruptException:  # whoever asked for it knows
+            raise
+        except duckdb.Error as problem:
+            first = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
+            said = first.strip().rstrip(".;")[:300]  # what follows is advice about SQL
+            raise LogError(f"expected a log that can be read, got: {said}; mend the file") from None
+
+
+def open_connection(threads: int | None = None) -> DuckDBPyConnection:
+    """A database in memory that spills and fetches nothing."""
+    try:
+        import duckdb
+    except ImportError:
+        raise LogError(
+            "expected DuckDB to read a log, got no such package; `pip install 'cloneproof[log]'` brings it"
+        ) from None
+    settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    settings |= {"memory_limit": MEMORY, "preserve_insertion_order": False}
+    settings |= {} if threads is None else {"threads": threads}
+    connection = duckdb.connect(config=settings)
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    return connection
+
+
+def text_literal(text: object) -> str:
+    """A text in SQL.
+
+    >>> text_literal("it's")
+    "'it''s'"
+    """
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A name in SQL.
+
+    >>> identifier('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _listed(files: Iterable[Path]) -> str:
+    """Paths in SQL that DuckDB takes as they are: brackets and stars in a name are no pattern."""
+    plain = ("".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file)) for file in files)
+    return f"[{', '.join(map(text_literal, plain))}]"
+
+
+def _typed(described: Iterable[tuple[Any, ...]]) -> dict[str, LogColumn]:
+    """Columns by name, as DuckDB describes them."""
+    return {str(name): LogColumn(identifier(str(name)), str(kind)) for name, kind, *_ in described}
+
+
+def _numbered(rows: str) -> str:
+    return f"(SELECT *, row_number() OVER () AS log_row FROM ({rows}))"
+
+
+def log_source(source: object, threads: int | None = None) -> LogSource:
+    """The relation of a path, a glob, a folder, several of them, or a table."""
+    connection = open_connection(threads)
+    if isinstance(source, str | PathLike):
+        return _from_files([source], connection)
+    if isinstance(source, Sequence) and source and all(isinstance(each, str | PathLike) for each in source):
+        return _from_files(source, connection)
+    return _from_table(source, connection)
+
+
+def found_files(places: Iterable[str | PathLike[str]]) -> tuple[Path, ...]:
+    """The files of paths, globs and folders, in the order of their names within each."""
+    files: list[Path] = []
+    for place in places:
+        path = Path(place)
+        if path.is_dir():
+            found = sorted(each for each in path.rglob("*") if _is_log(each, path))
+        elif path.exists():
+            found = [path]
+        else:
+            found = sorted(Path(each) for each in glob.glob(str(place), recursive=True) if Path(each).is_file())
+        if not found:
+            what = "a folder with no CSV, Parquet or JSON-lines file" if path.is_dir() else "no such file"
+            raise LogError(f"expected a log at {brief(str(place))}, got {what}; check the path")
+        files += found
+    for file in files:
+        if not file.is_file():
+            raise LogError(f"expected a file, got {brief(str(file))}, which is none; copy the rows into one first")
+    return tuple(dict.fromkeys(files))
+
+
+def _is_log(file: Path, below: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(below).parts)
+    return not hidden and file.is_file() and file.name.lower().endswith(SUFFIXES)
+
+
+def _from_files(places: Iterable[str | PathLike[str]], connection: DuckDBPyConnection) -> LogSource:
+    files = found_files(places)
+    kinds = {file_kind(file) for file in files}
+    if len(kinds) > 1:
+        raise LogError(f"expected files of one kind, got {' and '.join(sorted(kinds))}; read them one after the other")
+    make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json}[kinds.pop()]
+    return make(files, connection)
+
+
+def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+    """Files of the same header are read together, those of another one apart, and columns meet by name."""
+    groups: dict[tuple[tuple[str, ...], str], list[Path]] = {}
+    for file in files:
+        groups.setdefault(csv_header(file), []).append(file)
+    first = next(iter(groups))[0]
+    if len(first) > MOST_COLUMNS:
+        raise LogError(f"expected at most {MOST_COLUMNS:,} columns, got {len(first):,}; keep those that are needed")
+    common = list(dict.fromkeys(name for name in first if all(name in names for names, _ in groups)))
+    twice = {name for names, _ in groups for name, count in Counter(names).items() if count > 1}
+    columns = {
+        name: LogColumn(f"k{number}", TWICE if name in twice else "VARCHAR") for number, name in enumerate(common)
+    }
+    parts, numbered = [], []
+    for (names, delimiter), group in groups.items():
+        typed = ", ".join(f"c{number}: 'VARCHAR'" for number in range(len(names)))
+        chosen = ", ".join(f"c{names.index(name)} AS k{number}" for number, name in enumerate(common))
+        options = (
+            f"{_listed(group)}, auto_detect = false, header = true, "
+            f"delim = {text_literal(delimiter)}, quote = '\"', escape = '\"', columns = {{{typed}}}" + STRICTLY
+        )
+        parts.append(f"SELECT {chosen} FROM read_csv({options})")
+        numbered.append(f"SELECT {chosen}, filename AS log_file FROM read_csv({options}, filename = true)")
+    rows, counted = f"({' UNION ALL '.join(parts)})", _numbered(" UNION ALL ".join(numbered))
+    return LogSource("csv", rows, counted, columns, files, connection)
+
+
+def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+    partitioned = any("=" in part for file in files for part in file.parts[:-1])
+    options = f"{_listed(files)}, union_by_name = {len(files) > 1}, hive_partitioning = {partitioned}"
+    rows = f"read_parquet({options})"
+    counted = (
+        f"(SELECT *, filename AS log_file, file_row_number + 1 AS log_row "
+        f"FROM read_parquet({options}, filename = true, file_row_number = true))"
+    )
+    made = LogSource("parquet", rows, counted, {}, files, connection)
+    return replace(made, columns=_typed(made.query(f"DESCRIBE SELECT * FROM {rows}")))
+
+
+def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+    keys = json_keys(files)
+    if len(keys) > MOST_COLUMNS:
+        raise LogError(f"expected at most {MOST_COLUMNS:,} keys, got {len(keys):,}; keep those that are needed")
+    typed = ", ".join(f"{identifier(key)}: 'VARCHAR'" for key in keys)
+    options = f"{_listed(files)}, columns = {{{typed}}}, format = 'newline_delimited', maximum_object_size = 16777216"
+    counted = _numbered(f"SELECT *, filename AS log_file FROM read_json({options}, filename = true)")
+    columns = _typed((key, "VARCHAR") for key in keys)
+    return LogSource("json", f"read_json({options})", counted, columns, files, connection)
+
+
+def _from_table(table: object, connection: DuckDBPyConnection) -> LogSource:
+    import duckdb
+
+    counted = _numbered("SELECT *, 'the table' AS log_file FROM log_rows")
+    if isinstance(table, duckdb.DuckDBPyRelation):
+        columns = _typed(zip(table.columns, table.types, strict=True))
+        return LogSource("table", "log_rows", counted, columns, (), connection, table)
+    try:
+        if hasattr(table, "get_columns") and find_spec("pyarrow") is None:  # by which DuckDB reads polars
+            table = {column.name: column for column in table.get_columns()}
+        if isinstance(table, Mapping):
+            table = _arrays(table)
+            connection.execute(f"SET pandas_analyze_sample = {max(map(len, table.values()), default=0) + 1}")
+        connection.register("log_rows", table)
+        described = connection.execute("DESCRIBE SELECT * FROM log_rows").fetchall()
+    except Exception:
+        raise LogError(
+            f"expected the path of a log, or a table of DuckDB, pandas, polars or pyarrow, got {brief(table)}; "
+            "give one of these"
+        ) from None
+    return LogSource("table", "log_rows", counted, _typed(described), (), connection)
+
+
+def _arrays(table: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Columns as DuckDB takes them without a further package; texts, vectors and what may be missing are objects."""
+    arrays = {str(name): _array(values) for name, values in table.items()}
+    if len({len(array) for array in arrays.values()}) != 1:
+        raise ValueError("expected columns of one length")
+    return arrays
+
+
+def _array(values: Any) -> NDArray[Any]:  # noqa: ANN401 (a list, or a column of any package)
+    with suppress(ValueError):  # vectors of several lengths
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind in "biufMO":
+            return array
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = list(values)
+    return objects

@@ -1,0 +1,237 @@
+"""Sufficient statistics of a log, in one pass: arms x (rounds, sum, sum of squares, first and last time).
+
+Sums are whole numbers in DuckDB (128 bits): of the rewards themselves where they are whole numbers, else of ticks, in
+which rewards are rounded to a stated resolution. So the order in which threads meet the rows cannot matter, and where
+every reward is a multiple of the resolution the sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from cloneproof.errors import LogError, brief
+from cloneproof.logs.columns import LogColumns
+from cloneproof.logs.sources import LogColumn, LogSource
+
+WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
+NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "ENUM")
+ROUNDED: Final = 1e-4  # of a tick: what the binary form of a decimal number may be off
+NEAR: Final = 2**31  # products of whole numbers up to here fit 64 bits
+
+
+@dataclass(frozen=True)
+class RewardScale:
+    """The range of rewards as declared, and how many ticks make 1: rewards are counted in ticks."""
+
+    low: Fraction
+    high: Fraction
+    ticks: int
+
+
+@dataclass(frozen=True)
+class ArmSums:
+    """A group of rows: the agent and the arm as they stand there, rows, those in order, and their sums in ticks."""
+
+    agent: Any
+    arm: Any
+    rows: int
+    usable: int
+    rounds: int
+    total: int
+    squares: int
+    off: float
+    first: Any
+    last: Any
+    features: tuple[Any, ...]
+    several: tuple[bool, ...]
+
+
+def number_of(column: LogColumn, what: str) -> str:
+    """A column as a number; what is none is NULL."""
+    if column.kind == "BOOLEAN":
+        return f"CAST({column.sql} AS TINYINT)"
+    if column.kind in NUMBERS:
+        return column.sql if column.kind in WHOLE else f"CAST({column.sql} AS DOUBLE)"
+    if column.kind == "VARCHAR":
+        return f"TRY_CAST({column.sql} AS DOUBLE)"
+    raise LogError(f"expected numbers for {what}, got a column of type {column.type}; name another one")
+
+
+def key_of(column: LogColumn, what: str) -> str:
+    """A column as a name; empty text is none."""
+    if column.kind not in KEYS:
+        raise LogError(f"expected names or numbers for {what}, got a column of type {column.type}; name another one")
+    return f"NULLIF({column.sql}, '')" if column.kind == "VARCHAR" else column.sql
+
+
+def time_of(column: LogColumn, source: LogSource) -> str | None:
+    """A column as a time: a number, or a date; what is neither is NULL. Of text the first rows decide; or None."""
+    if column.kind in NUMBERS:
+        return column.sql
+    if column.kind.startswith(("DATE", "TIMESTAMP")):
+        return f"CAST({column.sql} AS TIMESTAMP)"
+    if column.kind != "VARCHAR":
+        raise LogError(f"expected times or numbers, got a column of type {column.type}; name another one")
+    sample = f"(SELECT {column.sql} AS moment FROM {source.rows} WHERE {column.sql} IS NOT NULL LIMIT 1000)"
+    ((rows, numbers, times),) = source.query(
+        f"SELECT count(*), count(TRY_CAST(moment AS DOUBLE)), count(TRY_CAST(moment AS TIMESTAMP)) FROM {sample}"
+    )
+    if numbers == rows:
+        return f"TRY_CAST({column.sql} AS DOUBLE)"
+    return f"TRY_CAST({column.sql} AS TIMESTAMP)" if times else None
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """The rows of a log: their source, which column is what, the range of rewards, and the terms of every query.
+
+    agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
+    whole    whether rewards are whole numbers, which are then summed as they are
+    usable   which rows are in order
+    """
+
+    source: LogSource
+    columns: LogColumns
+    scale: RewardScale
+    agent: str
+    arm: str
+    reward: str
+    whole: bool
+    count: str
+    time: str | None
+    propensity: str
+    usable: str
+
+
+def log_rows(source: LogSource, columns: LogColumns, scale: RewardScale) -> LogRows:
+    """The rows with their terms."""
+    known = source.columns
+    agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
+    arm = key_of(known[columns.arm], "the arm")
+    value = known[columns.value]
+    reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
+    reward = f"-({reward})" if columns.is_cost else reward
+    low, high = float(scale.low), float(scale.high)
+    count, time, propensity = "1", None, ""
+    if columns.count is not None:
+        count = number_of(known[columns.count], "the number of rounds")
+        usable = (
+            f"({count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
+            f"{reward} <= {high!r} * {count})"
+        )
+    else:
+        usable = f"({reward} >= {low!r} AND {reward} <= {high!r})"
+    if columns.time is not None:
+        time = time_of(known[columns.time], source)
+        usable += "" if time is None else f" AND ({time}) IS NOT NULL"
+    if columns.propensity is not None:
+        propensity = number_of(known[columns.propensity], "the propensity")
+        usable += f" AND {propensity} > 0 AND {propensity} <= 1"
+    whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
+    return LogRows(source, columns, scale, agent, arm, reward, whole, count, time, propensity, usable)
+
+
+def arm_sums(log: LogRows) -> list[ArmSums]:
+    """The one pass: a group for each agent and arm that occur together, those without a name included."""
+    source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
+    features = [source.columns[name].sql for name in log.columns.same]
+    tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
+    usable = f"CASE WHEN {log.usable} THEN"
+    inner = [f"{log.agent} AS agent", f"{log.arm} AS arm", f"{usable} {log.reward} END AS reward"]
+    inner += [f"{usable} {log.count} END AS rounds"] if aggregated else []
+    inner += [f"{usable} {log.time} END AS moment"] if log.time else []
+    inner += [f"{sql} AS feature{number}" for number, sql in enumerate(features)]
+    sums = ["count(*)", "count(reward)", "CAST(sum(rounds) AS HUGEINT)" if aggregated else "count(reward)"]
+    sums += [f"sum({tick})", "0" if aggregated else f"sum({tick} * {tick})"]
+    sums += ["0.0" if log.whole else f"max(abs(reward * {ticks} - round(reward * {ticks})))"]
+    sums += ["min(moment)", "max(moment)"] if log.time else ["NULL", "NULL"]
+    for number in range(len(features)):
+        sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
+    sql = (
+        f"SELECT agent, arm, {', '.join(sums)} FROM (SELECT {', '.join(inner)} FROM {source.rows}) GROUP BY agent, arm"
+    )
+    factor = ticks if log.whole else 1
+    return [
+        ArmSums(
+            agent, arm, int(rows), int(usable_rows), int(rounds or 0), int(total or 0) * factor,
+            int(squares or 0) * factor * factor, float(off or 0.0), first, last, tuple(rest[::2]),
+            tuple(bool(each) for each in rest[1::2]),
+        )
+        for agent, arm, rows, usable_rows, rounds, total, squares, off, first, last, *rest in source.query(sql)
+    ]  # fmt: skip
+
+
+def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
+    """What is exact about the sums, in a sentence."""
+    if whole:
+        return "rewards are whole numbers and their sums exact"
+    tick = "1" if scale.ticks == 1 else f"1/{scale.ticks:,}"
+    if max((each.off for each in sums), default=0.0) <= ROUNDED:
+        return f"rewards are multiples of {tick} and their sums exact"
+    return f"rewards are rounded to multiples of {tick}, of which sums are exact: a mean is off by at most half of that"
+
+
+def checked_scale(limits: object) -> RewardScale:
+    """The declared range of rewards, in ticks of a millionth, or as fine as the range allows in 64 bits."""
+    if isinstance(limits, Sequence) and not isinstance(limits, str) and len(limits) == 2:
+        try:
+            low, high = (float(each) for each in limits)
+        except (TypeError, ValueError, OverflowError):
+            low = high = 0.0
+        if low < high and abs(low) <= 1e9 and abs(high) <= 1e9:
+            ticks = 10**6
+            while ticks > 1 and max(abs(low), abs(high)) * ticks > NEAR:
+                ticks //= 10
+            return RewardScale(Fraction(str(low)), Fraction(str(high)), ticks)
+    raise LogError(f"expected the range of rewards as two numbers, the lower first, got {brief(limits)}; e.g. (1, 5)")
+
+
+@dataclass(frozen=True)
+class PropensitySums:
+    """One arm in one half of the rows, with rewards r in [0, 1] and propensities p.
+
+    Sums over its rows of 1, r, 1/p, r/p, 1/p^2, r/p^2 and r^2/p^2; the least and the largest p.
+    """
+
+    agent: str
+    arm: str
+    half: int
+    rows: int
+    rewards: float
+    weights: float
+    weighted: float
+    squares: float
+    weighted_squares: float
+    squared_rewards: float
+    least: float
+    most: float
+
+
+def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[PropensitySums, ...]:
+    """A second pass, where the log has propensities.
+
+    For a target policy that serves arm a with probability q(a) whatever came before, the estimators of a backtest are
+    functions of these sums (`backtest`). Even and odd rows are kept apart, so that a policy that was chosen on one half
+    is judged on the other.
+    """
+    low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
+    log.source.connection.execute("SET preserve_insertion_order = true")
+    sql = (
+        "SELECT agent, arm, half, count(*), sum(r), sum(1 / p), sum(r / p), sum(1 / (p * p)), sum(r / (p * p)), "
+        "sum(r * r / (p * p)), min(p), max(p) FROM (SELECT "
+        f"{log.agent} AS agent, {log.arm} AS arm, log_row % 2 AS half, "
+        f"(CAST({log.reward} AS DOUBLE) - {low!r}) / {width!r} AS r, CAST({log.propensity} AS DOUBLE) AS p "
+        f"FROM {log.source.numbered} WHERE {log.usable}) WHERE arm IS NOT NULL GROUP BY agent, arm, half "
+        "ORDER BY agent, arm, half"
+    )
+    found: list[PropensitySums] = []
+    for agent, arm, half, rows, *sums in log.source.query(sql):
+        name = str(arm)
+        owner: Any = (owners or {}).get(name) if log.columns.agent is None else agent
+        if owner is not None:
+            found.append(PropensitySums(str(owner), name, int(half), int(rows), *(float(each) for each in sums)))
+    return tuple(found)

@@ -1,0 +1,411 @@
+"""Priors: what a provider knows about the quality of its own items (the paper's F_i).
+
+Each prior is a small immutable noun over [0, 1] with a quantile function (so that a mean is drawn from one uniform
+number), its atoms where it is discrete, and its expectation. The paper's theorems need a discrete support; a
+continuous prior has none (`atoms` is None), whatever needs one says so, and `discretised` makes one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Protocol
+
+import scipy
+
+from cloneproof._checks import count, known, listed, number_in
+from cloneproof.errors import MarketError
+
+Atoms = tuple[tuple[float, float], ...]
+MOST_POINTS = 10**5  # of a prior that was made discrete
+WEIGHT_TOLERANCE = 1e-9  # of the weights' sum, for decimals such as 0.1 that floats only approximate
+LARGEST = 1e12  # of a beta prior's parameter: the distribution is a point by then
+
+
+class Prior(Protocol):
+    """A distribution of an original's mean."""
+
+    @property
+    def mean(self) -> float:
+        """The expectation."""
+
+    @property
+    def atoms(self) -> Atoms | None:
+        """(value, probability) in increasing order of value, or None where the prior is continuous."""
+
+    def quantile(self, u: float) -> float:
+        """The value at level u in (0, 1)."""
+
+    def discretised(self, n: int) -> Prior:
+        """A prior of at most n values with the same mean."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The form of the market file, from which `prior_from_dict` makes an equal prior."""
+
+
+def _mean(value: object, what: str) -> float:
+    return number_in(value, what, 0, 1, MarketError)
+
+
+def _points(n: object) -> int:
+    return count(n, "the number of values", 1, MOST_POINTS, MarketError)
+
+
+def step_quantile(atoms: Atoms, u: float) -> float:
+    """The value at level u of a discrete distribution."""
+    cumulated = list(accumulate(weight for _, weight in atoms))
+    return atoms[min(bisect_right(cumulated, u * cumulated[-1]), len(atoms) - 1)][0]
+
+
+def smallest_gap(atoms: Sequence[float]) -> float:
+    """The smallest distance between two different values; infinite where there is only one.
+
+    >>> smallest_gap([0.25, 1.0, 0.5])
+    0.25
+    """
+    distinct = sorted(set(atoms))
+    return min((high - low for low, high in pairwise(distinct)), default=math.inf)
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """Finitely many values, the prior of the paper's theorems.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The possible means, each in [0, 1].
+    weights : sequence of float
+        Their probabilities, which add up to 1.
+
+    References
+    ----------
+    The paper, section 2: F_i has a finite support of smallest gap Delta.
+
+    Examples
+    --------
+    >>> Discrete([0, 1], [0.5, 0.5]).mean
+    0.5
+    """
+
+    values: Sequence[float]
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        given = listed(self.weights, "a prior's weights", MarketError)
+        values = tuple(_mean(v, "a value of a prior") for v in listed(self.values, "a prior's values", MarketError))
+        weights = tuple(number_in(w, "a weight of a prior", 0, error=MarketError) for w in given)
+        if len(values) != len(weights):
+            raise MarketError(
+                f"expected one weight for each value, got {len(values)} values and {len(weights)} weights; "
+                "make the lists equally long"
+            )
+        if len(set(values)) != len(values):
+            raise MarketError(f"expected distinct values, got {list(values)}; add up the weights of equal values")
+        if abs(math.fsum(weights) - 1.0) > WEIGHT_TOLERANCE:
+            raise MarketError(
+                f"expected weights that sum to 1, got {list(weights)} with sum {math.fsum(weights):.12g}; "
+                "divide each weight by that sum"
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(value * weight for value, weight in self.atoms)
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        return tuple(sorted((v, w) for v, w in zip(self.values, self.weights, strict=True) if w > 0))
+
+    def quantile(self, u: float) -> float:
+        return step_quantile(self.atoms, u)
+
+    def discretised(self, n: int) -> Discrete:
+        """Itself, for every n: it is discrete already."""
+        _points(n)
+        return self
+
+    def to_dict(self) -> dict[str, object]:
+        return {"values": list(self.values), "weights": list(self.weights)}
+
+
+def discrete_from(values: Iterable[float], weights: Iterable[float]) -> Discrete:
+    """A discrete prior of these values, rising; equal ones are merged, and rounding cannot leave [0, 1].
+
+    >>> discrete_from([0.2, 0.2, 1.0 + 1e-16], [0.25, 0.25, 0.5])
+    Discrete(values=(0.2, 1.0), weights=(0.5, 0.5))
+    """
+    merged: dict[float, list[float]] = {}
+    for value, weight in zip(values, weights, strict=True):
+        merged.setdefault(min(max(float(value), 0.0), 1.0), []).append(weight)
+    rising = sorted(merged)
+    return Discrete(rising, [math.fsum(merged[value]) for value in rising])
+
+
+@dataclass(frozen=True)
+class Beta:
+    """A Beta(a, b) distributed mean.
+
+    Parameters
+    ----------
+    a, b : float
+        The parameters, above 0: as if an item had earned a - 1 times and not earned b - 1 times.
+
+    Examples
+    --------
+    >>> Beta(2, 2).mean
+    0.5
+    """
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            what = f"the parameter {name} of a beta prior"
+            number = number_in(getattr(self, name), what, 0, LARGEST, MarketError, low_open=True)
+            object.__setattr__(self, name, number)
+
+    @property
+    def mean(self) -> float:
+        return self.a / (self.a + self.b)
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def quantile(self, u: float) -> float:
+        return float(scipy.special.betaincinv(self.a, self.b, u))
+
+    def discretised(self, n: int) -> Discrete:
+        """The means within n bins of equal probability, each with probability 1/n; the mean is kept up to rounding.
+
+        The part of the mean that lies below x is mean times I_x(a + 1, b), with I the regularised incomplete beta
+        function, so a bin's mean is n times a difference of two of these.
+
+        >>> [round(value, 4) for value in Beta(2, 2).discretised(2).values]
+        [0.3125, 0.6875]
+        """
+        groups = _points(n)
+        ends = [0.0, *(self.quantile(k / groups) for k in range(1, groups)), 1.0]
+        below = [float(scipy.special.betainc(self.a + 1, self.b, end)) for end in ends]
+        values = [groups * self.mean * (right - left) for left, right in pairwise(below)]
+        return discrete_from(values, [1 / groups] * groups)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"beta": [self.a, self.b]}
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """A creator's history as the prior: each past item's quality is equally likely.
+
+    Parameters
+    ----------
+    samples : sequence of float
+        The qualities of past items, each in [0, 1].
+    bins : int, optional
+        Moves the samples to the means of so many groups of equal size, cut at quantiles of the samples themselves: two
+        samples a hair apart make a tiny gap, and every theorem of the paper empty. (Equal bins of [0, 1] would make one
+        value of all click rates.) A warning says where fewer values than bins are left, since many samples are equal.
+
+    Examples
+    --------
+    >>> Empirical([0.002, 0.004, 0.011, 0.013], bins=2).atoms
+    ((0.003, 0.5), (0.012, 0.5))
+    """
+
+    samples: Sequence[float]
+    bins: int | None = None
+
+    def __post_init__(self) -> None:
+        given = listed(self.samples, "a prior's samples", MarketError)
+        samples = tuple(_mean(sample, "a sample of a prior") for sample in given)
+        if self.bins is not None:
+            object.__setattr__(self, "bins", count(self.bins, "the number of bins", error=MarketError))
+        object.__setattr__(self, "samples", samples)
+        if self.bins is not None and len(self.atoms) < min(self.bins, len(set(samples))):
+            warnings.warn(
+                f"{len(self.atoms)} values are left of {self.bins} bins and {len(set(samples))} different samples: "
+                "many samples are equal or nearly so; give fewer bins",
+                stacklevel=3,
+            )
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(value * weight for value, weight in self.atoms)
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        counts: dict[float, int] = {}
+        for sample in self.samples:
+            counts[sample] = counts.get(sample, 0) + 1
+        exact = tuple((value, counts[value] / len(self.samples)) for value in sorted(counts))
+        if self.bins is None or len(exact) <= self.bins:
+            return exact
+        grouped = _grouped(exact, self.bins).atoms
+        return exact if grouped is None else grouped
+
+    def quantile(self, u: float) -> float:
+        return step_quantile(self.atoms, u)
+
+    def discretised(self, n: int) -> Discrete:
+        """The means within n groups of equal probability of the sorted samples; the mean is kept up to rounding.
+
+        A sample at the border of two groups is divided between them. Samples (or bins) with at most n different values
+        stay as they are.
+
+        >>> Empirical([0.1, 0.2, 0.3, 0.8]).discretised(2).values
+        (0.15000000000000002, 0.55)
+        """
+        groups = _points(n)
+        if len(self.atoms) <= groups:
+            return discrete_from(*zip(*self.atoms, strict=True))
+        return _grouped(self.atoms, groups)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"samples": list(self.samples)} | ({} if self.bins is None else {"bins": self.bins})
+
+
+def _grouped(atoms: Atoms, groups: int) -> Discrete:
+    """The means within so many groups of equal probability; a value at the border of two is divided between them."""
+    parts: list[list[float]] = [[] for _ in range(groups)]
+    begun = 0.0
+    for value, weight in atoms:
+        ended = min(begun + weight, 1.0)
+        for group in range(min(int(begun * groups), groups - 1), min(math.ceil(ended * groups), groups)):
+            share = min(ended, (group + 1) / groups) - max(begun, group / groups)
+            parts[group].append(value * max(share, 0.0))
+        begun = ended
+    return discrete_from((groups * math.fsum(part) for part in parts), [1 / groups] * groups)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean that is known.
+
+    Parameters
+    ----------
+    value : float
+        The mean, in [0, 1].
+
+    References
+    ----------
+    Agents who know all of their means are the fully informed agents of Shin, Lee and Ok (2022).
+
+    Examples
+    --------
+    >>> Point(0.6).mean
+    0.6
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _mean(self.value, "the point of a prior"))
+
+    @property
+    def mean(self) -> float:
+        return self.value
+
+    @property
+    def atoms(self) -> Atoms:
+        return ((self.value, 1.0),)
+
+    def quantile(self, u: float) -> float:
+        return self.value
+
+    def discretised(self, n: int) -> Discrete:
+        """The same as a `Discrete` of one value, for every n."""
+        _points(n)
+        return Discrete((self.value,), (1.0,))
+
+    def to_dict(self) -> dict[str, object]:
+        return {"point": self.value}
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A mean spread evenly over an interval of [0, 1].
+
+    Parameters
+    ----------
+    low, high : float, default 0 and 1
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> Uniform(0.2, 0.6).quantile(0.5)
+    0.4
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", _mean(self.low, "the low end of a uniform prior"))
+        object.__setattr__(self, "high", _mean(self.high, "the high end of a uniform prior"))
+        if self.low >= self.high:
+            raise MarketError(
+                f"expected a uniform prior's low end below its high end, got {self.low} and {self.high}; "
+                "swap them, or use a point"
+            )
+
+    @property
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def quantile(self, u: float) -> float:
+        return min(self.low + (self.high - self.low) * u, self.high)
+
+    def discretised(self, n: int) -> Discrete:
+        """The middles of n bins of equal length, each with probability 1/n; the mean is kept up to rounding.
+
+        >>> Uniform(0.0, 1.0).discretised(2)
+        Discrete(values=(0.25, 0.75), weights=(0.5, 0.5))
+        """
+        groups = _points(n)
+        width = (self.high - self.low) / groups
+        return discrete_from((self.low + (k + 0.5) * width for k in range(groups)), [1 / groups] * groups)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"uniform": [self.low, self.high]}
+
+
+PRIOR_KEYS = ("point", "values", "weights", "uniform", "beta", "samples", "bins")
+
+
+def prior_from_dict(data: object) -> Prior:
+    """Make a prior from the form of the market file.
+
+    >>> prior_from_dict({"uniform": [0.1, 0.9]})
+    Uniform(low=0.1, high=0.9)
+    """
+    if not isinstance(data, Mapping):
+        raise MarketError(f"expected a prior such as {{ point = 0.6 }}, got {data!r}; write it as a table")
+    keys = {known(key, PRIOR_KEYS, "key of a prior", MarketError) for key in data}
+    if keys == {"point"}:
+        return Point(data["point"])
+    if keys == {"values", "weights"}:
+        return Discrete(data["values"], data["weights"])
+    if keys | {"bins"} == {"samples", "bins"}:
+        return Empirical(data["samples"], data.get("bins"))
+    if keys not in ({"uniform"}, {"beta"}):
+        raise MarketError(
+            "expected a prior with point, values and weights, uniform, beta, or samples (and bins), "
+            f"got {', '.join(sorted(keys)) or 'nothing'}; use one of these forms"
+        )
+    ((shape, pair),) = data.items()
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise MarketError(f"expected {shape} = [first, second] in a prior, got {pair!r}; give two numbers")
+    return Uniform(*pair) if shape == "uniform" else Beta(*pair)

@@ -1,0 +1,235 @@
+"""Logarithms, the bound of KL-UCB and Beta variates with the same bits on every machine.
+
+The C library's logarithm may differ in the last bit from one platform to the next, and a bandit that compares two
+priorities would then take another path. `ln` of a round is computed in ball arithmetic and rounded to the nearest
+double. Everything else is made of the four basic operations and square roots, which IEEE arithmetic rounds in one way
+everywhere: `log` is a series after a reduction by powers of 2, `kl_upper_bound` finds its root by a fixed procedure.
+Compiled code runs the same functions and gets the same bits.
+
+`beta_variate` makes a stream of the 52 bits of one uniform number, and the variate of two gamma variates by the method
+of Marsaglia and Tsang (2000), whose law is exact: a normal variate by the ziggurat of 256 layers, another uniform
+number, and in one case of forty a logarithm. Two calls with the same uniform number and nearby parameters nearly always
+accept the same normal variates, so what is paired by its random numbers stays paired.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import flint
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof._randomness import uniform, word
+
+_table: list[float] = [0.0]  # ln 1; t = 0 is never asked for
+_growing = threading.Lock()
+_CHUNK = 1024
+_PRECISION = 128
+
+
+def ln(t: int) -> float:
+    """The double nearest to the natural logarithm of a whole number from 1.
+
+    >>> ln(1), ln(7)
+    (0.0, 1.9459101490553132)
+    """
+    if t > 2_000_000:  # beyond this the table would take too much memory
+        with _growing:
+            return _ln(t)
+    if t > len(_table):
+        with _growing:  # two threads that extend it at once would shift what follows
+            while t > len(_table):
+                start = len(_table) + 1
+                _table.extend([_ln(number) for number in range(start, start + _CHUNK)])
+    return _table[t - 1]
+
+
+def _ln(t: int) -> float:
+    before = flint.ctx.prec
+    flint.ctx.prec = _PRECISION
+    try:
+        return float(flint.arb(t).log())
+    finally:
+        flint.ctx.prec = before
+
+
+LN_2 = 0.6931471805599453
+SQRT_HALF = 0.7071067811865476
+STEPS = 80  # enough for bisection alone; a safeguarded Newton iteration takes about six
+
+
+def log_ratio(x: float) -> float:
+    """ln(1 + x) for x > -1, with a relative error of a few units in the last place.
+
+    >>> abs(log_ratio(0.5) - math.log(1.5)) < 1e-15, abs(log_ratio(1e-12) - 1e-12) < 1e-23
+    (True, True)
+    """
+    return _series(x) if -0.25 <= x <= 0.4 else log(1.0 + x)
+
+
+def log(x: float) -> float:
+    """Ln x for x > 0, with an absolute error of a few units in the last place of the larger of 1 and |ln x|.
+
+    >>> abs(log(1e-300) - math.log(1e-300)) < 1e-12
+    True
+    """
+    mantissa, power = math.frexp(x)
+    if mantissa < SQRT_HALF:
+        mantissa, power = 2.0 * mantissa, power - 1
+    return _series(mantissa - 1.0) + power * LN_2
+
+
+def _series(x: float) -> float:
+    """ln(1 + x) for x from -0.3 to 0.42: 2 artanh z with z = x / (2 + x), |z| <= 0.18."""
+    z = x / (2.0 + x)
+    square = z * z
+    series = 1.0 / 25.0  # written out, so that compilers see the quotients as constants
+    series = series * square + 1.0 / 23.0
+    series = series * square + 1.0 / 21.0
+    series = series * square + 1.0 / 19.0
+    series = series * square + 1.0 / 17.0
+    series = series * square + 1.0 / 15.0
+    series = series * square + 1.0 / 13.0
+    series = series * square + 1.0 / 11.0
+    series = series * square + 1.0 / 9.0
+    series = series * square + 1.0 / 7.0
+    series = series * square + 1.0 / 5.0
+    series = series * square + 1.0 / 3.0
+    return 2.0 * (z + z * square * series)
+
+
+def kl_upper_bound(mean: float, pulls: float, width: float) -> float:
+    """The largest q with pulls * kl(mean, q) <= width, kl the divergence of two coins; 1 where the mean is 1.
+
+    The unknown is the distance q - mean: near the mean both logarithms are small, and what is left of their difference
+    is right to the last bits. Newton's iteration comes from the right of the root, since the divergence is convex; a
+    step that would leave the bracket is replaced by bisection.
+
+    >>> round(kl_upper_bound(0.5, 10.0, 2.0), 9)  # 10 kl(1/2, q) = 2
+    0.787088816
+    """
+    room = 1.0 - mean
+    if room <= 0.0:
+        return 1.0
+    target = width / pulls
+    if target <= 0.0:
+        return mean
+    low, high = 0.0, room
+    x = math.sqrt(0.5 * target)  # Pinsker: the root is not beyond
+    if x >= room:
+        x = 0.5 * room
+    for _ in range(STEPS):
+        divergence = -room * log_ratio(-x / room)
+        slope = 1.0
+        if mean > 0.0:
+            divergence -= mean * log_ratio(x / mean)
+            slope = x / (mean + x)
+        excess = divergence - target
+        if excess > 0.0:
+            high = x
+        else:
+            low = x
+        step = excess * (room - x) / slope
+        following = x - step
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        if following == x or not low < following < high:
+            break
+        x = following
+    return mean + x
+
+
+TRIES = 1000  # of a gamma variate; one is rejected with probability 0.06 at most, so that no stream gets there
+WORDS = 3  # of the stream that a try may use
+TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
+
+
+def _layers() -> tuple[FloatArray, FloatArray]:
+    """Where the 256 layers of the ziggurat end, from the peak down, and the density exp(-x^2 / 2) there.
+
+    All layers have the same area, the lowest with the tail; the last end is that of a rectangle of the lowest layer's
+    area. Computed in ball arithmetic and rounded to the nearest double.
+    """
+    before, flint.ctx.prec = flint.ctx.prec, 160
+    try:
+        tail = flint.arb("3.65415288536100877164542972039951576297485460")
+        height = (-tail * tail / 2).exp()
+        area = tail * height + (flint.arb.pi() / 2).sqrt() * (tail / flint.arb(2).sqrt()).erfc()
+        ends, heights = [area / height, tail], [flint.arb(0), height]
+        while len(ends) < 256:
+            heights.append(heights[-1] + area / ends[-1])
+            ends.append((-2 * heights[-1].log()).sqrt())
+        return (
+            np.array([0.0, *map(float, reversed(ends))]),
+            np.array([1.0, *map(float, reversed(heights))]),
+        )
+    finally:
+        flint.ctx.prec = before
+
+
+ENDS, HEIGHTS = _layers()
+WITHIN = np.append(1.0, ENDS[:-1]) / np.append(1.0, ENDS[1:])
+"""The part of each layer that lies under the density whatever the height."""
+
+
+def beta_variate(a: float, b: float, draw: float) -> float:
+    """A variate of Beta(a, b), a and b at least 1, as a function of one uniform number in (0, 1).
+
+    >>> draws = [beta_variate(3.0, 2.0, uniform(7, index)) for index in range(4000)]
+    >>> abs(sum(draws) / 4000 - 3 / 5) < 5 * 0.2 / 4000**0.5
+    True
+    """
+    stream = int(draw * 4503599627370496.0)  # 2**52: the bits of the number
+    one = gamma_variate(a, stream, 0)
+    other = gamma_variate(b, stream, WORDS * TRIES)
+    return one / (one + other)
+
+
+def gamma_variate(shape: float, stream: int, first: int) -> float:
+    """A variate of Gamma(shape, 1), shape at least 1, from the words of a stream from number `first` on."""
+    d, c = gamma_scale(shape)
+    return scaled_gamma(d, c, stream, first)
+
+
+def gamma_scale(shape: float) -> tuple[float, float]:
+    """What depends on the shape alone: a variate is d (1 + c x)^3 of a normal variate x that is accepted."""
+    d = shape - 1.0 / 3.0
+    return d, 1.0 / math.sqrt(9.0 * d)
+
+
+def scaled_gamma(d: float, c: float, stream: int, first: int) -> float:
+    """`gamma_variate` from the numbers of `gamma_scale`."""
+    for index in range(first, first + WORDS * TRIES, WORDS):
+        layer = int(word(stream, index) & 255) + 1  # of bits that `uniform` does not use
+        t = 2.0 * uniform(stream, index) - 1.0
+        x = t * ENDS[layer]
+        if abs(t) >= WITHIN[layer]:
+            if layer == 256:
+                x = normal_tail(word(stream, index + 2), t)
+            else:
+                height = HEIGHTS[layer] + uniform(stream, index + 2) * (HEIGHTS[layer - 1] - HEIGHTS[layer])
+                if log(height) >= -0.5 * x * x:
+                    continue
+        v = 1.0 + c * x
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        u = uniform(stream, index + 1)
+        square = x * x
+        if u < 1.0 - 0.0331 * (square * square):  # accepted without a logarithm
+            return float(d * v)
+        if log(u) < 0.5 * square + d * (1.0 - v + log(v)):
+            return float(d * v)
+    return d
+
+
+def normal_tail(stream: int, sign: float) -> float:
+    """A normal variate given that it lies beyond TAIL, on the side of `sign` (Marsaglia 1964)."""
+    x = 0.0
+    for index in range(0, 2 * TRIES, 2):
+        x = -log(uniform(stream, index)) / TAIL
+        if -2.0 * log(uniform(stream, index + 1)) > x * x:
+            break
+    return TAIL + x if sign > 0.0 else -TAIL - x

@@ -1,0 +1,480 @@
+"""Levels of a running mechanism: candidates, their statistics, and the rule that picks among them.
+
+While a level explores, a heap holds the candidates that are owed rounds. A waiting round is neutral: agents take turns
+in an order that is drawn at the start, whoever is late, and inside an agent an arm is drawn uniformly from those
+registered. It counts in no comparison. Averaged over which original has which mean it pays an agent the average of its
+means, whatever copies are registered (docs/textbook/delays.md).
+
+The candidates of a `SlotLevel` are uniform draws with replacement from an agent's registered arms. Which arm a slot
+holds, which test comes when and how long it takes do not depend on how many arms are registered: that is what the scan
+theorem rests on. A test passes or fails when the rewards of all its pulls are in. Where they are late the timetable
+goes on with the next slot, and the first test that is known to have passed makes its slot champion: tests count in the
+order in which they are known, those known at the same time in the order of the timetable.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof.bounds.index import next_look
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.online.opening import (
+    COIN_STREAM,
+    DRAW_STREAM,
+    EXPLORE_STREAM,
+    NEUTRAL_STREAM,
+    SLOT_STREAM,
+    TIE_STREAM,
+    Registration,
+)
+from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule
+
+WAIT: Final = -1
+
+
+class ExplorationQueue:
+    """Candidates that are owed rounds, in the order of exploration.
+
+    `decided` are the rounds given to each candidate so far; the level that owns the list changes it, and then calls
+    `advance`. `streams` has a random stream for each candidate, which orders it.
+    """
+
+    __slots__ = ("_decided", "_explore", "_order", "_streams", "ahead", "heap")
+
+    def __init__(self, order: Order, explore: int, decided: Sequence[int], streams: Sequence[Stream]) -> None:
+        self._order, self._explore, self._decided, self._streams = order, explore, decided, streams
+        self.heap = [self._entry(k) for k in range(len(decided)) if decided[k] < explore]
+        heapq.heapify(self.heap)
+        self._count_ahead()
+
+    def _entry(self, k: int) -> tuple[int, int, int]:
+        """What sorts candidate k in the heap."""
+        if self._order == "round-robin":
+            return self._decided[k], word(self._streams[k], self._decided[k]), k
+        if self._order == "block":
+            return 0, word(self._streams[k], 0), k
+        return k, 0, k
+
+    def front(self) -> int:
+        """The candidate whose turn it is."""
+        return self.heap[0][2]
+
+    def advance(self, k: int) -> None:
+        """Candidate k was given a round; `decided` has it."""
+        heap = self.heap
+        if heap[0][2] != k:
+            return
+        if self._decided[k] >= self._explore:
+            heapq.heappop(heap)
+            self._one_less_ahead()
+        elif self._order == "round-robin":
+            heapq.heapreplace(heap, self._entry(k))
+            self._one_less_ahead()
+        elif self._decided[k] == 1:
+            self._count_ahead()
+
+    def _count_ahead(self) -> None:
+        """How many candidates are as far as the one at the front, each as likely as it to be next: `ahead`."""
+        heap = self.heap
+        if self._order == "round-robin":
+            self.ahead = sum(entry[0] == heap[0][0] for entry in heap)
+        elif self._order == "block":  # one that has begun goes on; else any of them may be the next
+            self.ahead = 1 if any(self._decided[entry[2]] for entry in heap) else len(heap)
+        else:
+            self.ahead = min(1, len(heap))
+
+    def _one_less_ahead(self) -> None:
+        """The front has moved on: amortised constant, as a pass over all candidates ends in one new count."""
+        if self._order == "round-robin" and self.ahead > 1:
+            self.ahead -= 1
+        else:
+            self._count_ahead()
+
+
+class NeutralRounds:
+    """The turns of waiting rounds, and the draws of arms in them.
+
+    shared   rounds that all agents shared in turn
+    drawn    arms drawn so far, in shared rounds and in turns of an agent's own
+    """
+
+    __slots__ = ("_order", "_ranked", "_streams", "drawn", "shared")
+
+    def __init__(self, registration: Registration, stream: Stream) -> None:
+        base = substream(stream, NEUTRAL_STREAM)
+        self._streams: Any = [substream(base, key) for key in registration.agent_keys]
+        self._order = sorted(range(len(self._streams)), key=self._streams.__getitem__)
+        self._ranked = [sorted(range(len(keys)), key=keys.__getitem__) for keys in registration.arm_keys]
+        self.shared = self.drawn = 0
+
+    def turn(self) -> tuple[int, int, float]:
+        """The agent and the arm of the next shared round, and the probability of the arm."""
+        i = self._order[self.shared % len(self._order)]
+        self.shared += 1
+        arm, chance = self.arm(i)
+        return i, arm, chance
+
+    def arm(self, i: int) -> tuple[int, float]:
+        """A uniform draw from the arms that agent i registered, and its probability."""
+        ranked = self._ranked[i]
+        self.drawn += 1
+        return ranked[int(uniform(self._streams[i], self.drawn) * len(ranked))], 1 / len(ranked)
+
+    def to_data(self) -> list[int]:
+        """The state, from which `restore` goes on identically."""
+        return [self.shared, self.drawn]
+
+    def restore(self, data: Sequence[int]) -> None:
+        """Take over a state made by `to_data`."""
+        self.shared, self.drawn = data
+
+
+TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
+ONE: Final = 1 << TICK_BITS
+
+
+class Level:
+    """Statistics of the candidates of one level, and the pick that the rule makes of them.
+
+    decided   rounds given to each candidate, towards its exploration
+    judged    decisions of each candidate whose reward counts
+    arrived   rewards that count and have arrived
+    total     their sum, in ticks
+    means     their average, 0 where there is none
+    choice    the candidate committed to
+    queue     the candidates that are owed rounds of exploration
+    chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
+
+    `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
+    relabelled with them.
+    """
+
+    __slots__ = (
+        "_draws", "_orders", "_streams", "arrived", "chance", "choice", "decided", "explore", "judged", "keys", "means",
+        "missing", "queue", "rounds", "rule", "total",
+    )  # fmt: skip
+
+    def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
+        count = len(keys)
+        self.rule, self.explore, self.keys = rule, explore, keys
+        self.decided, self.judged, self.arrived = [0] * count, [0] * count, [0] * count
+        self.total, self.means = [0] * count, [0.0] * count
+        self.rounds = self.missing = 0
+        self.choice: int | None = None
+        self.chance: float | None = 1.0
+        self._streams = [substream(stream, purpose) for purpose in range(4)]
+        self._orders = [substream(self._streams[EXPLORE_STREAM], key) for key in keys]
+        self._draws = [substream(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
+        self._explore_anew()
+
+    def _explore_anew(self) -> None:
+        self.queue = ExplorationQueue(self.rule.order, self.explore, self.decided, self._orders)
+
+    @property
+    def exploring(self) -> bool:
+        """Whether a candidate is still owed rounds."""
+        return bool(self.queue.heap)
+
+    def pick(self, clock: int) -> int:
+        """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
+        if self.choice is not None:
+            self.chance = 1.0
+            return self.choice
+        queue = self.queue
+        if queue.heap:
+            self.chance = 1.0 / queue.ahead
+            return queue.front()
+        if not self.rule.commits:
+            return self._best(clock)
+        if self.missing:
+            return WAIT
+        self.choice = self._best(clock)
+        return self.choice
+
+    def take(self, k: int, counts: bool) -> None:
+        """Enter a decision for candidate k; `counts` says whether its reward will."""
+        self.rounds += 1
+        self.decided[k] += 1
+        if counts:
+            self.judged[k] += 1
+            self.missing += 1
+        if self.queue.heap:
+            self.queue.advance(k)
+
+    def repeat(self, k: int, times: int) -> None:
+        """Enter decisions for candidate k after the commitment, when nothing is explored or counts any more."""
+        self.rounds += times
+        self.decided[k] += times
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward that counts."""
+        self.arrived[k] += 1
+        self.total[k] += ticks
+        self.means[k] = self.total[k] / (self.arrived[k] << TICK_BITS)
+        self.missing -= 1
+
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for candidate k now counts towards its statistics."""
+        return not self.rule.commits or self.decided[k] < self.explore
+
+    def _best(self, clock: int) -> int:
+        """The candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+        rule = self.rule
+        if rule.clock == "completed":
+            clock -= 1
+        log_clock = ln(clock) if clock > 0 else -math.inf
+        coin = draw = 0.5
+        arrived, means, randomised, make = self.arrived, self.means, rule.randomised, tuple.__new__  # a tight loop
+        if randomised:
+            coin = uniform(self._streams[COIN_STREAM], self.rounds)
+        best, ties = -math.inf, []
+        priority, count = rule.priority, len(self.keys)
+        parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
+        pulls, mean = 0, 0.0
+        value: Any = None
+        try:
+            for k in range(count):
+                pulls, mean = arrived[k], means[k]
+                if randomised:
+                    draw = uniform(self._draws[k], self.rounds)
+                inputs = make(PriorityInputs, (clock, log_clock, pulls, mean, coin, draw, count))
+                value = priority(inputs, *parameters)
+                if value > best:
+                    best, ties = value, [k]
+                elif value == best:
+                    ties.append(k)
+                elif value != value:
+                    raise TypeError  # NaN is not a number either
+        except Exception as problem:  # the rule's own, or one of comparing what it returned
+            inside = problem.__traceback__ is not None and problem.__traceback__.tb_next is not None
+            compared = isinstance(problem, TypeError | ValueError) and not inside
+            raise broken_rule(rule, clock, pulls, mean, value if compared else problem) from problem
+        if rule.spreads and self.missing and len(ties) > 1:
+            fewest = min(self.judged[k] - self.arrived[k] for k in ties)
+            ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
+        picked = self._one_of(ties, TIE_STREAM, self.rounds)
+        if rule.randomised:
+            self.chance = self._chance_of(picked, clock)
+        return picked
+
+    def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
+        pairs = sorted(zip(self.arrived, self.means, strict=True))
+        return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
+
+    def _chance_of(self, picked: int, clock: int) -> float | None:
+        """How likely the pick of a randomised rule was, where the rule can tell."""
+        if self.rule.chance is None:
+            return None
+        outstanding = [
+            judged - arrived if self.rule.spreads else 0
+            for judged, arrived in zip(self.judged, self.arrived, strict=True)
+        ]
+        try:
+            return self.rule.chance(clock, self.arrived, self.means, outstanding, *self.rule.parameters)[picked]
+        except Exception as problem:
+            raise MechanismError(
+                f"expected the chances of rule {self.rule.name!r} at clock {clock}, but it raised "
+                f"{type(problem).__name__}: {problem}; mend its `chance`, or leave it out"
+            ) from problem
+
+    def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
+        """One of them uniformly at random, in an order that travels with the keys."""
+        self.chance = 1.0 / len(ties)
+        if len(ties) == 1:
+            return ties[0]
+        ties.sort(key=self.keys.__getitem__)
+        return ties[int(uniform(self._streams[purpose], index) * len(ties))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically; queues are derived from it."""
+        names = ("decided", "judged", "arrived", "total", "rounds", "missing", "choice")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        for name in ("decided", "judged", "arrived", "total"):
+            if len(state[name]) != len(self.keys):
+                raise ValueError(name)
+            setattr(self, name, list(state[name]))
+        self.means = [t / (n << TICK_BITS) if n else 0.0 for t, n in zip(self.total, self.arrived, strict=True)]
+        self.rounds, self.missing, self.choice = state["rounds"], state["missing"], state["choice"]
+        self._explore_anew()
+
+
+class FallingLevel(Level):
+    """Slots by the least that their priority has been, looked at after certain numbers of rewards (`Slots.falling`).
+
+    lowest    the priority of each slot, infinite before its first reward
+    look      how many rewards of each slot are there when its priority is looked at next
+
+    The order of slots that breaks ties is drawn once and hidden, so that no pick has a known probability.
+    """
+
+    __slots__ = ("look", "lowest", "order")
+
+    def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
+        super().__init__(rule, explore, stream, keys)
+        self.lowest, self.look = [math.inf] * len(keys), [next_look(0)] * len(keys)
+        self.order = [word(self._streams[TIE_STREAM], key) for key in keys]
+
+    def _best(self, clock: int) -> int:
+        self.chance = None
+        return min(range(len(self.keys)), key=lambda k: (-self.lowest[k], self.order[k]))
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward, and look at the slot's priority if it is time."""
+        super().add(k, ticks)
+        if self.arrived[k] == self.look[k]:
+            self.look[k] = next_look(self.arrived[k])
+            inputs = PriorityInputs(0, -math.inf, self.arrived[k], self.means[k], 0.5, 0.5, len(self.keys))
+            self.lowest[k] = min(self.lowest[k], self.rule.priority(inputs, *self.rule.parameters))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically."""
+        return super().to_dict() | {"lowest": [None if low == math.inf else low for low in self.lowest]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        super().restore(state)
+        self.lowest = [math.inf if low is None else low for low in state["lowest"]]
+        self.look = [next_look(0)] * len(self.keys)
+        for k, arrived in enumerate(self.arrived):
+            while self.look[k] <= arrived:
+                self.look[k] = next_look(self.look[k])
+
+
+def ticks(value: float) -> int:
+    """A reward as a whole number of 2**-60, rounded to the nearest.
+
+    >>> ticks(1.0) == 1 << 60, ticks(-0.5) == -(1 << 59), ticks(2.0**60) == 1 << 120
+    (True, True, True)
+    """
+    return ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
+
+
+def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:
+    """The random stream of a level: fresh after each restart, and named by a key that travels with the agent."""
+    return substream(seed_stream, version, key)
+
+
+class SlotLevel:
+    """Slots in the order of their tests, what each has counted, and the champion.
+
+    decided   pulls of each slot that belong to its test
+    arrived   rewards of a test that have arrived
+    total     their sum, in ticks
+    test      the slot that is pulled now; the number of tests when all have been pulled
+    passed    slots whose tests are known to have passed, before one of them is champion
+    choice    the champion
+    chance    the probability of the last pick, given everything before it
+    """
+
+    __slots__ = (
+        "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "passed", "rounds",
+        "rule", "test", "total",
+    )  # fmt: skip
+
+    def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
+        count = len(slots)
+        self.rule, self.explore, self.arms, self.openings = rule, rule.explore, slots, openings
+        self.keys = range(count)
+        self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
+        self.rounds = self.missing = self.test = 0
+        self.passed: list[int] = []
+        self.choice: int | None = None
+        self.chance: float | None = 1.0
+
+    @property
+    def tested(self) -> int:
+        """How many slots are tested; one more stands by where the fallback is a fresh draw."""
+        return len(self.arms) - (self.rule.slots.fallback == "draw")
+
+    @property
+    def exploring(self) -> bool:
+        """Whether a test is still to be run."""
+        return self.choice is None and self.test < self.tested
+
+    def _passes(self, k: int) -> bool:
+        """Whether the test of slot k is known to have passed."""
+        threshold = self.rule.slots.threshold
+        return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
+
+    def _next(self) -> int:
+        """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion."""
+        if self.choice is not None:
+            return self.choice
+        if self.passed:
+            return -2 - min(self.passed)
+        while self.test < self.tested and self.decided[self.test] >= self.explore:
+            self.test += 1
+        if self.test < self.tested:
+            return self.test
+        if self.missing:
+            return WAIT
+        if self.rule.slots.fallback == "draw":
+            return -2 - self.tested
+        return -2 - max(range(self.tested), key=lambda k: (self.total[k], -k))
+
+    def pick(self, clock: int) -> int:
+        """The slot to play, or WAIT while all that is left to do is to wait for rewards."""
+        k = self._next()
+        if k == WAIT:
+            return k
+        if k < WAIT:
+            k = self.choice = -2 - k
+            self.test = self.tested
+        opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
+        self.chance = self.openings[k] if opens else 1.0
+        return k
+
+    def take(self, k: int, counts: bool) -> None:
+        """Enter a decision for slot k; `counts` says whether its reward belongs to a test."""
+        self.rounds += 1
+        self.decided[k] += 1
+        self.missing += counts
+
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for slot k now belongs to its test."""
+        return self.choice is None and self.decided[k] < self.explore
+
+    def repeat(self, k: int, times: int) -> None:
+        """Enter further decisions for slot k, whose rewards are counted as missing elsewhere if they are to count."""
+        self.rounds += times
+        self.decided[k] += times
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward of a test."""
+        self.arrived[k] += 1
+        self.total[k] += ticks
+        self.missing -= 1
+        if self._passes(k):
+            self.passed.append(k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically."""
+        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        for name in ("decided", "arrived", "total"):
+            if len(state[name]) != len(self.arms):
+                raise ValueError(name)
+            setattr(self, name, list(state[name]))
+        self.rounds, self.missing = state["rounds"], state["missing"]
+        self.test, self.choice = state["test"], state["choice"]
+        self.passed = [k for k in range(self.tested) if self._passes(k)]
+
+
+def agent_slots(rule: Rule, stream: Stream, arm_keys: Sequence[int]) -> list[int]:
+    """The arms that the slots of an agent hold, and one more where the fallback is a fresh draw."""
+    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+    draws = substream(stream, SLOT_STREAM)
+    count = rule.draws + (rule.slots.fallback == "draw")
+    return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]

@@ -1,0 +1,250 @@
+"""The figures of an audit: payoff against copies, gain over horizons, gain over opponents' thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.style import INK, Look, Picture, annotate, give_room, look, picture, spread, thousands, zero_line
+from cloneproof.report.words import copies_words, number, percent, printable
+
+CurvePoint = tuple[float, Estimate]
+THIN = 0.004  # of the figure's height: an error band below that cannot be seen
+FEW = 60  # points that are still worth a marker each
+MOST_POINTS = 400  # that a curve on a page needs
+
+
+def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -> None:
+    """Draw a gain over something, above and below the line of zero."""
+    points = thin(points)
+    x, values = [at for at, _ in points], [gain.value for _, gain in points]
+    zero_line(axes)
+    band(axes, x, [gain for _, gain in points], style.colour)
+    marker = "o" if len(points) <= FEW else ""
+    axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker=marker, markersize=3.5)
+    axes.fill_between(x, 0, values, where=[v > 0 for v in values], color=style.colour, alpha=0.12, linewidth=0)
+    if narrow:
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+    thousands(axes.xaxis)
+    thousands(axes.yaxis)
+    give_room(axes, 0.18)
+
+
+def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
+    """At most so many points: the first, the last, and of each stretch the highest and the lowest.
+
+    >>> from cloneproof.engines.estimate import Estimate
+    >>> line = [(float(k), Estimate(float(k == 777), 0.0, "proven", "")) for k in range(10_000)]
+    >>> few = thin(line)
+    >>> len(few) <= 400, (777.0, line[777][1]) in few
+    (True, True)
+    """
+    if len(points) <= most:
+        return list(points)
+    stretch = -(-len(points) // (most // 2 - 1))
+    kept = {0, len(points) - 1}
+    for start in range(0, len(points), stretch):
+        members = range(start, min(start + stretch, len(points)))
+        kept.add(max(members, key=lambda k: points[k][1].high))
+        kept.add(min(members, key=lambda k: points[k][1].low))
+    return [points[k] for k in sorted(kept)]
+
+
+def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str) -> None:
+    """The error bounds around a curve."""
+    axes.fill_between(x, [v.low for v in values], [v.high for v in values], color=colour, alpha=0.2, linewidth=0)
+
+
+def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> None:
+    """Mark the point that the page is about, and say what it is."""
+    axes.plot(*at, "o", markersize=9, markerfacecolor="white", markeredgecolor=style.ink, markeredgewidth=2, zorder=5)
+    annotate(axes, text, at, style.ink, bold=True)
+
+
+def errors_are_invisible(estimates: Sequence[Estimate]) -> bool:
+    """Whether the error bands are thinner than the lines."""
+    return max(estimate.error for estimate in estimates) < THIN * spread([estimate.value for estimate in estimates])
+
+
+@dataclass(frozen=True)
+class CopiesCurves:
+    """Deviations of one agent in one market, and the one to point at.
+
+    Where every deviation was tried against opponents of its own (a sweep over thresholds), their honest payoffs differ,
+    and only their gains can stand in one figure.
+    """
+
+    members: tuple[Witness, ...]
+    highlighted: Witness
+    of_gains: bool
+
+    @classmethod
+    def of(cls, audit: Audit) -> CopiesCurves | None:
+        """Those that go with the worst deviation; where it stands alone, those of its agent in the audited market."""
+        worst = audit.worst
+        around = [
+            witness for witness in audit.tried if witness.agent == worst.agent and _place(witness) == _place(worst)
+        ]
+        members = [*(witness for witness in around if witness.copies != worst.copies), worst]
+        if len(members) < 2:
+            members = [
+                witness for witness in audit.tried if witness.agent == worst.agent and witness.market == audit.market
+            ]
+        if len(members) < 2:
+            return None
+        first = members[0].honest
+        same = all(abs(witness.honest.value - first.value) <= witness.honest.error + first.error for witness in members)
+        top = worst if members[-1] is worst else max(members, key=lambda witness: witness.gain.value)
+        return cls(tuple(sorted(members, key=_size)), top, not same)
+
+    def y(self, witness: Witness) -> Estimate:
+        """What the figure shows of a deviation."""
+        return witness.gain if self.of_gains else witness.copied
+
+    @property
+    def honest(self) -> Estimate:
+        """What honesty comes to, in the same unit."""
+        return Estimate(0.0, 0.0, "proven", "honest") if self.of_gains else self.highlighted.honest
+
+    def families(self) -> tuple[list[Witness], list[Witness], list[Witness]]:
+        """One original copied; all of them copied alike; anything else."""
+        single = self._best_by_copies(w for w in self.members if sorted(w.copies)[:-1] == [1] * (len(w.copies) - 1))
+        alike = [w for w in self.members if len(w.copies) > 1 and len(set(w.copies)) == 1 and max(w.copies) > 1]
+        shown = {w.copies for w in (*single, *alike)}
+        return single, alike, [w for w in self.members if w.copies not in shown]
+
+    def _best_by_copies(self, members: Iterable[Witness]) -> list[Witness]:
+        """Where originals differ, copying one is not copying another: the curve follows the best of them."""
+        best: dict[int, Witness] = {}
+        for witness in members:
+            most = max(witness.copies)
+            if most > 1 and (most not in best or self.y(witness).value > self.y(best[most]).value):
+                best[most] = witness
+        return [best[most] for most in sorted(best)]
+
+
+def _place(witness: Witness) -> tuple[object, ...]:
+    """The market, and what the others register in it."""
+    return witness.market, {name: copies for name, copies in witness.all_copies.items() if name != witness.agent}
+
+
+def _size(witness: Witness) -> tuple[int, int]:
+    return max(witness.copies), sum(witness.copies)
+
+
+def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> None:
+    """The payoffs or gains by the most copied original, beside honesty."""
+    last = max(max(witness.copies) for witness in curves.members)
+    honest, top = curves.honest, curves.highlighted
+    single, alike, rest = curves.families()
+    _ticks(axes, last, narrow)
+    words = "honest" if curves.of_gains else f"honest: {number(honest)}"
+    axes.axhline(honest.value, color=INK, linewidth=1.0, label=words)
+    axes.axhspan(honest.low, honest.high, color=INK, alpha=0.1, linewidth=0)
+    families = ((single, "o", style.dashes, "one original copied"), (alike, "s", (0, (2, 2)), "all copied alike"))
+    for members, marker, dashes, what in families:
+        if members:
+            x = [1.0, *(float(max(w.copies)) for w in members)]
+            values = [honest, *(curves.y(w) for w in members)]
+            band(axes, x, values, style.colour)
+            y = [v.value for v in values]
+            axes.plot(x, y, color=style.colour, ls=dashes, marker=marker, markersize=4.5, label=what)
+    if rest:
+        x, y = [float(max(w.copies)) for w in rest], [curves.y(w).value for w in rest]
+        axes.plot(x, y, "D", color=style.colour, alpha=0.45, markersize=4, label="other mixes")
+    axes.set_xlabel("copies of the most copied original")
+    axes.set_ylabel("gain at most (reward units)" if curves.of_gains else "expected payoff (reward units)")
+    thousands(axes.xaxis)
+    thousands(axes.yaxis)
+    give_room(axes, 0.16)
+    highlight(axes, (max(top.copies), curves.y(top).value), f"{copies_words(top.copies)}: {percent(top)}", style)
+
+
+def _ticks(axes: Axes, last: int, narrow: bool) -> None:
+    if last <= 8:
+        axes.xaxis.set_major_locator(FixedLocator(range(1, last + 1)))
+        return
+    axes.set_xscale("log", base=2)
+    powers = [2**k for k in range(last.bit_length())]
+    axes.xaxis.set_major_locator(FixedLocator(powers[:: -(-len(powers) // (5 if narrow else 10))]))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def audit_figures(audit: Audit) -> list[Picture]:
+    """Those for which the audit has data."""
+    figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
+    return [figure for figure in figures if figure is not None]
+
+
+def payoff_against_copies(audit: Audit) -> Picture | None:
+    """The payoffs of the worst deviation's agent against its copies; None if only one deviation is known."""
+    curves = CopiesCurves.of(audit)
+    if curves is None:
+        return None
+    name = printable(audit.worst.agent)
+    rounds = f"in {curves.highlighted.horizon:,} rounds, by how often the most copied original is registered"
+    if curves.of_gains:
+        title = "Gain against copies"
+        caption = f"What {name} gains at most {rounds}: each vector of copies against the opponents that suit it best."
+    else:
+        title, caption = "Payoff against copies", f"What {name} expects to earn {rounds}."
+    style = look(audit.mechanism.name)
+    caption = f"{caption} {_bands([curves.y(witness) for witness in curves.members])}"
+    return picture(title, caption, lambda axes, narrow: draw_copies(axes, curves, style, narrow), "copies")
+
+
+def gain_over_horizons(audit: Audit) -> Picture | None:
+    """The best deviation's gain at every horizon asked for; None for fewer than two."""
+    if len(audit.by_horizon) < 2:
+        return None
+    points = [(float(horizon), audit.by_horizon[horizon].gain) for horizon in sorted(audit.by_horizon)]
+    best = max(audit.by_horizon, key=lambda horizon: audit.by_horizon[horizon].gain.value)
+    top, style = audit.by_horizon[best], look(audit.mechanism.name)
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        curve(axes, points, style, narrow)
+        axes.set_xlabel("horizon T (rounds)")
+        axes.set_ylabel("largest gain (reward units)")
+        highlight(axes, (best, top.gain.value), f"T = {best:,}: {percent(top)}", style)
+
+    caption = "The largest gain among the copies tried, at every horizon asked for. Above the line copying pays."
+    return picture("Gain over horizons", f"{caption} {_bands([g for _, g in points])}", draw, "horizons")
+
+
+def gain_over_thresholds(audit: Audit) -> Picture | None:
+    """An upper bound of the gain for every score that the opponents may set; None where there was no sweep."""
+    points = sorted((point for point in audit.thresholds if math.isfinite(point[0])), key=lambda point: point[0])
+    if len(points) < 2:
+        return None
+    (threshold, top), style = max(points, key=lambda point: point[1].value), look(audit.mechanism.name)
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        curve(axes, points, style, narrow)
+        axes.set_xlabel("score to be beaten (mean reward)")
+        axes.set_ylabel("gain at most (reward units)")
+        highlight(axes, (threshold, top.value), f"at {threshold:.3g}: {number(top, sign=True)}", style)
+
+    caption = (
+        "An upper bound: whoever the others are and whatever they register, they matter only by the score that must be "
+        "beaten, and no gain against them is larger than the largest one over all scores. Not every score is one that "
+        "opponents can set for certain, so a positive point alone is no attack."
+    )
+    caption += f"{_at_the_ends(audit.thresholds)} {_bands([g for _, g in points])}"
+    return picture("Gain over the score to beat", caption, draw, "thresholds")
+
+
+def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:
+    """What happens beyond all scores."""
+    words = {-math.inf: "where nobody else has a score", math.inf: "where the award is never won"}
+    ends = [f"{words[at]} it is {number(gain, sign=True)}" for at, gain in thresholds if at in words]
+    return f" Off the figure: {', '.join(ends)}." if ends else ""
+
+
+def _bands(estimates: list[Estimate]) -> str:
+    return "Error bounds are thinner than the lines." if errors_are_invisible(estimates) else "Bands are error bounds."

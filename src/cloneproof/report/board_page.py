@@ -1,0 +1,121 @@
+"""The page of `cloneproof board`: the board by producer, what variants would have paid, and what to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cloneproof._version import __version__
+from cloneproof.boards.study import BoardStudy
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.plots import Bars, Figure, Lines, Series, draw_figure
+
+SHOWN = 12  # producers in a table or a figure
+COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")
+
+
+def write_board_page(study: BoardStudy, path: str | Path) -> None:
+    """Write the page, whole or not at all."""
+    write_page(render("board_page.html", board_facts(study)), path)
+
+
+def board_facts(study: BoardStudy) -> dict[str, Any]:
+    """All that the template says."""
+    board, worst, advice = study.board, study.worst, study.advice
+    figures = [("gains", _gains_figure(study)), *([("rules", _rules_figure(study))] if advice is not None else [])]
+    return {
+        "title": "Variants pay on this board" if study.verdict == "exploitable" else "No gain from variants was seen",
+        "verdict": study.verdict,
+        "question": f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model",
+        "sentence": (
+            f"With {worst.variants} more listings of its best model, {worst.producer} would move up "
+            f"{worst.ranks.value:.1f} ranks on average, with no better model."
+        ),
+        "board": _board_rows(study),
+        "figures": [draw_figure(figure, name) for name, figure in figures],
+        "entrants": [
+            (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
+            for gain in study.entrants
+        ],
+        "entrant_rules": [
+            (gain.rule, _signed(gain.ranks), _signed(gain.elo), _plain(gain.wrong_pairs)) for gain in study.rules
+        ],
+        "entrant": study.entrants[0].producer if study.entrants else "",
+        "private": [
+            (f"{each.variants}", f"{each.inflation:.1f}", f"{each.fresh_votes(2):,}", f"{each.explained or 0:.1%}")
+            for each in study.private
+        ],
+        "lead": f"{study.lead:.0f}", "leader": study.producers[0],
+        "advice": None if advice is None else {
+            "promise": advice.promise, "battles": f"{advice.battles:,}", "pairs": f"{advice.pairs:,}",
+            "numbers": [
+                ("slots a producer", advice.rule.slots), ("battles a slot", f"{advice.rule.tests:,}"),
+                ("further battles of the champion", f"{advice.rule.fresh:,}"),
+                ("weight of a battle in the slot", advice.rule.weight),
+                ("opponents", "take turns" if advice.rule.balanced else "drawn at random"),
+            ],
+            "rules": [
+                (row.rule.name, f"{row.wrong_pairs.value:.1f}", _gain(row.gain_best.value),
+                 _gain(row.gain_random.value), "proven" if row.rule.proven else "no") for row in advice.rows
+            ],
+        },
+        "notes": board.notes,
+        "footer": f"cloneproof {__version__} · {study.seconds:.0f} s",
+    }  # fmt: skip
+
+
+def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
+    board = study.board
+    fives = {gain.producer: gain for gain in study.gains if gain.copied == "best" and gain.variants == 5}
+    rows: list[tuple[str, ...]] = []
+    for name in board.names[:SHOWN]:
+        own = board.models_of(name)
+        gain = _gain(fives[name].ranks.value) if name in fives else ""
+        rating = f"{board.ratings[own[0]]:,.0f}\u00a0±\u00a0{1.96 * board.errors[own[0]]:.0f}"
+        rows.append((name, board.models[own[0]], rating, f"{len(own)}", gain))
+    return rows
+
+
+def _gains_figure(study: BoardStudy) -> Figure:
+    """Ranks that five variants of the best model gain, for the producers at the top."""
+    fives = [gain for gain in study.gains if gain.copied == "best" and gain.variants == 5][:SHOWN]
+    names = tuple(gain.producer for gain in fives)
+    series = Series.of("", range(len(fives)), [gain.ranks for gain in fives], mechanism="h-etc-r")
+    return Bars(
+        title="What five variants gain",
+        caption="Expected ranks up among producers where the best listing counts, on a fixed panel.",
+        groups=names, value_label="ranks up", series=(series,),
+    )  # fmt: skip
+
+
+def _rules_figure(study: BoardStudy) -> Figure:
+    """Accuracy against what five variants gain: the best corner is the lower left."""
+    rows = study.advice.rows if study.advice is not None else ()
+    series = tuple(
+        Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
+        for row, colour in zip(rows, COLOURS, strict=False)
+    )  # fmt: skip
+    return Lines(
+        title="Accuracy against gain",
+        caption="Each rule with the same number of battles: pairs of producers in the wrong order, everybody honest, "
+        "and ranks that five variants of the best model gain a producer who knows which is best. Lower left is better.",
+        x_label="pairs in the wrong order", y_label="ranks gained by five variants", series=series,
+    )  # fmt: skip
+
+
+def _gain(value: float) -> str:
+    """With its sign, unless it is shown as nothing."""
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0"
+
+
+def _signed(estimate: Estimate) -> str:
+    return f"{_gain(estimate.value)}\u00a0±\u00a0{estimate.error:.2f}"
+
+
+def _plain(estimate: Estimate) -> str:
+    return f"{estimate.value:.1f}\u00a0±\u00a0{estimate.error:.1f}"
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{100 * estimate.value:+.2f}\u00a0±\u00a0{100 * estimate.error:.2f} %"

@@ -1,1 +1,0 @@
-"""Figures with one look: styles, curves, bars, grids, labels, and the figures of audits."""

@@ -1,1 +1,0 @@
-"""Pages that need nothing but a browser: the audit, the season, and their words."""

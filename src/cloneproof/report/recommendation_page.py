@@ -1,0 +1,148 @@
+"""A recommendation as one page that can be handed on: the choice, its price, the alternatives, the numbers to copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cloneproof._version import __version__
+from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
+from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.plots import Lines, Series, draw_figure
+from cloneproof.report.words import (
+    cheaper_sentence,
+    choice_sentence,
+    cost_words,
+    exploring_words,
+    gain_words,
+    number,
+    price_sentence,
+    printable,
+    printable_lines,
+    regret_words,
+    sentence,
+    starts_words,
+)
+
+LOWEST = 0.1  # of a logarithmic axis of rewards
+
+
+def write_recommendation_page(found: Recommendation, path: str | Path) -> None:
+    """Write the page, whole or not at all."""
+    write_page(recommendation_page(found), path)
+
+
+def recommendation_page(found: Recommendation) -> str:
+    """The page as text: the same recommendation, the same text."""
+    return render("recommendation_page.html", recommendation_facts(found))
+
+
+def recommendation_facts(found: Recommendation) -> dict[str, Any]:
+    """All that the template says."""
+    market = found.market
+    figure = regret_over_time(found)
+    choice = found.choice if found.ranked else None
+    return {
+        "title": f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits",
+        "verdict": "clone-proof" if found.fits else "undecided",
+        "question": _question(found),
+        "sentence": sentence(f"It costs {cost_words(found)}") if found.fits else choice_sentence(found),
+        "advice": found.advice,
+        "tiles": [] if choice is None else _tiles(found, choice),
+        "promise": "" if choice is None else choice.promise,
+        "seen": "" if choice is None else choice.seen,
+        "cheaper": cheaper_sentence(found),
+        "starts": ""
+        if choice is None
+        else sentence(f"The choice is made {starts_words(choice)}")
+        if choice.starts is not None
+        else sentence(starts_words(choice)),
+        "price": price_sentence(found),
+        "price_how": "" if found.price is None else sentence(found.price.how),
+        "figure": None if figure is None else draw_figure(figure, "regret"),
+        "alternatives": [_row(each, found) for each in found.ranked[:4]],
+        "wrong": [] if choice is None else _wrong(choice),
+        "terms": "" if choice is None else printable_lines(terms_toml(market, choice)),
+        "others": [(name, sentence(printable_lines(why))) for name, why in found.others.items()],
+        "notes": found.notes,
+        "claims": [] if choice is None else [printable(claim) for claim in choice.mechanism.claims],
+        "footer": f"cloneproof {__version__} · {number(found.seconds)} s",
+    }
+
+
+def regret_over_time(found: Recommendation) -> Lines | None:
+    """The regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
+    series = [
+        Series.of(each.name, [at for at, _ in each.over_time], _drawn(each), mechanism=each.name)
+        for each in found.ranked[:4]
+        if len(each.over_time) > 1
+    ]
+    price = found.price
+    if price is not None and len(price.over_time) > 1:
+        x = [float(at) for at, _ in price.over_time]
+        y = tuple(max(LOWEST, regret.value) for _, regret in price.over_time)
+        series.append(Series(f"{price.mechanism.name}, all copying", tuple(x), y, mechanism=price.mechanism.name))
+    if not series:
+        return None
+    return Lines(
+        title="Regret over time",
+        caption="Expected rewards lost against always playing the best item, up to each round; on logarithmic axes. "
+        "Providers are honest under clone-proof mechanisms; under the other one all register what pays.",
+        x_label="rounds",
+        y_label="regret (rewards)",
+        series=tuple(series),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _drawn(each: AssessedMechanism) -> list[Any]:
+    return [
+        type(regret)(max(LOWEST, regret.value), min(regret.error, max(0.0, regret.value - LOWEST)), regret.kind, "")
+        for _, regret in each.over_time
+    ]
+
+
+def _question(found: Recommendation) -> str:
+    market = found.market
+    supports = [agent.support for agent in market.agents]
+    values = sorted({value for support in supports if support is not None for value in support})
+    rates = f", mean rewards from {values[0]:.3g} to {values[-1]:.3g}" if values else ""
+    know = {
+        "bayesian": "they know the odds of their items",
+        "informed": "they know which of their items are better",
+    }[found.providers]
+    return (
+        f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {market.horizon:,} "
+        f"rounds; {know}."
+    )
+
+
+def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, str, str]]:
+    part = choice.regret.value / found.random_regret if found.random_regret > 0 else 0.0
+    tiles = [
+        ("It costs", regret_words(choice.regret), f"rewards, {part:.1%} of what random play costs"),
+        ("Spent on finding out", exploring_words(choice), "of the rounds, expected"),
+    ]
+    if found.price is not None:
+        price = found.price
+        how_much = f"{number(price.ratio)} times"
+        tiles.append((f"{price.mechanism.name} costs", how_much, "its honest regret once all do what pays"))
+    return tiles
+
+
+def _row(each: AssessedMechanism, found: Recommendation) -> tuple[str, ...]:
+    part = f"{each.regret.value / found.random_regret:.1%}" if found.random_regret > 0 else "0 %"
+    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
+
+
+def _wrong(choice: AssessedMechanism) -> list[tuple[str, ...]]:
+    return [
+        (
+            sentence(printable(each.what)),
+            regret_words(each.regret),
+            gain_words(each.gain),
+            printable(each.why),
+        )
+        for each in choice.wrong
+    ]

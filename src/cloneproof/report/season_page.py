@@ -1,0 +1,277 @@
+"""The audit of a season that was played, as one page: the audit's own, and what it rests on.
+
+It begins with the arms that look like copies. Before the witness of the audit's page come the worth of copying to each
+agent, the priors that were fitted, and every pair of one agent's arms with the probability of being copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+
+from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.copying.season import ArmRewards, Pair, PastAudit
+from cloneproof.report.audit_page import audit_facts, render, write_page
+from cloneproof.report.plots import Bars, Series, draw_figure
+from cloneproof.report.style import INK, MUTED, Picture, look, picture
+from cloneproof.report.words import FIXED, NARROW, copies_words, error_words, number, percent, printable, sentence
+
+MOST_ROWS = 30  # agents in a figure; the tables have more
+_WIDEST = 170.0  # the area of an atom that has all the probability, in square points
+
+
+def shorten(name: str, most: int) -> str:
+    """A name that has so much room.
+
+    >>> shorten("a-very-long-name", 8), shorten("ana", 8)
+    ('a-very-…', 'ana')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def worth_of_copies(past: PastAudit) -> Picture:
+    """The gain of each audited agent's best deviation, with its bounds, the largest first."""
+    order = sorted(past.best.items(), key=lambda pair: -pair[1].gain.value)[:MOST_ROWS]
+    mechanism = past.audit.mechanism.name
+    series = tuple(
+        Series.of(percent(witness), [k], [witness.gain], mechanism=mechanism) for k, (_, witness) in enumerate(order)
+    )
+    caption = (
+        f"The gain of each agent's best copies over honest registration, in {past.audit.market.horizon:,} rounds of "
+        "the fitted market, against the others that the scope below names; lines are error bounds, where they can be "
+        "seen. At the bars: the gain as a part of the honest payoff."
+    )
+    caption += _left_out(len(past.best))
+    title = "What copying would have earned"
+    groups = tuple(shorten(printable(name), 20) for name, _ in order)
+    return draw_figure(Bars(title, caption, groups, "largest gain (reward units)", series), "worth")
+
+
+def fitted_priors(past: PastAudit) -> Picture:
+    """Each agent's fitted prior as discs, over what its arms were seen to earn."""
+    agents, style = past.audit.market.agents[:MOST_ROWS], look(past.audit.mechanism.name)
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        for row, agent in enumerate(agents):
+            seen = [arm.mean for arm in past.arms if arm.agent == agent.name and arm.rewards]
+            axes.plot(seen, [row + 0.26] * len(seen), linestyle="none", marker="|", markersize=6, color=INK)
+            values, weights = zip(*(agent.priors[0].atoms or ()), strict=True)
+            axes.scatter(
+                values, [row - 0.12] * len(values), [_WIDEST * weight for weight in weights], color=style.colour,
+                alpha=0.85, linewidth=0,
+            )  # fmt: skip
+        names = [shorten(printable(agent.name), 12 if narrow else 20) for agent in agents]
+        axes.set_yticks(range(len(agents)), names)
+        axes.tick_params(axis="y", labelcolor=INK, length=0)
+        axes.set_ylim(len(agents) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", visible=True)
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, -0.02), max(high, 1.02))
+        axes.set_xlabel("mean reward of a round", color=MUTED)
+
+    height = 0.7 + 0.36 * len(agents)
+    caption = (
+        "Discs: the atoms of the fitted prior, each as large as its probability. Strokes below them: what the agent's "
+        "arms earned a round, which is noisy where rewards are few; the fit takes the noise out and draws an agent of "
+        "few arms towards the market's prior."
+    )
+    caption += _left_out(len(past.audit.market.agents))
+    return picture("The fitted priors", caption, draw, "priors", (height, height))
+
+
+def _left_out(agents: int) -> str:
+    further = agents - MOST_ROWS
+    return f" {further} further agents are not drawn." if further > 0 else ""
+
+
+MOST_SHOWN, MOST_ARMS = 10, 6
+
+
+class LikelyCopies(NamedTuple):
+    """Arms of one agent that are rather copies of one item than not, in words."""
+
+    agent: str
+    arms: str
+    why: str
+    worth: str
+
+
+def likely_copies(past: PastAudit) -> list[LikelyCopies]:
+    """Every group of an agent's arms that count as one original, the likeliest first."""
+    found = []
+    for agent, groups in past.originals.items():
+        for group in groups:
+            inside = [pair for pair in past.pairs if pair.agent == agent and set(pair.arms) <= set(group)]
+            if len(group) > 1 and inside:
+                best = max(pair.probability for pair in inside)
+                words = LikelyCopies(printable(agent), _arms(group), _why(past, group, inside), "")
+                found.append((best, words._replace(worth=_worth(past, agent))))
+    return [words for _, words in sorted(found, key=lambda pair: -pair[0])]
+
+
+def likeliest_pair(past: PastAudit) -> str:
+    """Where no arms look like copies: the pair that comes nearest."""
+    if not past.pairs:
+        return "No agent registered two arms, so there is no pair to judge."
+    pair = max(past.pairs, key=lambda one: one.probability)
+    arms = _arms(pair.arms)
+    return (
+        f"The likeliest pair is {arms} of {printable(pair.agent)}: copies with probability "
+        f"{probability_words(pair.probability)}."
+    )
+
+
+def probability_words(value: float) -> str:
+    """Four digits; never 0 or 1, which no season can show.
+
+    >>> probability_words(0.25), probability_words(1.0), probability_words(0.0)
+    ('0.2500', '> 0.9999', '< 0.0001')
+    """
+    return "> 0.9999" if value > 0.9999 else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _arms(names: tuple[str, ...]) -> str:
+    shown = [shorten(printable(name), 40) for name in names]
+    if len(shown) > MOST_ARMS:
+        return f"{', '.join(shown[:MOST_ARMS])} and {len(shown) - MOST_ARMS} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]])
+
+
+def _why(past: PastAudit, group: tuple[str, ...], pairs: list[Pair]) -> str:
+    """What their rewards were, and what that makes of the odds."""
+    arms = [arm for arm in past.arms if arm.agent == pairs[0].agent and arm.arm in group and arm.rewards]
+    means = [arm.mean for arm in arms]
+    low, high = min(pair.probability for pair in pairs), max(pair.probability for pair in pairs)
+    between = probability_words(high) if low == high else f"{probability_words(low)} to {probability_words(high)}"
+    rewards = sum(arm.rewards for arm in arms)
+    if not means:
+        return f"They have no rewards; it is the prior odds of {past.odds:g} alone that make copies of them."
+    return (
+        f"They earned {min(means):.3f} to {max(means):.3f} a round, over {rewards:,} rewards. One mean for all of them "
+        f"explains that better than a mean for each: two of them are copies with probability {between}, at prior "
+        f"odds of {past.odds:g}.{_all_of_them(past, pairs[0].agent, group)}"
+    )
+
+
+def _all_of_them(past: PastAudit, agent: str, group: tuple[str, ...]) -> str:
+    """The probability of the whole group, where it has more than two arms."""
+    for item in past.items:
+        if len(group) > 2 and item.agent == agent and set(item.arms) == set(group):
+            return f" All {len(group)} are one item with probability {probability_words(item.probability)}."
+    return ""
+
+
+def _worth(past: PastAudit, agent: str) -> str:
+    if agent not in past.registered:
+        return ""
+    witness = past.registered[agent]
+    if witness is None:
+        return "What such a registration is worth was not evaluated."
+    gain = witness.gain
+    change = "gains" if gain.low > 0 else "loses" if gain.high < 0 else "neither surely gains nor loses"
+    return (
+        f"If they are copies, the registration {change} in the fitted market: "
+        f"{number(gain, sign=True)} {error_words(gain)} against registering each item once."
+    )
+
+
+MOST_AGENTS, MOST_PAIRS, MOST_NAMED = 100, 40, 20
+Facts = Sequence[tuple[str, str]]
+
+
+def write_season_page(past: PastAudit, season: str, facts: Facts, path: str | Path) -> None:
+    """Write the page, whole or not at all."""
+    write_page(season_page(past, season, facts), path)
+
+
+def season_page(past: PastAudit, season: str, facts: Facts) -> str:
+    """The page as text; `season` names it, and `facts` are what is known of it besides the rewards."""
+    likely = likely_copies(past)
+    additions = {
+        "worth": worth_of_copies(past),
+        "fitted": fitted_priors(past),
+        "likely": likely[:MOST_SHOWN],
+        "further_likely": max(0, len(likely) - MOST_SHOWN),
+        "likeliest_pair": likeliest_pair(past),
+        "season": printable(season),
+        "season_facts": [(printable(key), printable(value)) for key, value in facts],
+        "deviations": _deviations(past),
+        "priors": _priors(past),
+        "pairs": _pairs(past),
+        "further_agents": max(0, len(past.audit.market.agents) - MOST_AGENTS),
+        "further_pairs": max(0, len(past.pairs) - MOST_PAIRS),
+        "odds": f"{past.odds:g}",
+        "assumed": sentence(past.assumed),
+    }
+    return render("season_page.html", audit_facts(past.audit) | additions)
+
+
+def _deviations(past: PastAudit) -> dict[str, Any]:
+    """Each audited agent: its best deviation, and what was registered is worth where that seems to have copies."""
+    columns = ["best copies", "honest", "with them", "gain", "relative"]
+    rows = []
+    for name, best in list(past.best.items())[:MOST_AGENTS]:
+        rows.append([printable(name), _copies(best), number(best.honest),
+                     number(best.copied), _gain(best), percent(best)])  # fmt: skip
+        if past.registered:
+            rows[-1].append(_registered_copies(past, name))
+    without = [printable(agent.name) for agent in past.audit.market.agents if agent.name not in past.best]
+    return {
+        "columns": columns + ["as registered"] * bool(past.registered),
+        "rows": rows,
+        "without": _join_names(without),
+    }
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _registered_copies(past: PastAudit, name: str) -> str:
+    if name not in past.registered:
+        return "no copies"
+    witness = past.registered[name]
+    return "not evaluated" if witness is None else f"{_copies(witness)}: {_gain(witness)}"
+
+
+def _gain(witness: Witness) -> str:
+    return f"{number(witness.gain, sign=True)} {error_words(witness.gain)}"
+
+
+def _copies(witness: Witness) -> str:
+    return copies_words(witness.copies).replace(" ", FIXED)
+
+
+def _priors(past: PastAudit) -> list[tuple[str, ...]]:
+    """Agent, arms, originals, mean, atoms."""
+    rows: list[tuple[str, ...]] = []
+    for agent in past.audit.market.agents[:MOST_AGENTS]:
+        groups, prior = past.originals[agent.name], agent.priors[0]
+        atoms = " · ".join(f"{value:.3g}{FIXED}({100 * weight:.0f}{NARROW}%)" for value, weight in prior.atoms or ())
+        arms = sum(map(len, groups))
+        rows.append((printable(agent.name), f"{arms}", f"{len(groups)}", f"{prior.mean:.3f}", atoms))
+    return rows
+
+
+def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
+    """Agent, the two arms with what they were seen to earn, the Bayes factor, the probability of copies."""
+    seen = {(arm.agent, arm.arm): arm for arm in past.arms}
+    return [
+        (
+            printable(pair.agent),
+            *(_arm(seen[pair.agent, arm]) for arm in pair.arms),
+            number(pair.bayes_factor),
+            probability_words(pair.probability),
+        )
+        for pair in past.pairs[:MOST_PAIRS]
+    ]
+
+
+def _arm(arm: ArmRewards) -> str:
+    name = shorten(printable(arm.arm), 40)
+    return f"{name}: {arm.mean:.3f} of {arm.rewards:,}" if arm.rewards else f"{name}: no reward"

@@ -1,0 +1,229 @@
+"""The look that all figures share: one colour and line for each mechanism, few lines, a key below the axes.
+
+Colours are Paul Tol's "muted" scheme, which readers with any common colour blindness can tell apart, a blue and greys;
+a dash pattern goes with each, so that prints without colour can be read too.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from cloneproof.report.words import SUPERSCRIPTS
+
+INK, MUTED, RULE = "#1d2433", "#5b6475", "#d5d9e2"
+Dashes = tuple[int, tuple[int, ...]]
+SOLID: Dashes = (0, ())
+DASHED: Dashes = (0, (5, 2))
+DOTTED: Dashes = (0, (1, 1))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a mechanism is drawn, in every figure of every report."""
+
+    colour: str
+    dashes: Dashes = SOLID
+
+    @property
+    def ink(self) -> str:
+        """The colour for text: dark enough to be read on white."""
+        channels = [int(self.colour[k : k + 2], 16) for k in (1, 3, 5)]
+        return "#" + "".join(f"{int(0.55 * channel):02x}" for channel in channels)
+
+
+LOOKS: dict[str, Look] = {
+    "ucb1": Look("#332288"),
+    "etc": Look("#117733"),
+    "prior-independent-etc": Look("#999933", DASHED),
+    "h-ucb": Look("#88ccee"),
+    "rh-ucb": Look("#4477aa", DASHED),
+    "s-ucb": Look("#777777", DASHED),
+    "rand-ucb": Look("#999999", DOTTED),
+    "uniform-etc": Look("#ddcc77"),
+    "h-etc-r": Look("#cc6677"),
+    "holdout-h-etc": Look("#44aa99"),
+    "epsilon-greedy": Look("#aa4499", DOTTED),
+    "thompson": Look("#882255", DOTTED),
+    "kl-ucb": Look("#666666", DOTTED),
+    "reservoir": Look("#004488"),
+    "reservoir-contest": Look("#0077bb", DASHED),
+    "reservoir-index": Look("#33bbee", DOTTED),
+    "holdout-kl-ucb": Look("#228833", DASHED),
+}
+OTHER = Look("#333333")
+
+
+def look(mechanism: str) -> Look:
+    """The look of a mechanism by its name; one for all that are not in the catalogue.
+
+    >>> look("h-etc-r").colour
+    '#cc6677'
+    """
+    return LOOKS.get(mechanism, OTHER)
+
+
+SHADES: tuple[tuple[float, Dashes], ...] = (
+    (0.0, SOLID),
+    (0.35, DASHED),
+    (0.0, DOTTED),
+    (0.5, SOLID),
+    (0.25, (0, (7, 2, 1, 2))),
+    (0.55, DASHED),
+)
+
+
+def look_of_shade(mechanism: str, shade: int) -> Look:
+    """The look of a further curve of the same mechanism: the same hue, a dark one lighter, a light one darker."""
+    base = look(mechanism)
+    if shade == 0:
+        return base
+    part, dashes = SHADES[shade % len(SHADES)]
+    channels = [int(base.colour[k : k + 2], 16) for k in (1, 3, 5)]
+    towards = 0 if sum(channels) > 1.5 * 255 else 255
+    mixed = "".join(f"{round(channel + part * (towards - channel)):02x}" for channel in channels)
+    return Look(f"#{mixed}", dashes)
+
+
+STYLE: Any = {
+    "font.size": 10,
+    "font.family": "sans-serif",
+    "text.color": INK,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "xtick.color": RULE,
+    "ytick.color": RULE,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "none",  # text stays text: it takes the page's font, can be searched and is read aloud
+    "svg.hashsalt": "cloneproof",  # the same data, the same bytes
+}
+
+KEY: Any = {"frameon": False, "fontsize": 9, "labelcolor": MUTED, "handlelength": 2.2, "columnspacing": 1.4}
+SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as a page shows it: inline SVG for wide and for narrow screens."""
+
+    title: str
+    caption: str
+    wide: Markup
+    narrow: Markup
+
+
+def picture(
+    title: str,
+    caption: str,
+    draw: Callable[[Axes, bool], None],
+    name: str,
+    heights: tuple[float, float] | None = None,
+) -> Picture:
+    """Draw a figure; `name` makes its ids its own on the page, `heights` (in inches) are others than the usual.
+
+    `draw` is told whether it is narrow. What it gave a label is in a key below the axes.
+    """
+    drawings = {}
+    for number, (width, (across, high)) in enumerate(SIZES.items()):
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
+            axes = figure.add_subplot()
+            draw(axes, width == "narrow")
+            names = axes.get_legend_handles_labels()[1]
+            if names:
+                room = 45 if width == "narrow" else 100  # characters beside each other
+                columns = max(1, room // (6 + max(len(name) for name in names)))
+                figure.legend(loc="outside lower center", ncols=columns, **KEY)
+            drawings[width] = Markup(inline_svg(figure, f"{name}-{width}"))
+    return Picture(title, caption, **drawings)
+
+
+def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, bold: bool = False) -> None:
+    """Words above a point of the data, inside the axes; what looks like a formula stays text."""
+    axes.autoscale_view()
+    across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
+    side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
+    axes.annotate(
+        text, at, (0, 9), textcoords="offset points", ha=side, va="bottom",
+        color=colour, weight="bold" if bold else "normal", parse_math=False, zorder=6,
+    )  # fmt: skip
+
+
+def inline_svg(figure: Figure, name: str) -> str:
+    """The figure as an `<svg>` element whose ids are its own on the page and which refers to nothing outside it."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    return text.replace("<svg ", '<svg aria-hidden="true" ', 1).strip()
+
+
+def zero_line(axes: Axes) -> None:
+    """Where a gain begins."""
+    axes.axhline(0, color=INK, linewidth=0.9)
+
+
+def thousands(axis: Any) -> None:  # noqa: ANN401
+    """Ticks as 1,000 and not as 1e3, with a true minus and the decimals that tell neighbours apart."""
+
+    def words(value: float, _: object) -> str:
+        low, high = axis.get_view_interval()
+        decimals = max(0, 2 - math.floor(math.log10(abs(high - low) or 1.0)))
+        text = f"{value:,.{min(decimals, 12)}f}"
+        return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "\u2212" if value else "")
+
+    axis.set_major_formatter(FuncFormatter(words))
+
+
+def powers(axis: Any) -> None:  # noqa: ANN401
+    """Ticks of a logarithmic axis: 1, 10, 100, 1,000, then 10⁴ and so on."""
+
+    def words(value: float, _: object) -> str:
+        exponent = round(math.log10(value)) if value > 0 else 0
+        if value <= 0 or abs(value / 10.0**exponent - 1) > 1e-9:
+            return f"{value:g}"
+        return f"{value:,g}" if -3 <= exponent <= 3 else f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+    axis.set_major_formatter(FuncFormatter(words))
+    axis.set_minor_formatter(NullFormatter())
+
+
+FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height
+
+
+def spread(values: Sequence[float]) -> float:
+    """From the smallest to the largest, and never nothing: rounding is no spread.
+
+    >>> spread([1.0, 3.0]), spread([0.5, 0.5 + 1e-12]) > 1e-7
+    (2.0, True)
+    """
+    return max(max(values) - min(values), FLAT * max(map(abs, values))) or FLAT
+
+
+def give_room(axes: Axes, share: float) -> None:
+    """Room above and below the data for labels; where everything is equal up to rounding, a scale that shows it so."""
+    axes.margins(y=share)
+    low, high = axes.get_ylim()
+    size = max(abs(low), abs(high))
+    if high - low < FLAT * max(size, 1.0):
+        axes.set_ylim(0.95 * low - FLAT, 1.05 * high + FLAT)

@@ -1,0 +1,312 @@
+"""Results in words, for pages, notebooks and terminals: numbers as people write them, verdicts, copies, advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cloneproof.analysis.audit.verdict import Audit, AuditState, CopyLimit, InformedGain, Witness
+from cloneproof.engines.estimate import Estimate
+from cloneproof.market.market import Agent
+from cloneproof.market.priors import Prior
+
+if TYPE_CHECKING:
+    from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
+
+MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def printable(name: object) -> str:
+    r"""A name as a page can show it: what cannot be printed is replaced.
+
+    >>> printable("ana\x00")
+    'ana\ufffd'
+    """
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
+
+
+def number(value: Estimate | float, sign: bool = False) -> str:
+    """A number to the digits that a reader can use.
+
+    >>> number(1955.04), number(316.5034), number(0.25, sign=True), number(-0.000123)
+    ('1,955', '316.5', '+0.25', '\u22120.000123')
+    """
+    value = value.value if isinstance(value, Estimate) else value
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e15:
+        text = f"{size:g}"
+    elif size >= 1000:
+        text = f"{size:,.0f}"
+    elif size >= 100:
+        text = f"{size:.1f}"
+    elif size >= 0.1 or size == 0:
+        text = f"{size:.2f}"
+    else:
+        text = f"{size:.3g}" if size >= 1e-4 else power_of_ten(size, up=False)
+    return (MINUS if value < 0 else "+" if sign and value else "") + text
+
+
+def power_of_ten(value: float, up: bool = True) -> str:
+    """A number of any size in two digits; an error bound is rounded up.
+
+    >>> power_of_ten(5.37e-11)
+    '5.4·10⁻¹¹'
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    exponent = math.floor(math.log10(value))
+    tenths = 10 * value / 10.0**exponent
+    mantissa = (math.ceil(tenths) if up else round(tenths)) / 10
+    if mantissa >= 10:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:g}·10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
+def error_words(estimate: Estimate) -> str:
+    """The half-width of the error, rounded up."""
+    error = estimate.error
+    if error == 0 or error < 1e-3 or error >= 1e6:
+        return f"±{FIXED}{power_of_ten(error)}"
+    digits = 10.0 ** (math.floor(math.log10(error)) - 1)
+    return f"±{FIXED}{math.ceil(error / digits) * digits:,.6g}"
+
+
+def kind_words(estimate: Estimate) -> str:
+    """What the error bound means."""
+    meaning = {
+        "proven": "proven: the true value lies within the bound",
+        "confidence": "with the probability that the method states",
+        "asymptotic": "with that probability in the limit of many runs",
+        "estimated": "the bound is a count or an estimate of errors, not a proof",
+    }
+    return f"{meaning[estimate.kind]} ({estimate.method})"
+
+
+MANY = 10.0  # relative gains from which on there is no percentage
+
+
+def percent(witness: Witness | InformedGain | CopyLimit) -> str:
+    """The relative gain of a deviation."""
+    return relative_words(witness.relative_gain)
+
+
+def relative_words(relative: float) -> str:
+    """A relative gain. What turns nothing into something has no percentage, and ten times as much is said so.
+
+    >>> [relative_words(gain).replace(NARROW, " ") for gain in (0.053, 4e-16, math.inf, 50.4)]
+    ['+5.3 %', '0 %', 'from nothing', '51 times as much']
+    """
+    if not math.isfinite(relative):
+        return "from nothing"
+    if relative >= MANY:
+        return f"{1 + relative:,.0f} times as much"
+    value = 100 * relative
+    if abs(value) < 5e-4:
+        return f"0{NARROW}%"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 3
+    return f"{value:+,.{digits}f}{NARROW}%".replace("-", MINUS)
+
+
+def copies_words(copies: Sequence[int]) -> str:
+    """A vector of copies.
+
+    >>> copies_words((2, 1))
+    '(2, 1)'
+    """
+    return f"({', '.join(map(str, copies))})"
+
+
+def times(count: int) -> str:
+    """How often."""
+    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def copies_sentence(copies: Sequence[int]) -> str:
+    r"""What is registered how often.
+
+    >>> print(*map(copies_sentence, [(2, 1), (3, 3), (4, 1, 1)]), sep="\n")
+    the first original twice, the second once
+    each of its 2 originals 3 times
+    the first original 4 times, the others once
+    """
+    if len(copies) == 1:
+        return f"its one original {times(copies[0])}"
+    if len(set(copies)) == 1:
+        return f"each of its {len(copies)} originals {times(copies[0])}"
+    if len(copies) > 2 and len(set(copies[1:])) == 1:
+        return f"the first original {times(copies[0])}, the others {times(copies[1])}"
+    names = [ORDINALS[k] if k < len(ORDINALS) else f"{k + 1}th" for k in range(len(copies))]
+    parts = [f"the {name} {times(count)}" for name, count in zip(names, copies, strict=True)]
+    return ", ".join([parts[0].replace(f"the {names[0]}", f"the {names[0]} original"), *parts[1:]])
+
+
+def prior_words(prior: Prior) -> str:
+    """What is known of a mean."""
+    if prior.atoms is None:
+        facts = ", ".join(f"{key} {value}" for key, value in prior.to_dict().items())
+        return f"a mean from a continuous prior ({printable(facts)})"
+    if len(prior.atoms) == 1:
+        return f"mean {prior.atoms[0][0]:g}"
+    parts = [f"{value:g} (probability {weight:.3g})" for value, weight in prior.atoms[:6]]
+    return "mean " + ", ".join(parts[:-1]) + f" or {parts[-1]}" + (", .." if len(prior.atoms) > 6 else "")
+
+
+def agent_words(agent: Agent) -> str:
+    """An agent's originals and what it knows of them."""
+    kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
+    if len(kinds) == 1:
+        return ("one original with " if agent.count == 1 else f"{agent.count} originals, each with ") + kinds[0]
+    return f"{agent.count} originals: " + "; ".join(map(prior_words, agent.priors))
+
+
+def verdict_sentence(audit: Audit) -> str:
+    """The verdict in a sentence."""
+    worst, tolerance = audit.worst, audit.tolerance
+    beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
+    name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
+    at = f", at 99{NARROW}%" if audit.sampled_proof else ""
+    if audit.verdict == "exploitable":
+        return (
+            f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
+            f"{rounds} ({percent(worst)}) by registering {copies_sentence(worst.copies)}."
+        )
+    if audit.verdict == "clone-proof":
+        return (
+            f"Registering copies does not pay{beyond}{at}, within the scope stated below. The best copies tried, "
+            f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
+            f"({percent(worst)})."
+        )
+    if audit.about_tried:
+        rest = "Copies that were not tried are not covered." if audit.state == AuditState.NONE_TRIED_PAYS else ""
+        return f"No attack was found, and honesty was not proven best: {audit.about_tried}. {rest}".strip()
+    most = worst.gain_at_most
+    relative = f" ({number(100 * most / worst.honest.value)}{NARROW}%)" if worst.honest.value > 0 else ""
+    among = f"a gain of up to {number(most)}{relative} for {name} is not ruled out." if most > 0 else (
+        "no copies pay, but not everything could be tried."
+    )  # fmt: skip
+    return (
+        f"No attack was proven{' beyond the tolerance' if tolerance else ''}, and honesty was not proven best: "
+        f"among what was tried, {among}"
+    )
+
+
+def printable_lines(text: str) -> str:
+    """Several lines, as a page can show them."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def sentence(text: str) -> str:
+    """A text that begins and ends like a sentence.
+
+    >>> sentence("copies of ana, up to 4 of each")
+    'Copies of ana, up to 4 of each.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def regret_words(regret: Estimate | None) -> str:
+    """A regret, with its error where that can be seen."""
+    if regret is None:
+        return "not computed"
+    visible = regret.error > 0.005 * abs(regret.value)
+    return f"{number(regret.value)} ± {number(regret.error)}" if visible else number(regret.value)
+
+
+def exploring_words(each: AssessedMechanism) -> str:
+    """The share of traffic that is spent on finding out.
+
+    It is counted up to the award; before that, rounds pay too.
+    """
+    if each.exploring is None:
+        return "all along"
+    return f"{each.exploring:.2%}" if each.exploring < 0.1 else f"{each.exploring:.0%}"
+
+
+def gain_words(gain: float) -> str:
+    """A relative gain."""
+    from cloneproof.advice.assessment import TOLERANCE  # late: `import cloneproof` loads this module
+
+    if not math.isfinite(gain):
+        return "unknown"
+    return "nothing" if gain <= TOLERANCE else f"{gain:.1%}" if gain < 1 else f"{gain:,.0%}"
+
+
+def starts_words(each: AssessedMechanism) -> str:
+    """When the award or the contest starts."""
+    if each.starts is None:
+        return "there is no award: it goes on choosing as in the beginning"
+    expected, latest = each.starts
+    if latest - expected < 1:
+        return f"after {expected:,.0f} rounds"
+    return f"after about {expected:,.0f} rounds, {latest:,.0f} at the latest"
+
+
+def choice_sentence(found: Recommendation) -> str:
+    """What to run, in a sentence."""
+    if not found.ranked:
+        return "Nothing clone-proof was found for this market."
+    verb = "Run" if found.fits else "The least bad is"
+    return f"{verb} {found.choice.name}: it costs {cost_words(found)}."
+
+
+def cost_words(found: Recommendation) -> str:
+    """What the choice costs."""
+    from cloneproof.advice.assessment import expected_best
+
+    choice, market = found.choice, found.market
+    most = market.horizon * expected_best(market)
+    part = f", {choice.regret.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
+    return f"{regret_words(choice.regret)} rewards in {market.horizon:,} rounds{part}"
+
+
+def cheaper_sentence(found: Recommendation) -> str:
+    """What costs less if a declaration is right, and what happens if it is not; nothing where there is none."""
+    cheaper = found.cheaper if found.ranked else None
+    if cheaper is None:
+        return ""
+    words = f"{cheaper.name} would cost {regret_words(cheaper.regret)}, but only as long as {cheaper.needs}."
+    breaks = [wrong for wrong in cheaper.wrong if wrong.gain > 0]
+    if breaks:
+        worst = max(breaks, key=lambda wrong: wrong.gain)
+        gain = gain_words(worst.gain)
+        words += f" Where that is wrong copies can pay: if {worst.what}, a provider gains {gain}."
+    return words
+
+
+def joint_copies_words(copies: str) -> str:
+    """What everybody registers.
+
+    >>> joint_copies_words("8 / 8 8"), joint_copies_words("1 / 8 1")
+    ('each registers every item 8 times', 'copies 1 / 8 1')
+    """
+    numbers = set(copies.replace("/", " ").split())
+    if len(numbers) > 1:
+        return f"copies {copies}"
+    (often,) = numbers
+    return "which is honesty" if often == "1" else f"each registers every item {often} times"
+
+
+def price_sentence(found: Recommendation) -> str:
+    """The price of honesty, in a sentence or two."""
+    price = found.price
+    if price is None:
+        return "What honest providers would allow was not computed."
+    name = price.mechanism.name
+    after = (
+        f"{regret_words(price.at_best_responses)} ({price.ratio:.1f} times as much) once everybody does what pays "
+        f"({joint_copies_words(price.copies)})"
+    )
+    first = f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
+    if not found.ranked:
+        return first
+    more = found.choice.regret.value - price.honest.value
+    less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
+    return f"{first} {found.choice.name} costs {less}, and nobody gains there by copies."
+
+
+def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
+    """What happens if a declaration is wrong, a row each: the truth, the regret there, what an agent gains."""
+    return [(wrong.what, regret_words(wrong.regret), gain_words(wrong.gain)) for wrong in each.wrong]

@@ -1,0 +1,76 @@
+"""What checks ask of numbers: yes, no, or open where the error bounds leave it so; and arithmetic on estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import attrgetter
+
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.engines.estimate import ErrorKind, Estimate
+from cloneproof.market import Market
+from cloneproof.mechanisms.mechanism import Mechanism
+
+
+def all_of(answers: Sequence[bool | None]) -> bool | None:
+    """Whether all hold: no where one does not, open where one is open.
+
+    >>> all_of([True, None]), all_of([None, False]), all_of([])
+    (None, False, True)
+    """
+    if any(answer is False for answer in answers):
+        return False
+    return None if any(answer is None for answer in answers) else True
+
+
+def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
+    """Whether the number is above the bound: open where its interval contains the bound.
+
+    >>> above(Estimate(1.0, 0.5, "proven", "")), above(Estimate(1.0, 2.0, "proven", ""))
+    (True, None)
+    """
+    return True if estimate.low > bound else False if estimate.high <= bound else None
+
+
+def at_most(estimate: Estimate, bound: float = 0.0, rounding: float = 0.0) -> bool | None:
+    """Whether the number is at most the bound; an interval that sticks out by no more than `rounding` counts."""
+    return True if estimate.high <= bound + rounding else False if estimate.low > bound else None
+
+
+def agrees(estimate: Estimate, expected: float, slack: float = 0.0) -> bool:
+    """Whether an expected number lies in the interval, widened by the slack that the expectation itself has."""
+    return estimate.low - slack <= expected <= estimate.high + slack
+
+
+by_value, by_low, by_high = attrgetter("value"), attrgetter("low"), attrgetter("high")  # keys of estimates
+AUDITED = {"clone-proof": True, "exploitable": False, "undecided": None}  # whether none pay, by an audit's verdict
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """A multiple of an estimate."""
+    return replace(estimate, value=estimate.value * factor, error=estimate.error * abs(factor))
+
+
+def part_of(estimate: Estimate, whole: float, rounding: float = 0.0) -> Estimate:
+    """An estimate as a part of a number."""
+    return replace(estimate, value=estimate.value / whole, error=estimate.error / whole + rounding)
+
+
+def size(estimate: Estimate) -> Estimate:
+    """How large the number is, whatever its sign."""
+    return replace(estimate, value=abs(estimate.value))
+
+
+def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated", method: str = "floats") -> Estimate:
+    """A number whose only error is that part of it."""
+    return Estimate(value, relative * abs(value), kind, method)
+
+
+def ball_gain(
+    market: Market, mechanism: Mechanism, copies: tuple[int, ...], over: tuple[int, ...] = (1, 1), agent: str = "ana"
+) -> Estimate:
+    """What an agent gains by some registration over another one, in ball arithmetic."""
+    copied, honest = (
+        evaluate(market, mechanism, {agent: vector}, arithmetic="ball").payoff[agent] for vector in (copies, over)
+    )
+    return copied - honest

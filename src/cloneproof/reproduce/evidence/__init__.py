@@ -1,1 +1,0 @@
-"""What several rows compute and draw: attacks, cases, trials, figures."""

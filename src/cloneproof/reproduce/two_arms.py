@@ -1,0 +1,213 @@
+"""The instances of Theorem 1: one good arm and one bad one, honest (A), the good one copied (B), the bad one (C).
+
+Under UCB1 with several bonuses and clocks, computed by the state tree and by playing; and under H-UCB against opponents
+of one arm each, with the story that the proof tells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.reference import simulate
+from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.mechanisms.algorithms import BonusFunction
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Clock
+from cloneproof.reproduce.findings import Setting
+
+ANA = "ana"
+INSTANCES = {"A": (1, 1), "B": (2, 1), "C": (1, 2)}  # copies of the good arm and of the bad one
+SETTLED = 3  # all three arms were tried: from here on only arms that are alike can tie
+
+
+def one_agent(means: Sequence[float], horizon: int) -> Market:
+    """One agent who has these means, without noise."""
+    return Market([Agent(ANA, prior=[Point(mean) for mean in means])], horizon=horizon, rewards="deterministic")
+
+
+def prior_of(good: float) -> Discrete:
+    """The mean is `good` or nothing, with equal odds."""
+    return Discrete([0.0, good], [0.5, 0.5])
+
+
+def exact_regrets(
+    mechanism: Mechanism, instance: str, horizons: Sequence[int], good: float = 1.0
+) -> dict[int, Estimate]:
+    """The expected regret in one of the instances at every horizon, by the state tree."""
+    market = one_agent((good, 0.0), max(horizons))
+    evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
+    return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
+
+
+def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0) -> dict[int, Estimate]:
+    """The ex-ante gain of copying one arm once, over the prior, at every horizon, by the state tree."""
+    market = Market([Agent(ANA, 2, prior_of(good))], horizon=max(horizons), rewards="deterministic")
+    honest = evaluate_horizons(market, mechanism, horizons, engine="tree")
+    copied = evaluate_horizons(market, mechanism, horizons, {ANA: (2, 1)}, engine="tree")
+    return {horizon: copied[horizon].payoff[ANA] - honest[horizon].payoff[ANA] for horizon in honest}
+
+
+def simulated_arms(mechanism: Mechanism, instance: str, rounds: int, seed: int, good: float = 1.0) -> list[int]:
+    """The arm of each round in a run of the reference simulator: 0 the good one, then copies, as registered."""
+    copies = {ANA: INSTANCES[instance]}
+    return [record.arm for record in simulate(one_agent((good, 0.0), rounds), mechanism, copies, seed)]
+
+
+def simulated_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 1.0) -> dict[int, float]:
+    """The ex-ante gain of one copy at every horizon from `SETTLED` on, from one run in each instance.
+
+    With probability 1/2 the two arms differ, and the copy lands on either: half of what is saved against honesty.
+    """
+    regret = {}
+    for name, (good_ones, _) in INSTANCES.items():
+        lost = (good * (arm >= good_ones) for arm in simulated_arms(mechanism, name, rounds, seed, good))
+        regret[name] = list(accumulate(lost))
+    return {
+        t: 0.5 * (regret["A"][t - 1] - (regret["B"][t - 1] + regret["C"][t - 1]) / 2)
+        for t in range(SETTLED, rounds + 1)
+    }
+
+
+CLOCKS: tuple[Clock, ...] = ("current", "completed")
+CLOCK_WORDS = {"current": "the current round", "completed": "completed rounds"}
+CONSTANTS = {2.0: "2 ln t", 1.0: "ln t"}  # of the pseudocode, of the proofs
+ROUNDING = 1e-6
+
+# Bonuses f(t, n) of the Discussion's class: rising in t without bound, falling in n, f(n + c, n) -> 0.
+BONUSES: dict[str, BonusFunction] = {
+    "√(ln t / 2n)": lambda t, n: math.sqrt(math.log(t) / (2 * n)),
+    "√(ln t / n)": lambda t, n: math.sqrt(math.log(t) / n),
+    "√(2 ln t / n)": lambda t, n: math.sqrt(2 * math.log(t) / n),
+    "√(8 ln t / n)": lambda t, n: math.sqrt(8 * math.log(t) / n),
+    "√(ln(1 + ln t) / n)": lambda t, n: math.sqrt(math.log1p(math.log(t)) / n),
+    "√(√t / n)": lambda t, n: math.sqrt(math.sqrt(t) / n),
+    "√(√t ln t / n)": lambda t, n: math.sqrt(math.sqrt(t) * math.log(t) / n),
+    "ln t / √n": lambda t, n: math.log(t) / math.sqrt(n),
+    "ln t / n": lambda t, n: math.log(t) / n,
+    "t^0.6 / n": lambda t, n: t**0.6 / n,
+    "t^0.9 / n": lambda t, n: t**0.9 / n,
+}
+
+
+class Way:
+    """UCB1 with one constant and one clock on the paper's instance."""
+
+    def __init__(self, setting: Setting, constant: float, clock: Clock, near: int, far: int) -> None:
+        mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
+        self.exact = exact_gains(mechanism, range(1, near + 1))
+        self.regret = {name: exact_regrets(mechanism, name, range(1, min(near, 60) + 1)) for name in INSTANCES}
+        self.played = simulated_gains(mechanism, far, setting.seed)
+        self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
+        self.best = max(self.regret["A"], key=lambda t: (self.exact[t].value, -t))
+        self.agrees, self.compared = _compare(self.exact, self.played)
+
+
+class BonusCase:
+    """UCB1 with another bonus: on the paper's instance, and on one whose good arm is worth less."""
+
+    def __init__(self, setting: Setting, name: str, clock: Clock, near: int, far: int) -> None:
+        self.name, self.clock, bonus = name, clock, BONUSES[name]
+        mechanism = setting.mechanism("ucb1", bonus=bonus, clock=clock)
+        self.played = simulated_gains(mechanism, far, setting.seed)
+        self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
+        self.agrees, self.compared = _compare(exact_gains(mechanism, range(1, near + 1)), self.played)
+        at = 4.0 if clock == "current" else 3.0
+        self.good = min(1.0, bonus(at, 1.0) - bonus(at, 2.0)) / 2
+        self.elsewhere = exact_gains(mechanism, [4], self.good)[4]
+
+    @property
+    def in_units(self) -> Estimate:
+        """The gain on the other instance as a part of what its good arm is worth."""
+        gain = self.elsewhere
+        return Estimate(gain.value / self.good, gain.error / self.good + 1e-15, gain.kind, gain.method)
+
+    @property
+    def a_quarter(self) -> bool:
+        return self.in_units.low <= 0.25 <= self.in_units.high
+
+
+def _compare(exact: dict[int, Estimate], played: dict[int, float]) -> tuple[bool, int]:
+    both = [t for t in exact if t in played]
+    return all(abs(exact[t].value - played[t]) <= exact[t].error + 1e-12 for t in both), len(both)
+
+
+def papers_horizon(constant: float) -> int:
+    """T = s_1 + s_2 + 2: s_1 = 1, s_2 the first s with 1 + sqrt(c ln(s+2)/s) < sqrt(c ln(s+2)/2)."""
+    s = 1
+    while 1 + math.sqrt(constant * math.log(s + 2) / s) >= math.sqrt(constant * math.log(s + 2) / 2):
+        s += 1
+    return 1 + s + 2
+
+
+class Against:
+    """What one copy gains against n - 1 opponents of mean mu, at every horizon."""
+
+    def __init__(self, mechanism: Mechanism, n: int, mu: float, longest: int) -> None:
+        others = [Agent(f"bo {k}", 1, Point(mu)) for k in range(1, n)]
+        market = Market([Agent(ANA, 2, prior_of(1.0)), *others], horizon=longest, rewards="deterministic")
+        times = range(1, longest + 1)
+        honest = evaluate_horizons(market, mechanism, times, engine="tree")
+        copied = evaluate_horizons(market, mechanism, times, {ANA: (2, 1)}, engine="tree")
+        self.mu = mu
+        self.gains = {t: copied[t].payoff[ANA] - honest[t].payoff[ANA] for t in times}
+        self.horizon = max(times, key=lambda t: (round(self.gains[t].value, 9), -t))
+        self.gain, self.honest = self.gains[self.horizon], honest[self.horizon].payoff[ANA]
+
+    @property
+    def relative(self) -> Estimate:
+        """The gain as a part of the honest payoff; its error to first order, doubled."""
+        value = self.gain.value / self.honest.value
+        error = 2 * (self.gain.error + abs(value) * self.honest.error) / self.honest.value
+        return Estimate(value, error, self.gain.kind, self.gain.method)
+
+
+def best(cases: dict[float, Against]) -> Against:
+    """The opponent against which the copy gains most; of equals, the weakest."""
+    return max(cases.values(), key=lambda case: (round(case.gain.value, 9), -case.mu))
+
+
+class ProofRuns:
+    """Three runs as the proof tells them: when agent 1 is served the k-th time, and what it has wasted by then."""
+
+    def __init__(self, mechanism: Mechanism, mu: float, k: int, seed: int) -> None:
+        bo, rounds = Agent("bo", 1, Point(mu)), 20 * k
+        market = Market([Agent(ANA, prior=[Point(1.0), Point(0.0)]), bo], horizon=rounds, rewards="deterministic")
+        self.mu, self.k = mu, k
+        self.times: tuple[int, ...] = ()
+        self.wasted: tuple[int, ...] = ()
+        self.next_too: tuple[bool, ...] = ()
+        for copies in INSTANCES.values():
+            served = [record for record in simulate(market, mechanism, {ANA: copies}, seed) if record.agent == ANA]
+            if len(served) <= k:
+                continue
+            self.times += (served[k - 1].round,)
+            self.wasted += (sum(record.reward == 0 for record in served[:k]),)
+            self.next_too += (served[k].round == served[k - 1].round + 1,)
+
+    @property
+    def same_time(self) -> bool:
+        return len(self.times) == len(INSTANCES) and len(set(self.times)) == 1
+
+
+class PayingRound(NamedTuple):
+    """An opponent and a horizon that do what the proof wants."""
+
+    k: int
+    mu: float
+    horizon: int
+    gain: Estimate
+
+
+def find_paying_round(mechanism: Mechanism, seed: int, k: int) -> PayingRound | None:
+    """The first opponent (in hundredths from 0.2 on) for which the proof's story is true, with another k."""
+    for mu in (round(0.01 * step, 2) for step in range(20, 101)):
+        proof_runs = ProofRuns(mechanism, mu, k, seed)
+        if proof_runs.same_time and proof_runs.wasted == (2, 1, 2) and proof_runs.next_too == (False, True, False):
+            horizon = proof_runs.times[0] + 1
+            return PayingRound(k, mu, horizon, Against(mechanism, 2, mu, horizon).gains[horizon])
+    return None

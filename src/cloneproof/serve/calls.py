@@ -1,0 +1,131 @@
+"""Every call of the API as data, typed by its reply; the two clients send the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from cloneproof.serve import messages as m
+from cloneproof.serve.market.terms import MarketSpec, Role
+from cloneproof.serve.messages import WhatIf, WhatIfView
+
+T = TypeVar("T")
+
+
+class Call(msgspec.Struct, Generic[T], frozen=True):
+    """A method, a path, the type of the reply, and a body."""
+
+    method: str
+    path: str
+    reply: type[T]
+    body: object = None
+
+
+def _market(market: str, *rest: str) -> str:
+    return "/".join(("/v1/markets", *(quote(part, safe="") for part in (market, *rest))))
+
+
+def create_market(spec: MarketSpec) -> Call[m.MarketView]:
+    """Declare a market."""
+    return Call("POST", "/v1/markets", m.MarketView, spec)
+
+
+def markets() -> Call[m.Markets]:
+    """The names of all markets."""
+    return Call("GET", "/v1/markets", m.Markets)
+
+
+def market(name: str) -> Call[m.MarketView]:
+    """The terms of a market and where it stands."""
+    return Call("GET", _market(name), m.MarketView)
+
+
+def progress(name: str) -> Call[m.Progress]:
+    """How far the season is, with all statistics."""
+    return Call("GET", _market(name, "progress"), m.Progress)
+
+
+def register_agent(name: str, agent: str) -> Call[m.Registered]:
+    """Register an agent."""
+    return Call("POST", _market(name, "agents"), m.Registered, m.AgentRequest(agent))
+
+
+def register_arm(name: str, agent: str, arm: str) -> Call[m.Registered]:
+    """Register an arm."""
+    return Call("POST", _market(name, "agents", agent, "arms"), m.Registered, m.ArmRequest(arm))
+
+
+def agent(name: str, agent_name: str) -> Call[m.AgentView]:
+    """One agent."""
+    return Call("GET", _market(name, "agents", agent_name), m.AgentView)
+
+
+def start(name: str, beacon: str | None = None) -> Call[m.MarketView]:
+    """Close registration; the mechanism runs."""
+    return Call("POST", _market(name, "start"), m.MarketView, m.StartRequest(beacon))
+
+
+def settle(name: str) -> Call[m.MarketView]:
+    """End the season."""
+    return Call("POST", _market(name, "settle"), m.MarketView)
+
+
+def open_season(name: str, season: int) -> Call[m.MarketView]:
+    """Open the next season."""
+    return Call("POST", _market(name, "seasons"), m.MarketView, m.SeasonRequest(season))
+
+
+def seasons(name: str) -> Call[m.Seasons]:
+    """All seasons of a market."""
+    return Call("GET", _market(name, "seasons"), m.Seasons)
+
+
+def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
+    """Whom to serve."""
+    return Call("POST", _market(name, "decisions"), m.DecisionReply, m.DecisionRequest(request_id))
+
+
+def decide_batch(name: str, request_ids: Iterable[str]) -> Call[m.Decisions]:
+    """Up to 1,000 decisions."""
+    items = [m.DecisionRequest(request_id) for request_id in request_ids]
+    return Call("POST", _market(name, "decisions", "batch"), m.Decisions, m.DecisionBatch(items))
+
+
+def reward(name: str, event_id: str, served: m.DecisionReply, value: float) -> Call[m.RewardReply]:
+    """Enter the reward of a decision."""
+    item = m.RewardItem(event_id, served.decision, served.request_id, value)
+    return Call("POST", _market(name, "rewards"), m.RewardReply, item)
+
+
+def reward_batch(name: str, items: Iterable[tuple[str, m.DecisionReply, float]]) -> Call[m.Rewards]:
+    """Up to 1,000 rewards, as (event id, decision, value)."""
+    rewards = [m.RewardItem(event, served.decision, served.request_id, value) for event, served, value in items]
+    return Call("POST", _market(name, "rewards", "batch"), m.Rewards, m.RewardBatch(rewards))
+
+
+def ledger(name: str, after: int | str = 0, limit: int = 1000) -> Call[m.LedgerPage]:
+    """A page of the ledger."""
+    return Call("GET", f"{_market(name, 'ledger')}?after={after}&limit={limit}", m.LedgerPage)
+
+
+def balances(name: str) -> Call[m.Balances]:
+    """Every balance."""
+    return Call("GET", _market(name, "balances"), m.Balances)
+
+
+def what_if(name: str, question: WhatIf) -> Call[WhatIfView]:
+    """What would a copy earn? Takes seconds."""
+    return Call("POST", _market(name, "what-if"), WhatIfView, question)
+
+
+def create_key(role: Role, agent_name: str | None = None) -> Call[m.NewKey]:
+    """Make an API key."""
+    return Call("POST", "/v1/keys", m.NewKey, m.KeyRequest(role, agent_name))
+
+
+def revoke_key(key_id: str) -> Call[m.KeyView]:
+    """Make a key useless."""
+    return Call("DELETE", f"/v1/keys/{quote(key_id, safe='')}", m.KeyView)

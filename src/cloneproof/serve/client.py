@@ -1,0 +1,126 @@
+"""A thin typed client. `Client` blocks, `AsyncClient` is awaited; both send the calls of `cloneproof.serve.calls`.
+
+    from cloneproof.serve import calls
+    from cloneproof.serve.client import Client
+
+    with Client("http://127.0.0.1:8642", key) as api:
+        served = api.send(calls.decide("feed", "page-view-1"))
+        api.send(calls.reward("feed", "click-1", served, 1.0))
+
+What failed and may be sent again (no connection, 429, 503) is sent again: every call is safe to repeat, as decisions
+and rewards carry ids and all else says what is to be, not what is to change. (A repeated `create_key` makes one more.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final, Self, TypeVar
+
+import httpx
+import msgspec
+
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.calls import Call
+from cloneproof.serve.messages import ItemError
+
+T = TypeVar("T")
+_RETRYABLE: Final = frozenset({429, 503})
+_encode = msgspec.json.Encoder().encode
+
+
+class _Attempts:
+    """The attempts of one call: growing pauses between them, until these add up to the patience."""
+
+    def __init__(self, call: Call[Any], patience: float) -> None:
+        self.content = None if call.body is None else _encode(call.body)
+        self._reply, self._patience, self._pause = call.reply, patience, 0.05
+
+    def pause(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
+        """How long to wait after this outcome before the next attempt; None where it is final."""
+        retryable = isinstance(outcome, httpx.TransportError) or outcome.status_code in _RETRYABLE
+        if not retryable or self._patience <= 0:
+            return None
+        pause, self._pause = self._pause, min(1.0, 2 * self._pause)
+        self._patience -= pause
+        return pause
+
+    def reply(self, outcome: httpx.Response | httpx.TransportError) -> Any:  # noqa: ANN401
+        """The typed reply, or the refusal."""
+        if isinstance(outcome, httpx.TransportError):
+            raise ServeError(f"the service cannot be reached ({outcome!r}); is it running, and is the address right?")
+        if outcome.is_success:
+            return msgspec.json.decode(outcome.content, type=self._reply)
+        try:
+            refusal = msgspec.json.decode(outcome.content, type=ItemError)
+        except msgspec.MsgspecError:
+            refusal = ItemError(outcome.status_code, "unknown", f"the service answered {outcome.status_code}")
+        raise Refused(refusal.status, refusal.error, refusal.message)
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+
+class Client:
+    """A blocking client; `patience` is how long it keeps trying, in seconds."""
+
+    def __init__(self, address: str, key: str, patience: float = 10.0, timeout: float = 30.0) -> None:
+        self._http = httpx.Client(base_url=address, headers=_headers(key), timeout=timeout)
+        self._patience = patience
+
+    def send(self, call: Call[T]) -> T:
+        """Send a call until it is answered."""
+        attempts = _Attempts(call, self._patience)
+        while True:
+            outcome: httpx.Response | httpx.TransportError
+            try:
+                outcome = self._http.request(call.method, call.path, content=attempts.content)
+            except httpx.TransportError as failure:
+                outcome = failure
+            if (pause := attempts.pause(outcome)) is None:
+                reply: T = attempts.reply(outcome)
+                return reply
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+
+class AsyncClient:
+    """The same, to be awaited."""
+
+    def __init__(self, address: str, key: str, patience: float = 10.0, timeout: float = 30.0) -> None:
+        self._http = httpx.AsyncClient(base_url=address, headers=_headers(key), timeout=timeout)
+        self._patience = patience
+
+    async def send(self, call: Call[T]) -> T:
+        """Send a call until it is answered."""
+        attempts = _Attempts(call, self._patience)
+        while True:
+            outcome: httpx.Response | httpx.TransportError
+            try:
+                outcome = await self._http.request(call.method, call.path, content=attempts.content)
+            except httpx.TransportError as failure:
+                outcome = failure
+            if (pause := attempts.pause(outcome)) is None:
+                reply: T = attempts.reply(outcome)
+                return reply
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        await self.close()

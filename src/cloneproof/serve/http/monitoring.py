@@ -1,0 +1,192 @@
+"""What an operator watches: metrics for Prometheus, and the log.
+
+Metrics count calls by route and status and their times, what the writer does, and how each market is: how far it is,
+what is awaited, late or defaulted, what was paid, how long calls wait. No agent's numbers are among them. Those of a
+market are not of the process: where several processes serve it, each says the same, but for the queue.
+
+The log has a line for each call and for what goes wrong, as text for people or JSON for programs, on standard error. A
+line says which route, its status, how long it took, the market and the id of the key. It never has a key, a body, a
+path or a query: what callers put there is their own affair, and may be a secret. Levels: `error` for faults of the
+service, `warning` for trouble with storage and the like, `info` for calls, `debug` for probes and the page's files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from cloneproof._checks import one_of
+from cloneproof.errors import ServeError
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.writer.queue import BUCKETS
+from cloneproof.serve.writer.writer import Writer
+
+_GAUGES: Final[dict[str, tuple[str, Callable[[LiveMarket], int]]]] = {
+    "cloneproof_ledger_entries": ("Entries of the ledger.", lambda market: market.chain.n),
+    "cloneproof_season": ("The present season.", lambda market: market.season),
+    "cloneproof_season_horizon": ("Rounds of a season.", lambda market: market.spec.horizon),
+    "cloneproof_season_rounds": (
+        "Rounds decided in the season that runs.",
+        lambda market: 0 if market.session is None else market.session.round,
+    ),
+    "cloneproof_rewards_awaited": (
+        "Decisions that await their reward.",
+        lambda market: 0 if market.session is None else len(market.session.pending),
+    ),
+    "cloneproof_paid_micro_units": (
+        "Paid to agents over all seasons, in micro-units.",
+        lambda market: sum(record.balance for record in market.registry.agents.values()),
+    ),
+}
+_COUNTERS: Final[dict[str, tuple[str, Callable[[LiveMarket], int]]]] = {
+    "cloneproof_rewards_late": ("Rewards that came after their window.", lambda market: market.late),
+    "cloneproof_rewards_defaulted": (
+        "Rewards that never came in time and were replaced by the default.",
+        lambda market: market.defaulted,
+    ),
+}
+
+
+class _WriterMetrics(Collector):
+    """What the writer and its markets say of themselves, when they are asked."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def collect(self) -> Iterator[Metric]:
+        writer = self._writer
+        yield CounterMetricFamily("cloneproof_groups", "Groups committed.", value=writer.groups)
+        yield CounterMetricFamily("cloneproof_commands", "Commands done in them.", value=writer.commands)
+        yield GaugeMetricFamily("cloneproof_ready", "Whether the service is ready.", value=int(writer.ready))
+        markets = sorted(writer.markets.by_name.items())
+        for family, metrics in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
+            for name, (words, number) in metrics.items():
+                metric = family(name, words, labels=["market"])
+                for market, live in markets:
+                    metric.add_metric([market], number(live))
+                yield metric
+        phases = GaugeMetricFamily(
+            "cloneproof_phase",
+            "1 for the phase of the last decision, or the season's state.",
+            labels=["market", "phase"],
+        )
+        for market, live in markets:
+            phases.add_metric([market, live.phase if live.state == "running" else live.state], 1)
+        yield phases
+
+
+class Metrics:
+    """The metrics of one service."""
+
+    def __init__(self, writer: Writer) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registries = CollectorRegistry(), writer.waits.registry
+        self._calls = Counter(
+            "cloneproof_calls", "Calls by route and status.", ["route", "status"], registry=self._registries[0]
+        )
+        self._seconds = Histogram(
+            "cloneproof_call_seconds", "Time of a call.", ["route"], buckets=BUCKETS, registry=self._registries[0]
+        )
+        self._registries[0].register(_WriterMetrics(writer))
+        self._labelled = cache(lambda route, status: (self._calls.labels(route, status), self._seconds.labels(route)))
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Enter a call."""
+        calls, times = self._labelled(route, status)
+        calls.inc()
+        times.observe(seconds)
+
+    def text(self) -> bytes:
+        """The metrics in Prometheus' text format."""
+        return b"".join(generate_latest(registry) for registry in self._registries)
+
+
+LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_PROBES: Final = {"health", "ready", "version", "other"}  # `other`: the page, the document and the metrics
+_PLAIN: Final = re.compile(r"[\w.:@/+-]+", re.ASCII)
+_SECRETS: Final = re.compile(r"cp_[0-9a-f]{1,12}_[\w-]+|(?<=://)[^\s/@:]*:[^\s/@]*(?=@)")
+log = logging.getLogger("cloneproof.serve")
+
+
+def configure_log(form: str, level: str) -> None:
+    """Write the log of this process to standard error: its form, and the least level."""
+    one_of(form, LOG_FORMATS, "a log", ServeError)
+    one_of(level, LOG_LEVELS, "a level of the log", ServeError)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines(json_line if form == "json" else text_line))
+    for name in ("cloneproof", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper() if name == "cloneproof" or level != "info" else "WARNING")
+
+
+def log_call(markets: Container[str], scope: Mapping[str, Any], route: str, status: int, seconds: float) -> None:
+    """A line for a call that was answered; `scope` has who called and why it was refused, where that is known."""
+    level = logging.ERROR if status == 500 else logging.DEBUG if route in _PROBES and status < 400 else logging.INFO
+    if not log.isEnabledFor(level):
+        return
+    caller, market = scope.get("caller"), scope.get("market")
+    fields = {
+        "route": route,
+        "status": status,
+        "ms": round(1000 * seconds, 3),
+        "market": market if market in markets else None,  # else anybody's words
+        "key": None if caller is None else caller.id,
+        "role": None if caller is None else caller.role,
+        "error": scope.get("refusal"),
+    }
+    log.log(level, "call", extra={"fields": {name: value for name, value in fields.items() if value is not None}})
+
+
+class LogLines(logging.Formatter):
+    """A record as a line: its time, level and message, and the fields of a call."""
+
+    def __init__(self, write: Callable[[dict[str, Any]], str]) -> None:
+        super().__init__()
+        self._write = write
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        data: dict[str, Any] = {"time": time, "level": record.levelname.lower(), "message": record.getMessage()}
+        data |= getattr(record, "fields", {})
+        if record.exc_info:
+            data["traceback"] = self.formatException(record.exc_info)
+        return _SECRETS.sub("[secret]", self._write(data))
+
+
+def json_line(data: dict[str, Any]) -> str:
+    """A line of JSON, in ASCII.
+
+    >>> json_line({"time": "t", "level": "info", "message": "call", "status": 200})
+    '{"time": "t", "level": "info", "message": "call", "status": 200}'
+    """
+    return json.dumps(data)
+
+
+def text_line(data: dict[str, Any]) -> str:
+    """A line for people; whatever could end it or move the cursor is escaped.
+
+    >>> text_line({"time": "t", "level": "info", "message": "call", "market": "feed", "error": "a b"})
+    't info call market=feed error="a b"'
+    """
+    rest = dict(data)
+    trace = rest.pop("traceback", "")
+    words = [rest.pop("time"), rest.pop("level"), json.dumps(rest.pop("message"))[1:-1]]
+    words += [f"{name}={_value(value)}" for name, value in rest.items()]
+    return "\n  ".join([" ".join(words), *(json.dumps(line)[1:-1] for line in trace.splitlines())])
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)

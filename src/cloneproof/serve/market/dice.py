@@ -1,0 +1,66 @@
+"""The dice of a market: keys of its seasons, committed to in its first line and published one by one.
+
+The secret is stored beside the ledger and is in none of its lines. From it follows a chain of keys: the SHA-256 of a
+season's key is the key of the season before, and what comes before season 1 is the commitment, in the line that opens
+the market. So the platform is bound to the keys of all seasons before anybody registers. A key is published when its
+season is settled, and says nothing of later ones. A session draws from a hash, keyed by its season's key, of what was
+registered and of the value of a public beacon, where the terms name one: neither is known before registration closes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from typing import Final
+
+import msgspec
+
+from cloneproof.serve.market.terms import MOST_SEASONS, invalid
+
+LEAST_SEED: Final = 1 << 48
+
+
+def make_secret(seed: int | None) -> bytes:
+    """A market's secret: 256 random bits, or what follows from a seed that is too large to be guessed."""
+    if seed is None:
+        return secrets.token_bytes(32)
+    if seed < LEAST_SEED:
+        raise invalid(f"expected no seed, or one of at least 2^48 that nobody can guess, got {seed}; leave it out")
+    return sha256(b"cloneproof seed" + seed.to_bytes(8, "big")).digest()
+
+
+@lru_cache(maxsize=100)
+def season_keys(secret: bytes, season: int) -> list[bytes]:
+    """The keys of a market up to a season, of which number 0 is the commitment.
+
+    >>> keys = season_keys(bytes(32), 2)
+    >>> [sha256(key).digest() for key in keys[1:]] == keys[:2]
+    True
+    """
+    key, keys = blake2b(key=secret, digest_size=32, person=b"cloneproof dice").digest(), []
+    for number in range(MOST_SEASONS, -1, -1):
+        if number <= season:
+            keys.append(key)
+        key = sha256(key).digest()
+    return keys[::-1]
+
+
+def session_key(key: bytes, market: str, season: int, registered: str, beacon: str | None) -> bytes:
+    """What the session of a season draws from: its key, with what was registered and the beacon's value mixed in."""
+    mixed = msgspec.json.encode([market, season, registered, beacon])
+    return blake2b(mixed, key=key, digest_size=32, person=b"cloneproof start").digest()
+
+
+class MarketDice:
+    """The keys of a market's seasons as far as they are known: by the secret, or because they were published."""
+
+    def __init__(self, secret: bytes | None = None, published: Sequence[bytes] = ()) -> None:
+        self.secret, self._published = secret, published
+
+    def key(self, season: int) -> bytes | None:
+        """The key of a season, if it is known; that of season 0 is the commitment."""
+        if self.secret is not None:
+            return season_keys(self.secret, season)[-1]
+        return self._published[season] if season < len(self._published) else None

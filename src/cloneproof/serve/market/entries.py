@@ -1,0 +1,284 @@
+"""The ledger: everything that ever happened in a market, in the order in which it counted, chained by hash.
+
+A line is a small JSON object; its `n` counts the market's entries from 1, `at` is the time in milliseconds, `id` a
+decision (counted from 1 over all seasons), money is in whole micro-units. From these lines alone a market can be
+rebuilt. The hash of an entry is SHA-256 over the hash before it and the entry's line, so nobody can change, drop or
+insert a line without changing every hash after it; whoever has once written down the last hash can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from cloneproof.errors import ServeError
+from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.serve.market.terms import MarketSpec
+
+
+class _Entry(msgspec.Struct, tag_field="kind", gc=False):
+    """What every line has."""
+
+    n: int
+    at: Annotated[int, Meta(description="milliseconds since 1970")]
+
+
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Opened(_Entry, tag="opened"):
+    """The platform committed to a mechanism, and to the dice of all seasons."""
+
+    spec: MarketSpec
+    commitment: Digest
+
+
+class AgentRegistered(_Entry, tag="agent"):
+    """An agent, from a season on."""
+
+    agent: str
+    season: int
+
+
+class ArmRegistered(_Entry, tag="arm"):
+    """An arm of an agent, from a season on."""
+
+    agent: str
+    arm: str
+    season: int
+
+
+class Started(_Entry, tag="started", omit_defaults=True):
+    """Registration closed, with this digest of who takes part with what; the mechanism runs."""
+
+    season: int
+    registered: Digest
+    beacon: str | None = None
+
+
+class Decided(_Entry, tag="decision"):
+    """Whom to serve, with the probability of that given everything before (null where it has no formula)."""
+
+    id: int
+    agent: str
+    arm: str
+    phase: str
+    probability: float | None
+    request: str
+
+
+class Rewarded(_Entry, tag="reward"):
+    """A reward and what its owner was paid for it."""
+
+    id: int
+    agent: str
+    arm: str
+    value: float
+    paid: int
+    event: str
+
+
+class Defaulted(_Entry, tag="default"):
+    """The default reward, entered because none came in the wait window or before the settlement."""
+
+    id: int
+    agent: str
+    arm: str
+    value: float
+    paid: int
+    because: Literal["window", "settlement"]
+    request: str
+
+
+class Late(_Entry, tag="late"):
+    """A reward that came after the default had been entered: recorded and flagged, it pays and decides nothing."""
+
+    id: int
+    value: float
+    event: str
+    agent: str
+    arm: str
+
+
+class Settled(_Entry, tag="settled"):
+    """The season is over and paid; the key of its dice is published."""
+
+    season: int
+    key: Digest
+
+
+class SeasonOpened(_Entry, tag="season"):
+    """A new season is open for registration."""
+
+    season: int
+
+
+Entry = (
+    Opened | AgentRegistered | ArmRegistered | Started | Decided | Rewarded | Defaulted | Late | Settled | SeasonOpened
+)
+
+_encoder = msgspec.json.Encoder()
+encode = _encoder.encode
+decode = msgspec.json.Decoder(Entry).decode
+
+
+def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
+    """The line of each entry."""
+    if len(entries) == 1:
+        return [encode(entries[0])]
+    return _encoder.encode_lines(entries).split(b"\n")[:-1]  # there are no line feeds in encoded JSON
+
+
+@dataclass(slots=True)
+class Wanted:
+    """Ids whose entries are looked for: requests, events, and decisions for their defaults and late rewards."""
+
+    requests: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    decisions: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Known:
+    """Entries by their ids: decisions by request, rewards by event, defaults and late rewards by decision."""
+
+    requests: dict[str, Decided] = field(default_factory=dict)
+    events: dict[str, Rewarded | Late] = field(default_factory=dict)
+    defaults: dict[int, Defaulted] = field(default_factory=dict)
+    late: dict[int, Late] = field(default_factory=dict)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take in entries, as far as they have ids."""
+        for entry in entries:
+            if type(entry) is Decided:
+                self.requests[entry.request] = entry
+            elif type(entry) is Rewarded:
+                self.events[entry.event] = entry
+            elif type(entry) is Defaulted:
+                self.defaults[entry.id] = entry
+            elif type(entry) is Late:
+                self.events[entry.event] = self.late[entry.id] = entry
+
+
+GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
+_HALF: Final = 1 << (TICK_BITS - 1)
+
+
+class Head(NamedTuple):
+    """Where a chain ends: the number of its last entry and the hash over everything up to it."""
+
+    n: int
+    hash: bytes
+
+
+EMPTY: Final = Head(0, GENESIS)
+
+
+class Appended(NamedTuple):
+    """Entries that follow on a chain, their lines, and the hash after each."""
+
+    first: int
+    before: bytes
+    lines: list[bytes]
+    hashes: list[bytes]
+    entries: list[Entry]
+    secret: bytes | None = None  # of a new market; stored beside its ledger
+
+
+class Chain:
+    """The end of a ledger in memory: what was appended since it was last taken away to be stored."""
+
+    def __init__(self, head: Head = EMPTY) -> None:
+        self.n, self.hash = head
+        self._before = self.hash
+        self._lines: list[bytes] = []
+        self._hashes: list[bytes] = []
+        self._entries: list[Entry] = []
+
+    def append(self, *entries: Entry) -> None:
+        """Chain entries; the `n` of the first must be the next one."""
+        assert entries[0].n == self.n + 1
+        lines = encode_lines(entries)
+        self._lines += lines
+        self._hashes += chain_hashes(self.hash, lines)
+        self._entries += entries
+        self.hash = self._hashes[-1]
+        self.n += len(entries)
+
+    @property
+    def head(self) -> Head:
+        """The end of the chain."""
+        return Head(self.n, self.hash)
+
+    def take(self) -> Appended | None:
+        """What is new since the last call."""
+        if not self._lines:
+            return None
+        appended = Appended(self.n - len(self._lines) + 1, self._before, self._lines, self._hashes, self._entries)
+        self._before, self._lines, self._hashes, self._entries = self.hash, [], [], []
+        return appended
+
+
+def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The hash after each line.
+
+    >>> [digest.hex()[:8] for digest in chain_hashes(GENESIS, [b"a", b"b"])]
+    ['41a5179a', '8b803532']
+    """
+    for line in lines:
+        hash_before = sha256(hash_before + line).digest()
+        yield hash_before
+
+
+def check_block(first: int, expected: bytes, hash_before: bytes, hash_after: bytes, lines: Sequence[bytes]) -> None:
+    """Refuse a stored block of lines that does not follow on the hash expected before it, or whose own do not fit."""
+    hash_now = hash_before
+    for hash_now in chain_hashes(hash_before, lines):  # noqa: B007 (the last one counts)
+        pass
+    if hash_before != expected or hash_now != hash_after:
+        raise ServeError(
+            f"the hash chain is broken in entries {first} to {first + len(lines) - 1}; "
+            "`cloneproof replay` names the line; restore a copy"
+        )
+
+
+def payment(reward_ticks: int, share_micro: int) -> int:
+    """What a reward pays, in whole micro-units, halves upwards: integers only, so it is the same on every machine.
+
+    >>> from cloneproof.mechanisms.online.levels import ticks
+    >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
+    (500000, 400000, 333333)
+    """
+    return (reward_ticks * share_micro + _HALF) >> TICK_BITS
+
+
+class Unsealed(NamedTuple):
+    """A text whose digest fits, and the head that it belongs to."""
+
+    head: Head
+    text: bytes
+
+
+def seal(head: Head, text: bytes) -> bytes:
+    """The text with its head and digest.
+
+    >>> unseal(seal(Head(3, bytes(32)), b"state")).text
+    b'state'
+    """
+    rest = b"%d %s\n%s" % (head.n, head.hash.hex().encode(), text)
+    return sha256(rest).hexdigest().encode() + b" " + rest
+
+
+def unseal(sealed: bytes) -> Unsealed | None:
+    """What was sealed, or nothing where the digest does not fit."""
+    digest, _, rest = sealed.partition(b" ")
+    if sha256(rest).hexdigest().encode() != digest:
+        return None
+    header, _, text = rest.partition(b"\n")
+    number, hash_ = header.split(b" ")
+    return Unsealed(Head(int(number), bytes.fromhex(hash_.decode())), text)

@@ -1,0 +1,440 @@
+"""One market: what is asked of it goes in, ledger entries come out. Deterministic; it reads and writes no file.
+
+Each method checks everything first, then changes the state and appends one entry; a refusal changes nothing. The
+mechanism is `cloneproof.session` as it is. What was recorded long ago is not kept here: a caller who asks about it
+hands in the old entry, which storage finds by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Final, Literal
+
+import msgspec
+
+from cloneproof.errors import Refused
+from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.session import session
+from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.dice import MarketDice, make_secret, session_key
+from cloneproof.serve.market.registry import Registry, SeasonHistory, WaitWindows
+from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, complete, invalid
+
+MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
+
+
+class LiveMarket:
+    """The state of one market and the moves that are possible in it."""
+
+    def __init__(self, spec: MarketSpec, chain: ledger.Chain | None = None, dice: MarketDice | None = None) -> None:
+        self.spec, self.mechanism = spec, build_mechanism(spec)
+        self.dice = dice or MarketDice()
+        self.chain = chain or ledger.Chain()
+        self.registry = Registry(spec.max_agents, spec.max_arms)
+        self.season, self.state, self.at = 1, "open", 0
+        self.session: Session | None = None
+        self.ends: list[int] = []  # the last decision of each settled season
+        self.starts: list[tuple[str, str | None]] = []  # of each season: what was registered, the beacon's value
+        self.requests: dict[int, str] = {}  # of the rounds that await a reward
+        self.before = 0  # decisions of earlier seasons
+        self.settling = False
+        self.phase = ""  # of the last decision of the season
+        self.late = self.defaulted = 0  # rewards, over all seasons
+        self.history = SeasonHistory()
+        self._share_micro, self._family = spec.share_micro, spec.family
+        self.least = self._family.low if spec.default_reward is None else spec.default_reward
+        self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
+        self.ahead: int | None = None  # of the caller's clock; none while recorded entries are done again
+
+    state: SeasonState
+
+    @classmethod
+    def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> LiveMarket:
+        """A new market, with its first entry."""
+        market = cls(spec, dice=dice)
+        market.enter_opening(at)
+        return market
+
+    def enter_opening(self, at: int) -> None:
+        """The first entry."""
+        commitment = self.dice.key(0)
+        assert commitment is not None
+        self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex()))
+
+    def follow(self, steady: int, wall: int | None) -> None:
+        """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
+
+        While a reward is awaited, ledger time goes on with the steady clock, so that no jump ends a window or stops it.
+        While none is, it is that of the wall clock, or stands still until that has caught up. After a restart it goes
+        on with the wall clock, by at most one window. Without a wall clock the steady one is also that of others who
+        write this ledger: time is what it shows, but never before what was recorded.
+        """
+        awaits = self.session is not None and bool(self.session.pending)
+        if wall is None:
+            self.ahead = max(self.at - steady, (self.ahead or 0) if awaits else 0)
+        elif not awaits:
+            self.ahead = max(self.at, wall) - steady
+        elif self.ahead is None:
+            self.ahead = min(max(self.at, wall), self.at + self.windows.longest) - steady
+        else:
+            self.ahead = max(self.ahead, self.at - steady)
+
+    def time(self, at: int) -> int:
+        """The ledger's time at a time of the caller's clock; it never runs backwards."""
+        return max(self.at, at if self.ahead is None else at + self.ahead)
+
+    def _now(self, at: int) -> int:
+        self.at = self.time(at)
+        return self.at
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were made in all seasons."""
+        return self.before + (self.session.round if self.session is not None else 0)
+
+    @property
+    def next_registration(self) -> int:
+        """The season that a registration made now is for."""
+        return self.season if self.state == "open" else self.season + 1
+
+    def register_agent(self, agent: str, at: int) -> ledger.AgentRegistered | None:
+        """Register an agent, or nothing if it is known already."""
+        if agent in self.registry:
+            return None
+        self.registry.check_room_for_agent(agent)
+        entry = ledger.AgentRegistered(self.chain.n + 1, self._now(at), agent, self.next_registration)
+        self.registry.add_agent(agent, entry.season)
+        self.chain.append(entry)
+        return entry
+
+    def register_arm(self, agent: str, arm: str, at: int) -> ledger.ArmRegistered | None:
+        """Register an arm of a registered agent, or nothing if it is known already."""
+        if not self.registry.check_room_for_arm(agent, arm):
+            return None
+        entry = ledger.ArmRegistered(self.chain.n + 1, self._now(at), agent, arm, self.next_registration)
+        self.registry.add_arm(agent, arm, entry.season)
+        self.chain.append(entry)
+        return entry
+
+    def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
+        """The session of this season for what is registered; it depends on nothing else, and changes nothing."""
+        key, spec = self.dice.key(self.season), self.spec
+        if key is None:
+            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
+        digest = self.registry.digest(registered)
+        seed = session_key(key, spec.market, self.season, digest, beacon)
+        return session(self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards, history=False)
+
+    def start(
+        self, at: int, beacon: str | None = None, prepared: tuple[int, dict[str, int], Session] | None = None
+    ) -> ledger.Started | None:
+        """Close registration and let the mechanism run; nothing if it runs already.
+
+        `prepared` is a season, what was registered for it, and the session of that; it is taken if it still fits.
+        """
+        if self.state == "running":
+            return None
+        if self.state == "settled":
+            raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")
+        registered = self.registry.participants(self.season)
+        if not registered:
+            raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
+        if (beacon is None) != (self.spec.beacon is None):
+            named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
+            raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
+        digest = self.registry.digest(registered)
+        fits = prepared is not None and prepared[:2] == (self.season, registered)
+        self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
+        entry = ledger.Started(self.chain.n + 1, self._now(at), self.season, digest, beacon)
+        self.starts.append((digest, beacon))
+        self.state, self.phase = "running", "started"
+        self.registry.start(registered)
+        self.history.begin(self.at, self.registry)
+        self.chain.append(entry)
+        return entry
+
+    def decide(self, request: str, at: int) -> ledger.Decided:
+        """The next decision, for a request that has none yet."""
+        decided, refusal = self.decide_many((request,), at)
+        if refusal is not None:
+            raise refusal
+        return decided[0]
+
+    def decide_many(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[ledger.Decided], Refused | None]:
+        """The next decisions, for different requests that have none yet; where it ends early, why.
+
+        With `out_of_time` it may also end early, after at least one, because that says so: then there is no refusal.
+        """
+        decided: list[ledger.Decided] = []
+        now, refusal = self.time(at), None
+        try:
+            while len(decided) < len(requests):
+                decided += self._decide_run(requests, len(decided), now)
+                if out_of_time is not None and out_of_time():
+                    break
+        except Refused as problem:
+            refusal = problem
+        if decided:
+            self._enter_decisions(decided, now)
+        return decided, refusal
+
+    def decide_in_windows(
+        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+    ) -> tuple[list[ledger.Decided], list[ledger.Defaulted], Refused | None]:
+        """The same, with the defaults of windows of so many rounds that are over in between, each in its place."""
+        decided, defaults = list[ledger.Decided](), list[ledger.Defaulted]()
+        while True:
+            left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
+            done = len(decided)
+            more, refusal = self.decide_many(
+                requests if left is None else requests[done : done + left], at, out_of_time
+            )
+            decided += more
+            if left is not None:
+                defaults += self.expire(at)
+            if left is None or len(more) < left or len(decided) == len(requests):
+                return decided, defaults, refusal
+            if out_of_time is not None and out_of_time():
+                return decided, defaults, None
+
+    def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[ledger.Decided]:
+        """Decisions for the requests after the first `done`, as many as no reward can change any more."""
+        live = self.session
+        if live is None or self.state != "running":
+            raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
+        if live.round >= live.horizon:
+            raise Refused(409, "horizon_reached", f"all {live.horizon} rounds of season {self.season} are decided")
+        room = MOST_PENDING - len(live.pending)
+        if room <= 0:
+            raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
+        first, several = live.decide_run(min(room, len(requests) - done))
+        allocation = live.pending[first.id]
+        arm = self.registry.count_decisions(allocation.agent, allocation.arm, several)
+        n, number, probability = self.chain.n + done + 1, self.before + first.id, live.probability
+        return [
+            ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, probability, requests[done + k])
+            for k in range(several)
+        ]
+
+    def _enter_decisions(self, decided: list[ledger.Decided], now: int) -> None:
+        """Chain decisions, and let their wait windows begin."""
+        self.at, self.phase = now, decided[-1].phase
+        self.history.note(now, decided[-1].id - self.before, self.registry)
+        self.windows.begin(decided[-1].id - self.before, now)
+        self.requests.update((entry.id - self.before, entry.request) for entry in decided)
+        self.chain.append(*decided)
+
+    def awaits(self, decision: int) -> bool:
+        """Whether a decision awaits its reward."""
+        return self.session is not None and decision - self.before in self.session.pending
+
+    def awaits_all(self, decisions: set[int]) -> bool:
+        """Whether each of these decisions awaits its reward."""
+        live, before = self.session, self.before
+        return live is not None and {decision - before for decision in decisions} <= live.pending.keys()
+
+    def asked(self, decision: int, request: str) -> bool:
+        """Whether a decision awaits its reward and was made for this request."""
+        return self.requests.get(decision - self.before) == request
+
+    def allows(self, value: float) -> bool:
+        """Whether a reward is possible in this market."""
+        return self._family.allows(value) and value >= self.least
+
+    def _checked(self, value: float) -> float:
+        if not self.allows(value):
+            least = f" of at least {self.least:g}"
+            raise Refused(
+                422, "invalid_reward", f"expected a reward in {self._family.support}{least}, got {value!r}; scale it"
+            )
+        return value
+
+    def reward(
+        self, event: str, decision: int, value: float, at: int, defaulted: ledger.Defaulted | None
+    ) -> ledger.Rewarded | ledger.Late:
+        """Enter the reward of a decision under a new event id; `defaulted` is the default in its place, if any."""
+        if not self.awaits(decision):
+            return self._enter_late(event, decision, value, at, defaulted)
+        return self.reward_many(((event, decision, self._checked(value)),), at)[0]
+
+    def reward_many(self, rewards: Sequence[tuple[str, int, float]], at: int) -> list[ledger.Rewarded]:
+        """Enter rewards (event, decision, value) under new event ids: other decisions each, which await one."""
+        if not rewards:
+            return []
+        counted = self._count([(decision - self.before, value) for _, decision, value in rewards])
+        now, entries = self._now(at), []
+        for n, (event, decision, value), (agent, arm, paid) in zip(
+            count(self.chain.n + 1), rewards, counted, strict=False
+        ):
+            entries.append(ledger.Rewarded(n, now, decision, agent, arm, value, paid, event))
+        self.chain.append(*entries)
+        return entries
+
+    def _enter_late(
+        self, event: str, decision: int, value: float, at: int, defaulted: ledger.Defaulted | None
+    ) -> ledger.Late:
+        """A reward for a decision that does not await one."""
+        if not 1 <= decision <= self.decisions:
+            raise Refused(
+                404,
+                "unknown_decision",
+                f"expected a decision of this market (1 to {self.decisions}), got {decision}; use the id it returned",
+            )
+        if defaulted is None:
+            raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
+        value = self._checked(value)  # before the time is taken: a refusal changes nothing
+        self.late += 1
+        entry = ledger.Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
+        self.chain.append(entry)
+        return entry
+
+    def _count(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
+        """Let rewards count: in the mechanism, in the statistics, in the balances. Agent, arm and payment of each."""
+        assert self.session is not None
+        counted = self.session.reward_many(rewards)
+        for round_, _ in rewards:
+            del self.requests[round_]
+        pay = {ticks: ledger.payment(ticks, self._share_micro) for ticks in {ticks for _, ticks in counted}}
+        count_reward = self.registry.count_reward
+        return [
+            (*count_reward(allocation.agent, allocation.arm, ticks, pay[ticks]), pay[ticks])
+            for allocation, ticks in counted
+        ]
+
+    def overdue(self, at: int) -> bool:
+        """Whether a wait window is over."""
+        return self.session is not None and self.windows.any_over(self.session.round, self.time(at))
+
+    def expire(self, at: int) -> Iterator[ledger.Defaulted]:
+        """Enter the default reward for decisions whose window is over, oldest first."""
+        while (entry := self.expire_one(at)) is not None:
+            yield entry
+
+    def expire_one(self, at: int) -> ledger.Defaulted | None:
+        """The next decision whose window is over, if any, gets the default reward."""
+        if self.session is None:
+            return None
+        overdue = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
+        return None if overdue is None else self._enter_defaults([overdue], at, "window")[0]
+
+    def settle_some(self, at: int, most: int) -> list[ledger.Defaulted]:
+        """Before the settlement, the oldest decisions that still await a reward get the default, so many at most."""
+        live = self.session
+        if live is None:
+            return []
+        self.settling = True
+        return self._enter_defaults(self.windows.oldest_pending(live.pending, live.round, most), at, "settlement")
+
+    def _enter_defaults(
+        self, rounds: list[int], at: int, because: Literal["window", "settlement"]
+    ) -> list[ledger.Defaulted]:
+        if not rounds:
+            return []
+        value = self.least
+        requests = [self.requests[round_] for round_ in rounds]
+        counted = self._count([(round_, value) for round_ in rounds])
+        self.defaulted += len(rounds)
+        n, now = self.chain.n + 1, self._now(at)
+        entries = [
+            ledger.Defaulted(n + k, now, self.before + round_, agent, arm, value, paid, because, requests[k])
+            for k, (round_, (agent, arm, paid)) in enumerate(zip(rounds, counted, strict=True))
+        ]
+        self.windows.oldest = rounds[-1] + 1
+        self.chain.append(*entries)
+        return entries
+
+    def settle(self, at: int) -> ledger.Settled | None:
+        """End the season; nothing if it is settled already."""
+        if self.state == "settled":
+            return None
+        if self.state == "open" or self.session is None:
+            raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
+        while self.settle_some(at, 1000):
+            pass
+        key = self.dice.key(self.season)
+        if key is None:
+            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here")
+        entry = ledger.Settled(self.chain.n + 1, self._now(at), self.season, key.hex())
+        self.before += self.session.round
+        self.ends.append(self.before)
+        self.session, self.state, self.settling = None, "settled", False
+        self.windows.clear()
+        self.chain.append(entry)
+        return entry
+
+    def open_season(self, season: int, at: int) -> ledger.SeasonOpened | None:
+        """Open season number `season` for registration; nothing if it is there already."""
+        if season == self.season:
+            return None
+        if self.state != "settled" or season != self.season + 1:
+            raise Refused(
+                409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"
+            )
+        if season > MOST_SEASONS:
+            raise Refused(409, "season_order", f"a market has {MOST_SEASONS} seasons at most; declare another one")
+        entry = ledger.SeasonOpened(self.chain.n + 1, self._now(at), season)
+        self.season, self.state = season, "open"
+        self.chain.append(entry)
+        return entry
+
+
+MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
+MOST_REGISTERED: Final = 100_000  # arms of all agents together
+MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
+
+
+def check_declaration(spec: MarketSpec) -> None:
+    """Refuse at once what is out of bounds, whatever the mechanism."""
+    for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
+        if gap is not None and gap < SMALLEST_GAP:
+            raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
+    originals = spec.max_agents * (spec.max_originals or 1)
+    if originals > MOST_DECLARED:
+        raise invalid(
+            f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less"
+        )
+
+
+def declared_market(spec: MarketSpec) -> LiveMarket:
+    """The market of a declaration, before its first entry, or one clear refusal; it may take tenths of a second."""
+    check_declaration(spec)
+    try:
+        terms = msgspec.structs.replace(complete(spec), seed=None)
+        market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
+        market.dice.key(0)  # milliseconds, which the opening is spared
+    except ArithmeticError as problem:
+        raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
+    slots = spec.max_agents * max(rule.draws for rule in market.mechanism.rules)
+    if slots > MOST_DECLARED:
+        raise invalid(f"expected max_agents times draws of at most {MOST_DECLARED}, got {slots}; declare less")
+    return market
+
+
+def check_room(market: LiveMarket, agent: str) -> None:
+    """Refuse one arm of an agent more than can be decided about in time, in all or as an agent's equal part of that."""
+    registry, mechanism = market.registry, market.mechanism
+    own, others = len(registry.agent(agent).arms), registry.arm_count
+    compares = not (mechanism.arm.commits or mechanism.arm.draws)
+    if compares and mechanism.agent is not None:
+        _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
+    most = MOST_COMPARED if compares and mechanism.agent is None else MOST_REGISTERED
+    what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
+    _check_quota(others, most, what)
+    _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
+
+
+def _check_quota(count: int, most: int, what: str) -> None:
+    if count >= most:
+        raise Refused(409, "quota", f"expected at most {most} {what}, got one more; leave some out")
+
+
+def check_room_for_agent(market: LiveMarket) -> None:
+    """Refuse one agent more than can be decided about in time."""
+    rule = market.mechanism.agent
+    if rule is not None and not rule.commits:
+        what = f"agents that {market.mechanism.name!r} compares in every decision"
+        _check_quota(len(market.registry.agents), MOST_COMPARED, what)

@@ -1,0 +1,360 @@
+"""Replay and snapshots: a market from its ledger, from the beginning or from where a snapshot was taken.
+
+An entry says what was asked (a request, a reward, a registration) and what came of it (whom the mechanism served, what
+was paid). Asked again, a market in the same state must answer with the same line, bit for bit. A snapshot is the whole
+state at one entry, so that a start need not read all of the ledger. It is derived, can be dropped, and is sealed with
+the head of the ledger at that entry; a start that finds the seal broken reads the ledger instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import groupby, islice, zip_longest
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
+
+from cloneproof.errors import Refused, ServeError
+from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online.opening import Allocation
+from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.terms import MarketSpec
+
+
+class Misfit(ServeError):  # noqa: N818 (it names an entry)
+    """The first entry of a ledger that does not fit what came before it."""
+
+    def __init__(self, n: int, message: str) -> None:
+        super().__init__(message)
+        self.n = n
+
+
+class ReplayedLedger(NamedTuple):
+    """A ledger that fits: the market as it left it, and the start of a season whose decisions are as told, if any."""
+
+    market: LiveMarket
+    entries: int
+    told: int | None = None
+
+
+class _ToldSession(Session):
+    """The session of a season whose dice are not known: it decides what the ledger says, among what is registered."""
+
+    def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
+        self.horizon, self.round, self.pending = market.spec.horizon, 0, {}
+        self._places = {
+            (name, arm.arm): Allocation(agent, number, "", False, False, 0)
+            for agent, (name, count) in enumerate(registered.items())
+            for number, arm in enumerate(market.registry.agents[name].arms[:count])
+        }
+        self.told: ledger.Decided | None = None
+
+    def decide_run(self, most: int) -> tuple[Decision, int]:
+        assert self.told is not None
+        place = self._places.get((self.told.agent, self.told.arm))
+        if place is None:
+            raise Refused(409, "unknown_arm", f"{self.told.agent!r} has no arm {self.told.arm!r} in this season")
+        self.round += 1
+        self.pending[self.round] = place
+        return Decision(self.round, self.told.agent, place.arm, self.told.phase), 1
+
+    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
+        return [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
+
+    @property
+    def probability(self) -> float | None:
+        return None if self.told is None else self.told.probability
+
+
+def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
+    if isinstance(market.session, _ToldSession):
+        market.session.told = entry
+    return market.decide(entry.request, entry.at)
+
+
+def _default(market: LiveMarket, entry: ledger.Defaulted) -> ledger.Entry | None:
+    defaults = market.expire(entry.at) if entry.because == "window" else market.settle_some(entry.at, 1)
+    return next(iter(defaults), None)
+
+
+def _reward(market: LiveMarket, entry: ledger.Rewarded | ledger.Late) -> ledger.Entry:
+    default = None  # of which only the arm counts
+    if isinstance(entry, ledger.Late):
+        default = ledger.Defaulted(0, 0, entry.id, entry.agent, entry.arm, 0.0, 0, "window", "")
+    return market.reward(entry.event, entry.id, entry.value, entry.at, default)
+
+
+def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
+    if market.dice.key(market.season) is not None:
+        return market.start(entry.at, entry.beacon)
+    registered = market.registry.participants(market.season)
+    return market.start(entry.at, entry.beacon, (market.season, registered, _ToldSession(market, registered)))
+
+
+_AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
+    ledger.Opened: lambda market, entry: None,  # a second opening
+    ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
+    ledger.ArmRegistered: lambda market, entry: market.register_arm(entry.agent, entry.arm, entry.at),
+    ledger.Started: _start,
+    ledger.Decided: _decide,
+    ledger.Rewarded: _reward,
+    ledger.Late: _reward,
+    ledger.Defaulted: _default,
+    ledger.Settled: lambda market, entry: market.settle(entry.at),
+    ledger.SeasonOpened: lambda market, entry: market.open_season(entry.season, entry.at),
+}
+
+
+def repeat_entry(market: LiveMarket, entry: ledger.Entry) -> ledger.Entry | None:
+    """Ask the market again what this entry was the answer to; its answer now."""
+    if market.settling and not isinstance(entry, ledger.Settled | ledger.Defaulted):
+        return None
+    return _AGAIN[type(entry)](market, entry)
+
+
+def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Iterator[ledger.Entry | None]:
+    """The market's answers to all of these, as `repeat_entry` gives them, decisions and rewards in bulk."""
+    for (kind, at), group in groupby(entries, lambda entry: (type(entry), entry.at)):
+        run = list(group)
+        if len(run) == 1 or market.settling or kind not in (ledger.Decided, ledger.Rewarded):
+            yield from (repeat_entry(market, entry) for entry in run)
+        elif kind is ledger.Decided:
+            decided, refusal = market.decide_many([entry.request for entry in cast("list[ledger.Decided]", run)], at)
+            yield from decided
+            if refusal is not None:
+                raise refusal
+        else:
+            rewards = [(entry.event, entry.id, entry.value) for entry in cast("list[ledger.Rewarded]", run)]
+            yield from market.reward_many(rewards, at)
+
+
+def advance(market: LiveMarket, entries: Sequence[ledger.Entry]) -> None:
+    """Repeat stored entries, and stop where one comes out otherwise: what is appended then would not fit."""
+    for entry, answer in zip_longest(entries, repeat_entries(market, entries)):
+        if answer != entry:
+            raise ServeError(
+                f"market {market.spec.market!r}: entry {entry.n} comes out otherwise here; replay the ledger"
+            )
+
+
+def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: bytes | None) -> LiveMarket:
+    """The market after the next stored entries; None is before the first of them."""
+    if market is None:
+        opening, *entries = entries
+        if not isinstance(opening, ledger.Opened):
+            raise ServeError(f"expected a ledger that begins with the opening of a market, got {opening!r}; replay it")
+        market = LiveMarket.open(opening.spec, opening.at, MarketDice(secret))
+    advance(market, entries)
+    market.chain.take()
+    return market
+
+
+def replay(
+    lines: Iterable[tuple[bytes, bytes | None]],
+    dice: MarketDice | None = None,
+    check: Callable[[LiveMarket], None] | None = None,
+) -> ReplayedLedger:
+    """Replay a whole ledger, given as lines with the hash stored after each (None where none is stored there).
+
+    Where the dice of a season are not known (it runs, and the secret is not at hand), its decisions cannot be done
+    again and are taken as told; ids, owners, payments, windows and all else are checked there too. `check` is asked
+    after every entry.
+
+    Besides every decision and payment, it checks that each event, each request and each late reward occurs once, and
+    that late rewards follow a default. Memory grows with the number of entries for that check alone.
+    """
+    market: LiveMarket | None = None
+    number, told = 0, None
+    seen: set[bytes] = set()
+    for number, (line, entry) in enumerate(checked_entries(lines), 1):
+        if entry.n != number:
+            raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
+        if market is None:
+            market = _open(entry, line, dice)
+        else:
+            _check_answer(market, entry, line, number)
+        if isinstance(market.session, _ToldSession):
+            told = told or number
+        _check_keys(entry, seen, number)
+        market.chain.take()
+        if check is not None:
+            check(market)
+    if market is None:
+        raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
+    return ReplayedLedger(market, number, told)
+
+
+def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
+    """The dice as a ledger tells them, for whoever does not have the secret."""
+    keys: list[bytes] = []
+    for number, (_, entry) in enumerate(checked_entries(lines), 1):
+        if isinstance(entry, ledger.Opened):
+            keys = [bytes.fromhex(entry.commitment)]
+        elif isinstance(entry, ledger.Settled):
+            keys.append(bytes.fromhex(entry.key))
+            if len(keys) < 2 or sha256(keys[-1]).digest() != keys[-2]:
+                raise Misfit(
+                    number, f"entry {number}: the key of season {entry.season} is not the one that was committed to"
+                )
+    return MarketDice(None, keys)
+
+
+def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, ledger.Entry]]:
+    """The lines of a ledger with their entries, as long as the hash chain holds."""
+    hash_now = ledger.GENESIS
+    for number, (line, stored) in enumerate(lines, 1):
+        hash_now = sha256(hash_now + line).digest()
+        if stored is not None and stored != hash_now:
+            raise Misfit(
+                number, f"entry {number}: the hash chain is broken here; a line was changed, dropped or inserted"
+            )
+        try:
+            entry: ledger.Entry = ledger.decode(line)
+        except msgspec.MsgspecError as problem:
+            raise Misfit(number, f"entry {number}: not an entry of a ledger ({problem})") from None
+        yield line, entry
+
+
+def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMarket:
+    if not isinstance(entry, ledger.Opened):
+        raise Misfit(1, f"entry 1: expected the opening of the market, got {line.decode()[:80]}")
+    market = LiveMarket.open(entry.spec, entry.at, dice or MarketDice(None, [bytes.fromhex(entry.commitment)]))
+    again = market.chain.take()
+    assert again is not None
+    if again.lines != [line]:
+        raise Misfit(1, f"entry 1: the ledger has {line.decode()}, the replay gives {again.lines[0].decode()}")
+    return market
+
+
+def _check_answer(market: LiveMarket, entry: ledger.Entry, line: bytes, number: int) -> None:
+    try:
+        answer = repeat_entry(market, entry)
+    except Refused as refusal:
+        raise Misfit(number, f"entry {number}: the market refuses it now: {refusal.message}") from None
+    again = b"nothing" if answer is None else ledger.encode(answer)
+    if again != line:
+        raise Misfit(number, f"entry {number}: the ledger has {line.decode()}, the replay gives {again.decode()}")
+
+
+def _check_keys(entry: ledger.Entry, seen: set[bytes], number: int) -> None:
+    for key, seen_before in _key_conditions(entry):
+        digest = sha256(key.encode()).digest()[:12]
+        if (digest in seen) is not seen_before:
+            what = "has no default before it" if seen_before else "occurs for the second time"
+            raise Misfit(number, f"entry {number}: {key!r} {what}")
+        seen.add(digest)
+
+
+def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
+    """What must be new at this entry (False) and what must have been there (True)."""
+    if isinstance(entry, ledger.Decided):
+        yield f"request {entry.request}", False
+    elif isinstance(entry, ledger.Rewarded | ledger.Late):
+        yield f"event {entry.event}", False
+    if isinstance(entry, ledger.Defaulted):
+        yield f"default of {entry.id} for {entry.agent} {entry.arm}", False
+    if isinstance(entry, ledger.Late):
+        yield f"default of {entry.id} for {entry.agent} {entry.arm}", True
+        yield f"late reward of {entry.id}", False
+
+
+VERSION: Final = 2
+_AT_ONCE: Final = 1000  # entries
+
+
+def take_snapshot(market: LiveMarket) -> bytes:
+    """The state of a market as text."""
+    body: dict[str, Any] = {
+        "version": VERSION,
+        "spec": msgspec.to_builtins(market.spec),
+        "season": market.season,
+        "state": market.state,
+        "at": market.at,
+        "before": market.before,
+        "ends": market.ends,
+        "starts": market.starts,
+        "requests": [market.requests[number] for number in sorted(market.requests)],
+        "phase": market.phase,
+        "late": market.late,
+        "defaulted": market.defaulted,
+        "history": [market.history.step, market.history.points],
+        "waits": [list(start) for start in market.windows.starts],
+        "oldest": market.windows.oldest,
+        "registry": market.registry.to_dict(),
+        "session": None if market.session is None else market.session.to_json(),
+    }
+    return ledger.seal(market.chain.head, json.dumps(body, separators=(",", ":")).encode())
+
+
+def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
+    """The market as it was when the snapshot was taken."""
+    try:
+        found = ledger.unseal(text)
+        if found is None:
+            raise ValueError("its digest does not fit")
+        body = json.loads(found.text)
+        if body["version"] != VERSION:
+            raise ValueError(f"version {body['version']!r}")
+        return _rebuild(body, found.head, secret)
+    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
+        raise ServeError(
+            f"expected a snapshot of version {VERSION}, got one that cannot be read ({problem!r}); "
+            "delete the snapshots, and the next start rebuilds everything from the ledger"
+        ) from None
+
+
+def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> LiveMarket:
+    spec = msgspec.convert(body["spec"], MarketSpec)
+    market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret))
+    market.season, market.state, market.at = body["season"], body["state"], body["at"]
+    market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
+    market.phase, market.late, market.defaulted = body["phase"], body["late"], body["defaulted"]
+    market.history.step, market.history.points = body["history"]
+    market.windows.starts.extend(list(start) for start in body["waits"])
+    market.windows.oldest = body["oldest"]
+    market.registry.restore(body["registry"])
+    if body["session"] is not None:
+        market.session = Session.from_json(body["session"], market.mechanism)
+        market.requests = dict(zip(sorted(market.session.pending), body["requests"], strict=True))
+    return market
+
+
+def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
+    """What a snapshot says otherwise than the market that was derived from the ledger up to the same entry."""
+    try:
+        stored = restore(text, market.dice.secret)
+    except ServeError as problem:
+        return str(problem)
+    if stored.chain.head != market.chain.head:
+        return "it belongs to another ledger"
+    ours, theirs = _parts(stored), _parts(market)
+    return next((f"{what} are not those of the ledger" for what in theirs if theirs[what] != ours[what]), None)
+
+
+def _parts(market: LiveMarket) -> dict[str, Any]:
+    """What of a market's state a replay can check; a told session has no state of the mechanism."""
+    parts: dict[str, Any] = {
+        "the terms": market.spec,
+        "the season": (market.season, market.state, market.ends, market.starts),
+        "balances and statistics": market.registry.to_dict(),
+        "the requests": market.requests,
+    }
+    if not isinstance(market.session, _ToldSession):
+        parts["the mechanism's state"] = market.session and market.session.to_json()
+    return parts
+
+
+def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None = None) -> LiveMarket:
+    """The market after its last stored entry: the snapshot, if any, and the lines that follow it."""
+    rest, market = iter(lines), None if snapshot is None else restore(snapshot, secret)
+    while entries := [ledger.decode(line) for line in islice(rest, _AT_ONCE)]:
+        market = go_on(market, entries, secret)
+    if market is None:
+        raise ServeError("expected a ledger with at least its opening entry, got an empty one; restore a copy")
+    return market

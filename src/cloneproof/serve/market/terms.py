@@ -1,0 +1,154 @@
+"""What a market is, before anything has happened in it.
+
+A season of a market goes open -> running -> settled, the paper's protocol: the principal commits to a mechanism, agents
+register arms, the mechanism runs, shares are paid. Registration closes at the start; who comes later waits for the next
+season. The platform declares how many agents and originals there may be, the gaps and the horizon; nothing is inferred
+from registrations, which an agent could manipulate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cloneproof.errors import CloneproofError, Refused
+from cloneproof.market import Agent, Market, Uniform
+from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
+from cloneproof.mechanisms import CATALOGUE, Mechanism, mechanism
+
+SeasonState = Literal["open", "running", "settled"]
+Role = Literal["platform", "agent", "auditor"]
+
+MOST_ITEMS: Final = 1000
+MOST_SEASONS: Final = 10_000
+WAIT_FRACTION: Final = 100  # of the horizon, the decisions that a reward may take if the terms do not say
+MOST_SEED: Final = (1 << 63) - 1
+MICRO: Final = 1_000_000
+
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z",
+        min_length=1,
+        max_length=64,
+        description="letters, digits and . _ : @ -",
+    ),
+]
+CallerId = Annotated[str, Meta(min_length=1, max_length=128, description="the caller's own name for this call")]
+Count = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A market as the platform declares it, public and fixed from then on (but for the seed)."""
+
+    market: Name
+    mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
+    horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
+    parameters: dict[str, bool | int | float | str] = {}
+    share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
+    rewards: str | dict[str, float | str] | None = None
+    max_agents: Count = 100
+    max_arms: Annotated[int, Meta(ge=1, le=10_000, description="registration quota of each agent")] = 100
+    max_originals: Count | None = None
+    gap: Annotated[float, Meta(gt=0, le=1)] | None = None
+    agent_gap: Annotated[float, Meta(gt=0, le=1)] | None = None
+    wait_seconds: Annotated[float, Meta(ge=0.001, le=3.2e7, description="how long a reward may take")] = 86_400.0
+    wait_rounds: (
+        Annotated[
+            int, Meta(ge=1, le=10**15, description="the same in decisions; a hundredth of the horizon if left out")
+        ]
+        | None
+    ) = None
+    default_reward: (
+        Annotated[
+            float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
+        ]
+        | None
+    ) = None
+    beacon: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
+        | None
+    ) = None
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret, at least 2^48; drawn if left out")] | None = None
+
+    @property
+    def share_micro(self) -> int:
+        """What a reward of 1 pays, in micro-units."""
+        return round(self.share * MICRO)
+
+    @property
+    def family(self) -> RewardFamily:
+        """The law that says which rewards are possible."""
+        return BOUNDED if self.rewards is None else reward_family(self.rewards)
+
+
+def invalid(message: str) -> Refused:
+    """A refusal of what no market can be, or no call can say."""
+    return Refused(422, "invalid", message)
+
+
+def complete(spec: MarketSpec) -> MarketSpec:
+    """The spec with every parameter of its mechanism filled in, or one clear refusal."""
+    if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
+        raise invalid(f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
+    try:
+        least = _least_reward(spec.default_reward, spec.family)
+        filled_in = build_mechanism(spec).parameters
+    except Refused:
+        raise
+    except (CloneproofError, TypeError, OverflowError) as problem:
+        raise invalid(str(problem)) from None
+    parameters: dict[str, Any] = {key: value for key, value in filled_in.items() if value is not None}
+    rounds = spec.wait_rounds or max(1, spec.horizon // WAIT_FRACTION)
+    return msgspec.structs.replace(spec, parameters=parameters, default_reward=least, wait_rounds=rounds)
+
+
+def _least_reward(declared: float | None, family: RewardFamily) -> float:
+    """What is entered for a missing reward: the least that one can be, so that keeping one back does not help.
+
+    A family without a least reward is bounded by the declaration: the market refuses a reward below it.
+    """
+    if math.isinf(family.low):
+        if declared is None:
+            raise invalid(
+                f"expected a default_reward with {family.name} rewards, which have no least one, got none; declare "
+                "the least reward that this market takes"
+            )
+        return declared
+    if declared is not None and declared != family.low:
+        raise invalid(
+            f"expected a default reward in {family.support} that is the least of them, {family.low:g}, got "
+            f"{declared!r}; leave it out"
+        )
+    return family.low
+
+
+def build_mechanism(spec: MarketSpec) -> Mechanism:
+    """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
+    parameters: dict[str, Any] = spec.parameters
+    if spec.mechanism == "reservoir-index":
+        raise invalid(
+            "mechanism 'reservoir-index' expects a market that ends at random, which is not served; use another"
+        )
+    if spec.family.low < 0 or spec.family.high > 1:
+        _check_bounded_rewards(spec.mechanism, parameters)
+    if spec.gap is None and spec.max_originals is None:
+        return mechanism(spec.mechanism, **parameters)
+    agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
+    declared = Market(
+        agents,
+        spec.horizon,
+        rewards="bernoulli" if spec.rewards is None else spec.rewards,
+        gap=spec.gap,
+        agent_gap=spec.agent_gap,
+        max_originals=spec.max_originals,
+    )
+    return mechanism(spec.mechanism, market=declared, **parameters)
+
+
+def _check_bounded_rewards(name: str, parameters: dict[str, Any]) -> None:
+    if name in CATALOGUE and any(rule.binarise for rule in mechanism(name, **parameters).rules):
+        raise invalid(f"mechanism {name!r} expects rewards in [0, 1]; use another one")

@@ -1,0 +1,369 @@
+"""What goes over the wire: requests and replies, each a small typed object with its bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from cloneproof.serve.market.terms import MOST_ITEMS, CallerId, MarketSpec, Name, Role, SeasonState
+
+
+class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
+    """Ask for a decision. The same `request_id` again gets the same decision."""
+
+    request_id: CallerId
+
+
+class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for several decisions."""
+
+    items: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class RewardItem(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
+    """The reward of a decision and the request it was for. The same `event_id` with the same content is a duplicate."""
+
+    event_id: CallerId
+    decision: Annotated[int, Meta(ge=1, le=(1 << 62))]
+    request_id: CallerId
+    value: Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class RewardBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several rewards."""
+
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Register an agent."""
+
+    agent: Name
+
+
+class ArmRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Register an arm."""
+
+    arm: Name
+
+
+class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Start a season; with the value of the beacon, where the terms name one."""
+
+    beacon: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+
+
+class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Open a season: the number of the next one."""
+
+    season: Annotated[int, Meta(ge=2, le=1_000_000)]
+
+
+class KeyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Make an API key; one of role agent names its agent."""
+
+    role: Role
+    agent: Name | None = None
+
+
+class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
+    """Whom to serve, with the probability of that given everything before it (null where it has no formula)."""
+
+    status: int
+    decision: int
+    agent: str
+    arm: str
+    phase: str
+    probability: float | None
+    request_id: str
+    duplicate: bool
+
+
+class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
+    """What became of a reward; `paid` is in micro-units."""
+
+    status: int
+    result: Literal["recorded", "duplicate", "late"]
+    decision: int
+    paid: int
+
+
+class ItemError(msgspec.Struct, gc=False, tag_field="kind", tag="error"):
+    """A refusal: HTTP status, a code for programs, a sentence for people."""
+
+    status: int
+    error: str
+    message: str
+
+
+class Decisions(msgspec.Struct):
+    """A result for each item, in order."""
+
+    results: list[DecisionReply | ItemError]
+
+
+class Rewards(msgspec.Struct):
+    """A result for each item, in order."""
+
+    results: list[RewardReply | ItemError]
+
+
+class Registered(msgspec.Struct):
+    """A registration, and the season it is for."""
+
+    agent: str
+    arm: str | None
+    season: int
+    duplicate: bool
+
+
+class DiceView(msgspec.Struct):
+    """The dice of a season: commitment, what was mixed in at the start, and the key, published after the settlement.
+
+    The SHA-256 of a key is the commitment; that of a later season is the key before it.
+    """
+
+    season: int
+    commitment: str
+    registered: str | None
+    beacon: str | None
+    key: str | None
+
+
+class MarketView(msgspec.Struct):
+    """What everybody may know of a market: its terms (without the seed), where it stands, the dice of each season."""
+
+    market: str
+    season: int
+    state: SeasonState
+    terms: MarketSpec
+    mechanism: str
+    dice: list[DiceView]
+
+
+class ArmView(msgspec.Struct):
+    """An arm, with its statistics in the running season."""
+
+    arm: str
+    season: int
+    decisions: int
+    rewards: int
+    mean: float | None
+
+
+class AgentView(msgspec.Struct):
+    """An agent, its arms and its balance in micro-units."""
+
+    agent: str
+    season: int
+    balance: int
+    arms: list[ArmView]
+
+
+class Agents(msgspec.Struct):
+    """The agents of a market."""
+
+    agents: list[AgentView]
+
+
+class Progress(msgspec.Struct):
+    """Where a season stands: rounds, the phase of the last decision, rewards that are awaited, late and defaulted."""
+
+    market: str
+    season: int
+    state: SeasonState
+    horizon: int
+    round: int
+    pending: int
+    decisions: int
+    entries: int
+    head: str
+    agents: list[AgentView]
+    phase: str
+    late: int
+    defaulted: int
+
+
+class HistoryPoint(msgspec.Struct):
+    """A moment of a season: its time, rounds decided, paid by then over all seasons, decisions of each agent."""
+
+    at: int
+    round: int
+    paid: int
+    decisions: list[int]
+
+
+class History(msgspec.Struct):
+    """How the season went, in at most 64 points; decisions are in the order of `agents`, empty for many agents."""
+
+    season: int
+    agents: list[str]
+    points: list[HistoryPoint]
+
+
+class SeasonView(msgspec.Struct):
+    """A season: its state and its decisions, from `first` to `last` (which is before `first` where there are none)."""
+
+    season: int
+    state: SeasonState
+    first: int
+    last: int
+
+
+class Seasons(msgspec.Struct):
+    """All seasons of a market so far."""
+
+    seasons: list[SeasonView]
+
+
+class Balances(msgspec.Struct):
+    """Balances in micro-units, over all seasons."""
+
+    balances: dict[str, int]
+
+
+class Markets(msgspec.Struct):
+    """The names of the markets."""
+
+    markets: list[str]
+
+
+class LedgerLine(msgspec.Struct):
+    """A line of the ledger as it is stored, and the hash of the chain after it; for an agent no hash, no numbers."""
+
+    hash: str | None
+    entry: msgspec.Raw
+
+
+class LedgerPage(msgspec.Struct):
+    """Lines in order; `next` is the `after` of the next page, null at the end."""
+
+    lines: list[LedgerLine]
+    next: int | str | None
+
+
+class KeyView(msgspec.Struct):
+    """An API key without its secret."""
+
+    id: str
+    role: Role
+    agent: str | None
+    created: int
+    revoked: bool
+
+
+class NewKey(msgspec.Struct):
+    """A new API key; it is shown this once."""
+
+    key: str
+    id: str
+    role: Role
+    agent: str | None
+
+
+class Keys(msgspec.Struct):
+    """All keys."""
+
+    keys: list[KeyView]
+
+
+class Version(msgspec.Struct):
+    """Which cloneproof serves, and the version of this API."""
+
+    cloneproof: str
+    api: int
+
+
+class Health(msgspec.Struct):
+    """Whether the service lives, or is ready."""
+
+    status: str
+
+
+class Belief(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A prior that a person can set: an item is good with some chance, and earns `high` on average, else `low`."""
+
+    low: Annotated[float, Meta(ge=0, le=1)]
+    high: Annotated[float, Meta(ge=0, le=1)]
+    chance: Annotated[float, Meta(ge=0, le=1)]
+    originals: Annotated[int, Meta(ge=1, le=4)] = 2
+    agents: Annotated[int, Meta(ge=1, le=20)] = 2
+
+
+class WhatIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The question: under this belief, or without one under priors fitted to the season's rewards."""
+
+    belief: Belief | None = None
+    agent: Name | None = None
+    max_copies: Annotated[int, Meta(ge=1, le=8)] = 3
+    copy_odds: Annotated[float, Meta(gt=0, le=1e6, description="prior odds that two arms are copies")] = 0.1
+    horizon: Annotated[int, Meta(ge=1, le=10**15, description="the market's own if left out")] | None = None
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A question about a market, with what the season has shown."""
+
+    spec: MarketSpec
+    question: WhatIf
+    arms: list[tuple[str, str, int, float]]  # agent, arm, rewards, mean
+    seconds: float
+
+
+class Deviation(msgspec.Struct):
+    """Copies of each original of an agent, and what they are worth to it beside honest registration."""
+
+    agent: str
+    copies: list[int]
+    honest: float
+    gain: float
+    error: float
+    certainty: str
+    relative: float | None
+
+
+class PairView(msgspec.Struct):
+    """Two arms of one agent: the probability that they are copies."""
+
+    agent: str
+    arms: tuple[str, str]
+    probability: float
+    bayes_factor: float
+
+
+class OneItemView(msgspec.Struct):
+    """Arms of one agent that are rather one item than not: the probability that all of them are."""
+
+    agent: str
+    arms: list[str]
+    probability: float
+
+
+class PriorView(msgspec.Struct):
+    """An agent of the audited market: its originals and the atoms of its prior."""
+
+    agent: str
+    originals: int
+    atoms: list[tuple[float, float]]
+
+
+class WhatIfView(msgspec.Struct):
+    """The answer: a verdict with its scope, every deviation tried, and the market that was audited."""
+
+    verdict: str
+    scope: str
+    horizon: int
+    worst: Deviation
+    deviations: list[Deviation]
+    priors: list[PriorView]
+    pairs: list[PairView]
+    notes: list[str]
+    seconds: float
+    items: list[OneItemView] = []
+
+
+class WhatIfFailed(msgspec.Struct, tag_field="kind", tag="failed"):
+    """Why there is no answer, in one sentence."""
+
+    message: str

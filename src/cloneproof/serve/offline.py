@@ -1,0 +1,317 @@
+"""Reading what a service wrote, without a lock and without writing: replays, past seasons for audits, backups.
+
+Rewards of a season count whether they came in time or late: a late one pays nothing, but it was drawn from its arm. A
+default is no reward of the arm and is left out, which is fair where whether a reward comes is not about its value.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from cloneproof._files import check_place
+from cloneproof.analysis.copying.season import ArmRewards
+from cloneproof.errors import ServeError, did_you_mean
+from cloneproof.mechanisms.online.levels import TICK_BITS, ticks
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, checked_entries, published_dice, replay, snapshot_difference
+from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.storage import check_driver, display_place, is_postgres
+from cloneproof.serve.storage.sqlite import is_service_file
+
+LedgerLines = Iterator[tuple[bytes, bytes | None]]
+
+
+class StoredLedger(NamedTuple):
+    """A market's ledger, to be read as often as needed; with what is stored beside it, where that is at hand."""
+
+    blocks: Callable[[], Iterable[tuple[bytes, bytes, str]]]  # hash before, hash after, lines
+    secret: bytes | None = None
+    snapshot: tuple[int, bytes] | None = None
+
+    def lines(self) -> LedgerLines:
+        """Each line, with the stored hash where there is one: before and after each block."""
+        before = ledger.GENESIS
+        for hash_before, hash_after, text in self.blocks():
+            lines = text.encode().split(b"\n")
+            broken = hash_before != before  # then no hash can fit, and the first line of the block is named
+            for line in lines[:-1]:
+                yield line, b"" if broken else None
+            yield lines[-1], b"" if broken else hash_after
+            before = hash_after
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay of one market's ledger came to."""
+
+    market: str
+    fits: bool
+    entries: int
+    statement: str
+    head: str | None = None
+    balances: dict[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.market}: {self.statement}"
+
+
+def replay_all(place: str, market: str | None = None) -> list[ReplayResult]:
+    """Replay one market of a file or a database, or all of them."""
+    with stored_ledgers(place) as by_market:
+        if market is not None:
+            check_market(place, market, by_market)
+        return [replay_market(name, by_market[name]) for name in (by_market if market is None else [market])]
+
+
+def check_market(place: str, market: str, known: Collection[str]) -> None:
+    """Refuse a market that is not among those of the place."""
+    if market not in known:
+        raise ServeError(
+            f"no market {market!r} in {display_place(place)!r}; {did_you_mean(market, known)}it has {sorted(known)}"
+        )
+
+
+def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
+    """Replay the ledger of one market, and compare its snapshot with what comes out.
+
+    Without the market's secret the dice are those that the ledger publishes, so that seasons which are settled can be
+    checked by anybody who has its lines.
+    """
+    at, snapshot = stored.snapshot or (0, b"")
+    problems = list[str]()
+
+    def compare_snapshot(market: LiveMarket) -> None:
+        if market.chain.n == at and (difference := snapshot_difference(snapshot, market)) is not None:
+            problems.append(difference)
+
+    try:
+        dice = published_dice(stored.lines()) if stored.secret is None else MarketDice(stored.secret)
+        found = replay(stored.lines(), dice, compare_snapshot)
+    except Misfit as misfit:
+        return ReplayResult(name, False, misfit.n - 1, str(misfit))
+    balances = {record.agent: record.balance for record in found.market.registry.agents.values()}
+    if at > found.entries:
+        problems.append("it is of an entry that the ledger does not have")
+    if problems:
+        words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; stop the service and start it anew"
+        return ReplayResult(name, False, found.entries, words, None, balances)
+    head = found.market.chain.hash.hex()
+    words = f"{found.entries} entries fit, head {head}"
+    if found.told is not None:
+        words += (
+            f"; season {found.market.season} runs with dice that are published when it is settled: its decisions, "
+            f"after entry {found.told}, are as told, their owners and payments are checked"
+        )
+    return ReplayResult(name, True, found.entries, words, head, balances)
+
+
+@contextmanager
+def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
+    """The ledgers at a place, by market, all as they are at one moment, also while it is served."""
+    if is_postgres(place):
+        check_driver()
+        from cloneproof.serve.storage.postgres import stored_blocks
+
+        with stored_blocks(place) as blocks:
+            yield {name: StoredLedger(rows, secret, snapshot) for name, (rows, secret, snapshot) in blocks.items()}
+        return
+    connection = open_for_reading(place)
+    try:
+        connection.execute("BEGIN")
+        rows = connection.execute(
+            "SELECT name, number, secret, entry, body FROM markets"
+            " LEFT JOIN snapshots ON market = number ORDER BY number"
+        ).fetchall()
+        yield {
+            name: StoredLedger(partial(_blocks, connection, number), secret, None if entry is None else (entry, body))
+            for name, number, secret, entry, body in rows
+        }
+    except sqlite3.DatabaseError as problem:
+        raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
+    finally:
+        connection.close()
+
+
+def open_for_reading(place: str) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    if not os.path.isfile(place):
+        raise ServeError(f"expected the file of a service, got {place!r}, which is no file; check the path")
+    uri = f"file:{quote(os.path.abspath(place))}?mode={_mode(place)}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
+        ours = is_service_file(connection)
+    except sqlite3.OperationalError as problem:
+        connection.close()
+        raise ServeError(f"{place!r} cannot be read ({problem}); copy it to a folder that may be written") from None
+    except sqlite3.DatabaseError:
+        ours = False
+    if not ours:
+        connection.close()
+        raise ServeError(f"expected a file made by `cloneproof serve`, got {place!r}, which is none; check the path")
+    return connection
+
+
+def _mode(place: str) -> str:
+    """How to open it: where its folder cannot be written and there is no log, nobody can be writing it."""
+    place = os.path.realpath(place)
+    fixed = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
+    return "ro&immutable=1" if fixed else "ro"
+
+
+def _blocks(connection: sqlite3.Connection, number: int) -> sqlite3.Cursor:
+    return connection.execute(
+        "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place",
+        (number << 40, (number + 1) << 40),
+    )
+
+
+@dataclass(frozen=True)
+class Season:
+    """A season as the ledger tells it: the terms, every arm that took part, and how many rewards never came."""
+
+    spec: MarketSpec
+    season: int
+    state: str
+    arms: tuple[ArmRewards, ...]
+    decisions: int
+    missing: int
+
+
+def read_season(place: str, market: str | None = None, season: int | None = None) -> Season:
+    """One season of one market of a file or a database; the only market and the last started season if not named."""
+    with stored_ledgers(place) as by_market:
+        if market is None:
+            if len(by_market) != 1:
+                known = sorted(by_market) or "none yet"
+                raise ServeError(f"expected --market, since {display_place(place)!r} has {known}; name one")
+            market = next(iter(by_market))
+        check_market(place, market, by_market)
+        return collect_season((entry for _, entry in checked_entries(by_market[market].lines())), season)
+
+
+def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -> Season:
+    """What happened in one season; in the last one that was started, if it is not named."""
+    spec: MarketSpec | None = None
+    registered: list[ledger.ArmRegistered] = []
+    firsts: list[int] = []  # the first decision of each started season
+    states: dict[int, str] = {}
+    last = 0
+    sums: defaultdict[tuple[int, str, str], list[int]] = defaultdict(lambda: [0, 0])  # rewards, and their total
+    missing: defaultdict[int, int] = defaultdict(int)
+    for entry in entries:
+        if isinstance(entry, ledger.Opened):
+            spec = entry.spec
+        elif isinstance(entry, ledger.ArmRegistered):
+            registered.append(entry)
+        elif isinstance(entry, ledger.Started):
+            firsts.append(last + 1)
+            states[entry.season] = "running"
+        elif isinstance(entry, ledger.Decided):
+            last = entry.id
+        elif isinstance(entry, ledger.Rewarded | ledger.Late):
+            number = bisect_right(firsts, entry.id)
+            rewards = sums[number, entry.agent, entry.arm]
+            rewards[0] += 1
+            rewards[1] += ticks(entry.value)
+            missing[number] -= isinstance(entry, ledger.Late)
+        elif isinstance(entry, ledger.Defaulted):
+            missing[len(firsts)] += 1
+        elif isinstance(entry, ledger.Settled | ledger.SeasonOpened):
+            states[entry.season] = "settled" if isinstance(entry, ledger.Settled) else "open"
+    if spec is None:
+        raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
+    which = len(firsts) if season is None else season
+    if not 1 <= which <= len(firsts):
+        raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {which}; start it first")
+    arms = [
+        ArmRewards(arm.agent, arm.arm, count, total / (max(1, count) << TICK_BITS))
+        for arm in registered
+        if arm.season <= which
+        for count, total in [sums[which, arm.agent, arm.arm]]
+    ]
+    ends = [*(first - 1 for first in firsts[1:]), last]
+    return Season(spec, which, states[which], tuple(arms), ends[which - 1] - firsts[which - 1] + 1, missing[which])
+
+
+def back_up(place: str, target: str) -> dict[str, int]:
+    """Copy the file to a new one; how many entries the ledger of each market has in the copy.
+
+    SQLite's online backup in one step, from a connection that cannot write: writers go on meanwhile. It goes to a
+    temporary file beside the target, which is checked, forced to the disk and then renamed. Only its owner may read it.
+    """
+    if is_postgres(place) or place == ":memory:":
+        advice = (
+            "use pg_dump --schema=cloneproof, which copies it at one moment as well"
+            if is_postgres(place)
+            else "a service on :memory: keeps nothing"
+        )
+        raise ServeError(f"expected the SQLite file of a service to copy, got another place; {advice}")
+    check_place(target)
+    if os.path.lexists(target):
+        raise ServeError(f"expected a new file for the backup, got {target!r}, which exists; name another")
+    source = open_for_reading(place)
+    folder = os.path.dirname(os.path.abspath(target))
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=folder)  # readable by its owner
+        os.close(handle)
+        try:
+            entries = _copy(source, name)
+            _force(name)
+            os.replace(name, target)
+            _force(folder)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except sqlite3.DatabaseError as problem:
+        raise ServeError(f"{place!r} cannot be copied ({problem}); check it with cloneproof replay") from None
+    except OSError as problem:
+        raise ServeError(
+            f"expected to write {target!r}, got: {problem.strerror or problem}; make room, or choose another place"
+        ) from None
+    finally:
+        source.close()
+    return entries
+
+
+def _copy(source: sqlite3.Connection, name: str) -> dict[str, int]:
+    copy = sqlite3.connect(name, isolation_level=None)
+    try:
+        source.backup(copy, pages=-1)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, without a log beside it
+        copy.execute(
+            "UPDATE api_keys SET revoked = 1"
+        )  # else a restore would revive those that are revoked from now on
+        found = copy.execute("PRAGMA quick_check").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
+        rows = copy.execute(
+            "SELECT name, coalesce(sum(count), 0) FROM markets LEFT JOIN ledger "
+            "ON place > number << 40 AND place < (number + 1) << 40 GROUP BY number ORDER BY name"
+        )
+        return dict(rows.fetchall())
+    finally:
+        copy.close()
+
+
+def _force(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,1 +1,0 @@
-"""Reading what a service wrote, from outside: seasons and ledgers."""

@@ -1,0 +1,244 @@
+"""What the storages in SQL share: ledgers in blocks, snapshots, keys, and where an id is in the ledger.
+
+A commit appends the new lines of each market's ledger, one row for a block of lines. An old entry is found by a hash
+of its id in the table `ids`, which names the block. Hashes may collide, ids do not: the block has the last word.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from hashlib import blake2b
+from struct import unpack
+from typing import Any, Final, Protocol
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market.entries import (
+    EMPTY,
+    Appended,
+    Decided,
+    Defaulted,
+    Entry,
+    Head,
+    Known,
+    Late,
+    Rewarded,
+    Wanted,
+    decode,
+)
+from cloneproof.serve.storage.interface import (
+    KeyRecord,
+    Line,
+    StoredMarket,
+    lines_after,
+    log,
+    page_of,
+    snapshot_entry,
+    usable_head,
+)
+
+ENTRIES_PER_CHECKPOINT: Final = 1 << 17
+SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
+_PAGE: Final = 500  # blocks that are read at a time
+_HASH: Final = blake2b(digest_size=8)
+IdRow = tuple[int, int, int]  # market, hash, first entry of the block
+
+
+def index_keys(entry: Entry) -> tuple[str, ...]:
+    """The texts that an entry is found under; a letter tells ids of requests, events and decisions apart.
+
+    >>> index_keys(Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
+    ('e:click-9', 'l:3')
+    """
+    if type(entry) is Decided:
+        return (f"q:{entry.request}",)
+    if type(entry) is Rewarded:
+        return (f"e:{entry.event}",)
+    if type(entry) is Defaulted:
+        return (f"d:{entry.id}",)
+    return (f"e:{entry.event}", f"l:{entry.id}") if type(entry) is Late else ()
+
+
+def _wanted_keys(wanted: Wanted) -> list[str]:
+    keys = [f"q:{request}" for request in wanted.requests]
+    keys += [f"e:{event}" for event in wanted.events]
+    return keys + [f"{kind}:{decision}" for decision in wanted.decisions for kind in "dl"]
+
+
+def hash_keys(keys: Iterable[str]) -> Sequence[int]:
+    """A hash of 64 bits, with a sign, for each key."""
+    digests = []
+    for key in keys:
+        digest = _HASH.copy()  # less time than a new one
+        digest.update(key.encode())
+        digests.append(digest.digest())
+    return unpack(f"<{len(digests)}q", b"".join(digests))
+
+
+def id_rows(market: int, first: int, entries: Iterable[Entry]) -> list[IdRow]:
+    """The rows of `ids` for the entries of a block."""
+    keys = [key for entry in entries for key in index_keys(entry)]
+    return [(market, hash_, first) for hash_ in hash_keys(keys)]
+
+
+class Statements(Protocol):
+    """What is used of a connection in a transaction; parameters are question marks."""
+
+    def execute(self, statement: str, values: Any = ..., /) -> Any:  # noqa: ANN401
+        """Run one statement."""
+
+    def executemany(self, statement: str, rows: Any, /) -> Any:  # noqa: ANN401
+        """Run one statement for every row."""
+
+
+class SqlStorage(ABC):
+    """A storage in a database; what differs between SQLite and PostgreSQL is below `_rows`."""
+
+    ids_query: str  # by a list of hashes, which is one parameter, and the market
+    blocks_query: str  # by a list of places
+
+    def __init__(self) -> None:
+        self._heads: dict[int, int] = {}  # by market: the last entry that is known here
+        self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        """The rows of a query, in the storage's thread."""
+
+    @abstractmethod
+    def _read(self, statement: str, *values: object) -> list[Any]:
+        """The same beside the writing."""
+
+    @abstractmethod
+    def _write(self, statement: str, *values: object) -> None:
+        """One statement in a transaction of its own."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Statements]:
+        """All or none."""
+
+    @abstractmethod
+    def _list(self, values: Iterable[int]) -> object:
+        """Values as one parameter."""
+
+    def markets(self) -> list[StoredMarket]:
+        self._heads = {}
+        rows = self._rows(
+            "SELECT number, name, entry, body, secret FROM markets"
+            " LEFT JOIN snapshots ON market = number ORDER BY number"
+        )
+        markets = []
+        for number, name, entry, body, secret in rows:
+            head = usable_head(name, body, entry, None if body is None else self._hash_after(number, entry))
+            self._heads[number] = head.n
+            if body is not None and head is EMPTY:
+                self._damaged.add(number)
+            snapshot = None if head is EMPTY else body
+            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
+        return markets
+
+    def _hash_after(self, market: int, entry: int) -> bytes | None:
+        """The stored hash after an entry that is the last of its block."""
+        place = (market << SHIFT) + entry
+        rows = self._rows(
+            "SELECT place + count - 1, hash_after FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", place
+        )
+        return rows[0][1] if rows and rows[0][0] == place else None
+
+    def _tail(self, market: int, head: Head) -> Iterator[bytes]:
+        for first, lines in lines_after(head, self._blocks(market, head.n + 1)):
+            self._heads[market] = first + len(lines) - 1
+            yield from lines
+
+    def _blocks(self, market: int, entry: int) -> Iterator[tuple[int, bytes, bytes, str]]:
+        """Stored blocks (first entry, hashes before and after, lines) from the one that has this entry on."""
+        base = market << SHIFT
+        place = self._rows(_BLOCK_OF, base, base + entry)[0][0] or base
+        while True:
+            rows = self._rows(
+                "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place >= ? AND place < ?"
+                " ORDER BY place LIMIT ?",
+                place, base + (1 << SHIFT), _PAGE,
+            )  # fmt: skip
+            yield from ((at - base, before, after, text) for at, before, after, text in rows)
+            if len(rows) < _PAGE:
+                return
+            place = rows[-1][0] + 1
+
+    def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
+        found: dict[int, Known | Refused] = {}
+        for market, asked in wanted.items():
+            try:
+                found[market] = self._found(market, _wanted_keys(asked))
+            except Refused:
+                raise  # the whole storage is away
+            except Exception as problem:
+                log.exception("old entries of market %d cannot be read", market)
+                found[market] = Refused(
+                    503, "storage", f"the ledger cannot be read ({type(problem).__name__}); try again"
+                )
+        return found
+
+    def _found(self, market: int, keys: Sequence[str]) -> Known:
+        hashes = hash_keys(keys)
+        known, candidates = Known(), self._candidates(market, hashes)
+        if candidates:
+            by_hash, by_place = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
+            for key, hash_ in zip(keys, hashes, strict=True):
+                by_hash[hash_].append(key)
+            for hash_, first in candidates:
+                by_place[(market << SHIFT) + first] += by_hash[hash_]
+            places = self._list(by_place)
+            for place, text in self._rows(self.blocks_query, places):
+                entries = {key: entry for entry in map(decode, text.split("\n")) for key in index_keys(entry)}
+                known.add(entries[key] for key in by_place[place] if key in entries)
+        return known
+
+    def _candidates(self, market: int, hashes: Sequence[int]) -> list[tuple[int, int]]:
+        """Hashes that are known, each with the first entry of a block."""
+        return self._rows(self.ids_query, self._list(hashes), market)
+
+    @staticmethod
+    def _add_markets(database: Statements, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        rows = [(market, name, new.secret) for market, name, new in appended if new.first == 1]
+        if rows:
+            database.executemany("INSERT INTO markets (number, name, secret) VALUES (?, ?, ?)", rows)
+
+    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        with self._transaction() as database:
+            database.executemany("DELETE FROM snapshots WHERE market = ?", [(market,) for market in self._damaged])
+            database.executemany(
+                "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (market) DO UPDATE"
+                " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
+                [(market, snapshot_entry(body), body) for market, body in snapshots.items()],
+            )
+        self._damaged.clear()
+
+    def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        base = market << SHIFT
+        rows = self._read(
+            f"SELECT place, hash_before, lines FROM ledger WHERE place > ? AND place < ? AND place >= ({_BLOCK_OF})"
+            " ORDER BY place LIMIT ?",
+            base, base + (1 << SHIFT), base, base + after + 1, limit + 1,
+        )  # fmt: skip
+        return page_of(((place - base, before, text) for place, before, text in rows), after, limit)
+
+    def keys(self) -> list[KeyRecord]:
+        rows = self._read("SELECT id, role, agent, hash, created, revoked FROM api_keys")
+        return [
+            KeyRecord(number, role, agent, hash_, created, bool(revoked))
+            for number, role, agent, hash_, created, revoked in rows
+        ]
+
+    def put_key(self, key: KeyRecord) -> None:
+        self._write(
+            "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+            " SET revoked = api_keys.revoked OR excluded.revoked",
+            key.id, key.role, key.agent, key.hash, key.created, key.revoked,
+        )  # fmt: skip
+
+
+# The place of the block that has an entry, or would have it.
+_BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? AND place <= ?"

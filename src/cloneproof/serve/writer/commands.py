@@ -1,0 +1,273 @@
+"""Commands: what can be asked of the markets, which old entries it needs to see, and what it does.
+
+A command runs between two transactions, so nothing happens at the same time. Its reply is sent when what it did is
+durable. Decisions and rewards of a market that came in singly are done as one batch: whoever has no reply yet cannot
+tell in which order calls were taken. Everything else keeps its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, Self
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market.entries import Decided, Known, Rewarded, Wanted
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.messages import DecisionReply, ItemError, RewardItem, RewardReply
+from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
+
+LATER: Final = object()
+"""The reply of a command that has more to do, and is to be run again in the next group, before others of its market."""
+DEFAULTS_AT_ONCE: Final = 200  # of a season that is settled, in one group
+
+
+class Command(Protocol):
+    """Something to be done between two transactions."""
+
+    @property
+    def market(self) -> str:
+        """The market that it is about; empty where it is about none that exists."""
+
+    @property
+    def size(self) -> int:
+        """How many items it has."""
+
+    def part(self, start: int, most: int) -> Self:
+        """The command for its items from `start` on, at most so many; itself where it cannot be divided."""
+
+    def wanted(self, markets: ServedMarkets) -> Wanted | None:
+        """The ids whose old entries must be known."""
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        """Do it; the reply."""
+
+
+class _Whole:
+    """What commands of one item have in common."""
+
+    __slots__ = ()
+    size = 1
+
+    def part(self, start: int, most: int) -> Self:
+        return self
+
+    def wanted(self, markets: ServedMarkets) -> Wanted | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Do(_Whole):
+    """Anything that needs no old entries."""
+
+    market: str
+    work: Callable[[ServedMarkets, int], Any]
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        return self.work(markets, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(_Whole):
+    """Settle a market's season; the reply is a view of the market then.
+
+    A season with many rewards missing is settled over several groups, so that other markets go on meanwhile. Its own
+    calls wait; after a crash in between, the next start goes on with it.
+    """
+
+    market: str
+    view: Callable[[LiveMarket], Any]
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        market = markets.market(self.market)
+        entries = market.settle_some(now, DEFAULTS_AT_ONCE)
+        known[markets.numbers[self.market]].add(entries)  # rewards in the same group meet these defaults
+        if len(entries) == DEFAULTS_AT_ONCE:
+            return LATER
+        market.settle(now)
+        return self.view(market)
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Decisions for requests; a request that was answered before gets the same answer.
+
+    Where the time of its group is over, there are replies to the first requests only.
+    """
+
+    market: str
+    requests: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        return len(self.requests)
+
+    def part(self, start: int, most: int) -> Decide:
+        return Decide(self.market, self.requests[start : start + most])
+
+    def join(self, others: Sequence[Decide]) -> Decide:
+        """One command for this and others on the same market; its replies follow on each other."""
+        return Decide(self.market, [*self.requests, *(request for other in others for request in other.requests)])
+
+    def wanted(self, markets: ServedMarkets) -> Wanted | None:
+        return Wanted(requests=list(self.requests))
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
+        market, seen = markets.market(self.market), known[markets.numbers[self.market]]
+        fresh = [request for request in dict.fromkeys(self.requests) if request not in seen.requests]
+        decided, defaults, refusal = market.decide_in_windows(fresh, now, markets.out_of_time)
+        seen.add(defaults)
+        if len(decided) == len(self.requests):
+            replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
+        else:
+            replies = list(_replies_in_order(self.requests, seen, decided, refusal))
+        seen.add(decided)
+        return replies
+
+
+def _reply(entry: Decided, again: bool) -> DecisionReply:
+    return DecisionReply(200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again)
+
+
+def _replies_in_order(
+    requests: Sequence[str], seen: Known, decided: Sequence[Decided], refusal: Refused | None
+) -> Iterator[DecisionReply | ItemError]:
+    """A reply for each request, where some were answered before, come twice or are refused."""
+    new, answered = {entry.request: entry for entry in decided}, set[str]()
+    for request in requests:
+        entry = seen.requests.get(request) or new.get(request)
+        if entry is None:
+            if refusal is None:
+                return  # out of time
+            yield ItemError(refusal.status, refusal.code, refusal.message)
+            continue
+        yield _reply(entry, request not in new or request in answered)
+        answered.add(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """Rewards of decisions; an event that was taken before is a duplicate, or a conflict if it says something else."""
+
+    market: str
+    items: Sequence[RewardItem]
+
+    @property
+    def size(self) -> int:
+        return len(self.items)
+
+    def part(self, start: int, most: int) -> Reward:
+        return Reward(self.market, self.items[start : start + most])
+
+    def join(self, others: Sequence[Reward]) -> Reward:
+        """One command for this and others on the same market; its replies follow on each other."""
+        return Reward(self.market, [*self.items, *(item for other in others for item in other.items)])
+
+    def wanted(self, markets: ServedMarkets) -> Wanted | None:
+        market, events = markets.by_name.get(self.market), [item.event_id for item in self.items]
+        if market is None or market.awaits_all({item.decision for item in self.items}):
+            return Wanted(events=events)
+        return Wanted(
+            events=events, decisions=[item.decision for item in self.items if not market.awaits(item.decision)]
+        )
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[RewardReply | ItemError]:
+        market, seen, items = markets.market(self.market), known[markets.numbers[self.market]], self.items
+        simple = _simple_positions(market, items, seen)
+        entries = market.reward_many([(items[at].event_id, items[at].decision, items[at].value) for at in simple], now)
+        seen.add(entries)
+        recorded: list[RewardReply | ItemError] = [
+            RewardReply(200, "recorded", entry.id, entry.paid) for entry in entries
+        ]
+        if len(recorded) == len(items):
+            return recorded
+        replies = dict(zip(simple, recorded, strict=True))
+        for at, item in enumerate(items):
+            if at not in replies:
+                try:
+                    replies[at] = _enter_item(market, item, seen, now)
+                except Refused as refusal:
+                    replies[at] = ItemError(refusal.status, refusal.code, refusal.message)
+        return [replies[at] for at in range(len(items))]
+
+
+def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Known) -> Sequence[int]:
+    """The positions of items about which there is no question: they can be entered at once, before the others.
+
+    An item that shares its event or its decision with one before it is for later, so that order decides between them.
+    """
+    allowed = {value: market.allows(value) for value in {item.value for item in items}}
+    events, decisions = {item.event_id for item in items}, {item.decision for item in items}
+    distinct = len(events) == len(decisions) == len(items) and seen.events.keys().isdisjoint(events)
+    if distinct and all(allowed.values()) and all(market.asked(item.decision, item.request_id) for item in items):
+        return range(len(items))
+    events.clear()
+    decisions.clear()
+    simple = []
+    for at, item in enumerate(items):
+        event, decision = item.event_id, item.decision
+        first = event not in events and decision not in decisions
+        if first and allowed[item.value] and market.asked(decision, item.request_id) and event not in seen.events:
+            simple.append(at)
+        events.add(event)
+        decisions.add(decision)
+    return simple
+
+
+def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> RewardReply:
+    decision, value = item.decision, item.value
+    old = seen.events.get(item.event_id)
+    if old is not None:
+        if (old.id, old.value) != (decision, value):
+            raise Refused(
+                409,
+                "event_conflict",
+                f"event {item.event_id!r} was taken as reward {old.value!r} of decision {old.id}, "
+                f"got {value!r} of {decision}; a reward is final",
+            )
+        return RewardReply(200, "duplicate", decision, old.paid if type(old) is Rewarded else 0)
+    awaits, default = market.awaits(decision), seen.defaults.get(decision)
+    fits = market.asked(decision, item.request_id) if awaits else default is None or default.request == item.request_id
+    if not fits:
+        raise Refused(
+            409,
+            "other_request",
+            f"decision {decision} was made for another request than {item.request_id!r}; if the service was restored "
+            "from a backup, yours is lost",
+        )
+    default = None if awaits or decision in seen.late else default
+    entry = market.reward(item.event_id, decision, value, now, default)
+    seen.add([entry])
+    if type(entry) is Rewarded:
+        return RewardReply(200, "recorded", decision, entry.paid)
+    return RewardReply(200, "late", decision, 0)
+
+
+def merge(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
+    """The same commands with decisions and rewards of a market joined, each with the positions of what is in it."""
+    places: dict[tuple[type, str], list[int]] = {}
+    for at, command in enumerate(commands):
+        if isinstance(command, Decide | Reward):
+            places.setdefault((type(command), command.market), []).append(at)
+        else:
+            yield from _join_at(commands, places)
+            places.clear()
+            yield command, [at]
+    yield from _join_at(commands, places)
+
+
+def _join_at(commands: Sequence[Any], places: Mapping[Any, list[int]]) -> Iterator[tuple[Command, list[int]]]:
+    for positions in places.values():
+        first, *others = (commands[at] for at in positions)
+        yield (first.join(others) if others else first), positions
+
+
+def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
+    """The reply to each of several commands that were joined, by their sizes."""
+    if len(sizes) == 1 or reply is LATER or isinstance(reply, Exception):
+        yield from [reply] * len(sizes)
+        return
+    start = 0
+    for size in sizes:
+        yield reply[start : start + size]
+        start += size

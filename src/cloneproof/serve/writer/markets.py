@@ -1,0 +1,155 @@
+"""All markets of one service, by name: recovered at a start, and what is new in them collected for storage."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market.dice import make_secret
+from cloneproof.serve.market.entries import Appended, Known
+from cloneproof.serve.market.live import LiveMarket, declared_market
+from cloneproof.serve.market.replay import recover, take_snapshot
+from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.storage.interface import Storage
+
+KnownEntries = defaultdict[int, Known]  # by the number of a market
+
+
+class ServedMarkets:
+    """The markets, by name; each has a number for life, from 1."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, LiveMarket] = {}
+        self.numbers: dict[str, int] = {}
+        self.names: dict[int, str] = {}  # by number
+        self.awaiting: set[str] = set()  # those with rewards that may come, so that windows may end
+        self.out_of_time: Callable[[], bool] | None = None  # whether the command that runs has had its time
+        self.stored: set[str] = set()  # those whose opening is
+        self.held: set[str] = set()  # read back from storage at the moment, and not to be touched
+        self._changed: set[str] = set()  # since the last checkpoint
+        self._touched: set[str] = set()  # since entries were taken
+        self._clocks: tuple[int, int | None] | None = None  # as they were shown last
+
+    @classmethod
+    def recover(cls, storage: Storage) -> ServedMarkets:
+        """The markets as storage has them."""
+        markets = cls()
+        for number, _, snapshot, lines, secret in storage.markets():
+            markets.enter(number, recover(snapshot, lines, secret))
+        return markets
+
+    def enter(self, number: int, market: LiveMarket) -> None:
+        """A market as storage has it."""
+        name = market.spec.market
+        self.by_name[name], self.numbers[name], self.names[number] = market, number, name
+        self.look(name)
+        self.mark_changed(name)
+
+    def look(self, name: str) -> None:
+        """Whether windows may end in a market may have changed."""
+        (self.awaiting.add if self.by_name[name].session is not None else self.awaiting.discard)(name)
+
+    def market(self, name: str, agent: str | None = None) -> LiveMarket:
+        """A market by name, which may then be changed; for an agent's key, one in which the agent is registered."""
+        market = self.by_name.get(name)
+        if market is None or (agent is not None and agent not in market.registry):
+            raise Refused(
+                404, "unknown_market", f"expected a market of this service, got {name[:64]!r}; create it first"
+            )
+        self._touched.add(name)
+        return market
+
+    def number(self, name: str) -> int:
+        """The number of a market."""
+        self.market(name)
+        return self.numbers[name]
+
+    def create(self, spec: MarketSpec, at: int, declared: LiveMarket | None = None) -> tuple[LiveMarket, bool]:
+        """A new market, or the one that was declared in the same words before; whether it is new.
+
+        `declared` is what `declared_market` made of the spec beforehand.
+        """
+        known = self.by_name.get(spec.market)
+        market = declared or declared_market(spec)
+        if known is not None:
+            if market.spec == known.spec and _seed_fits(spec.seed, known):
+                return known, False
+            raise Refused(
+                409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
+            )
+        if self._clocks is not None:
+            market.follow(*self._clocks)
+        market.enter_opening(at)
+        self.by_name[spec.market] = market
+        number = self.numbers[spec.market] = len(self.numbers) + 1
+        self.names[number] = spec.market
+        self._touched.add(spec.market)
+        return market, True
+
+    def follow(self, steady: int, wall: int | None, names: Iterable[str]) -> None:
+        """Set the time of these markets; the others follow when they are looked at."""
+        self._clocks = steady, wall
+        for name in names:
+            self.by_name[name].follow(steady, wall)
+
+    def keep_time_of(self, others: ServedMarkets) -> None:
+        """Go on with the time of the same markets as they were before they were read back."""
+        for name, market in self.by_name.items():
+            if name in others.by_name:
+                market.ahead = others.by_name[name].ahead
+
+    def expire(self, at: int, known: KnownEntries, names: Iterable[str], most: int = 1000) -> set[str]:
+        """Enter default rewards where a window of these is over, so many in all; the markets that may have more."""
+        overdue = [name for name in names if self.by_name[name].overdue(at) and name not in self.held]
+        more, share = set[str](), max(1, most // max(1, len(overdue)))
+        for name in overdue:
+            entries = list(islice(self.market(name).expire(at), share))
+            known[self.numbers[name]].add(entries)
+            if len(entries) == share:
+                more.add(name)
+        return more
+
+    def mark_changed(self, name: str) -> None:
+        """A market has entries that are stored, or are about to be, so that a snapshot of it is worth taking."""
+        self._changed.add(name)
+        self.stored.add(name)
+
+    def take(self) -> list[tuple[int, str, Appended]]:
+        """What is new in any market since the last call."""
+        appended, touched = [], sorted(self._touched & self.by_name.keys())
+        self._touched.clear()
+        for name in touched:
+            market = self.by_name[name]
+            new = None if name in self.held else market.chain.take()
+            if new is not None:
+                self.look(name)
+                self.mark_changed(name)
+                if new.first == 1:
+                    new = new._replace(secret=market.dice.secret)
+                appended.append((self.numbers[name], name, new))
+        return appended
+
+    def mark_unchanged(self, name: str) -> None:
+        """A snapshot of a market is about to be taken."""
+        self._changed.discard(name)
+
+    def changed(self) -> list[str]:
+        """The markets that changed since their last snapshot."""
+        return sorted(self._changed, reverse=True)
+
+    def snapshot_possible(self, name: str) -> bool:
+        """Not of a market that is just being settled or read back."""
+        return name not in self.held and not self.by_name[name].settling
+
+    def take_snapshots(self) -> dict[int, bytes]:
+        """Snapshots of what changed since the last call; of a market that is just being settled, the next time."""
+        taken = [name for name in self.changed() if self.snapshot_possible(name)]
+        self._changed.difference_update(taken)
+        return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
+
+
+def _seed_fits(seed: int | None, market: LiveMarket) -> bool:
+    """Whether a seed, if one is named, is the one that a market was declared with."""
+    return seed is None or make_secret(seed) == market.dice.secret

@@ -1,0 +1,202 @@
+"""Calls that wait, by market: each group takes work of the markets in turn, an equal share of items of each.
+
+A market that had nothing waiting is served before those that had, once, and then in turn with them (as in RFC 8290,
+section 4.1). So a call waits for the shares of other markets, never for their queues. A batch that is larger than a
+share is done in parts. How long the work of a group may take is the writer's business: what has no reply is put back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Container, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram
+
+from cloneproof.errors import Refused
+from cloneproof.serve.writer.commands import Command
+
+ITEMS_IN_A_GROUP: Final = 3000
+ITEMS_IN_A_SHARE: Final = 750  # of one market, while others wait
+MOST_CALLS_IN_A_GROUP: Final = 512
+MOST_ITEMS_WAITING: Final = 200_000  # of one market
+MOST_CALLS_WAITING: Final = 20_000  # of all markets
+BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
+
+
+class QueuedCall:
+    """A command, who waits for its reply, and how much of it is done."""
+
+    __slots__ = ("command", "done", "future", "replies", "size")
+
+    def __init__(self, command: Command, future: asyncio.Future[Any]) -> None:
+        self.command, self.future, self.size, self.done = command, future, command.size, 0
+        self.replies: list[Any] | None = None  # of its parts so far
+
+    def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
+        """A part is done and durable; with the last one the caller gets the reply."""
+        if self.future.done():
+            return
+        if isinstance(reply, Exception):
+            self.future.set_exception(reply)
+        elif self.done < self.size:
+            self.replies = [*(self.replies or ()), *reply]
+        else:
+            self.future.set_result(reply if self.replies is None else [*self.replies, *reply])
+
+
+Group = list[tuple[QueuedCall, Command]]  # with the part of its command that is in this group
+
+
+class Lane:
+    """What waits for one market, in the order of arrival."""
+
+    __slots__ = ("calls", "held", "items", "listed")
+
+    def __init__(self) -> None:
+        self.calls: deque[QueuedCall] = deque()
+        self.items = 0
+        self.listed = self.held = False
+
+    def take(self, group: Group, room: int) -> int:
+        """Move at most so many items into the group; how many."""
+        taken = 0
+        while self.calls and taken < room and len(group) < MOST_CALLS_IN_A_GROUP:
+            call = self.calls[0]
+            part, left = call.command, call.size - call.done
+            if call.done or left > room - taken:
+                part = part.part(call.done, room - taken)
+            group.append((call, part))
+            call.done += part.size
+            taken += part.size
+            if part.size == left:
+                self.calls.popleft()
+        self.items -= taken
+        return taken
+
+
+class RoundRobin:
+    """The lanes of all markets; calls that are about no market have one of their own."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, Lane] = {}
+        self._round: deque[Lane] = deque()  # the next to be served first
+        self.calls = 0
+
+    def __bool__(self) -> bool:
+        return any(lane.calls and not lane.held for lane in self._round)
+
+    def put(self, command: Command, future: asyncio.Future[Any]) -> None:
+        """Let a command wait, or refuse it where its market has too much waiting."""
+        lane = self._lanes.setdefault(command.market, Lane())
+        call = QueuedCall(command, future)
+        if lane.items and lane.items + call.size > MOST_ITEMS_WAITING:
+            raise Refused(503, "overloaded", "too much is waiting for this market; try again a little later")
+        if self.calls >= MOST_CALLS_WAITING:
+            raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
+        lane.calls.append(call)
+        lane.items += call.size
+        self.calls += 1
+        if not lane.listed:
+            lane.listed = True
+            self._round.appendleft(lane)
+
+    def next_group(self) -> Group:
+        """The work of the next transaction: of each market a share, as far as there is room."""
+        group: Group = []
+        room, share = ITEMS_IN_A_GROUP, ITEMS_IN_A_SHARE if len(self._round) > 1 else ITEMS_IN_A_GROUP
+        for _ in range(len(self._round)):
+            if room <= 0 or len(group) >= MOST_CALLS_IN_A_GROUP:
+                break
+            lane = self._round.popleft()
+            lane.listed = bool(lane.calls) or lane.held
+            if lane.listed:
+                self._round.append(lane)
+                room -= 0 if lane.held else lane.take(group, min(share, room))
+        self.calls -= sum([call.done >= call.size for call, _ in group])
+        if len(self._lanes) > 10_000:  # names are the callers' to choose
+            self._lanes = {name: lane for name, lane in self._lanes.items() if lane.listed or lane.held}
+        return group
+
+    def put_back(self, parts: Sequence[tuple[QueuedCall, int]], skipped: Container[str] = ()) -> None:
+        """So many items of these calls have no reply yet: they go before everything else that waits for their market.
+
+        Markets that were skipped, for want of time, are served first in the next group.
+        """
+        for call, items in reversed(parts):
+            lane = self._lanes.setdefault(call.command.market, Lane())
+            if not lane.calls or lane.calls[0] is not call:
+                lane.calls.appendleft(call)
+                self.calls += 1
+            call.done -= items
+            lane.items += items
+            if call.command.market in skipped and lane.listed:
+                self._round.remove(lane)
+                self._round.appendleft(lane)
+            elif not lane.listed:
+                lane.listed = True
+                self._round.append(lane)
+
+    def hold(self, market: str) -> None:
+        """Do nothing for a market until it is released; its calls wait."""
+        self._lanes.setdefault(market, Lane()).held = True
+
+    def release(self, market: str) -> None:
+        """Go on with a market."""
+        self._lanes[market].held = False
+
+    def release_all(self) -> None:
+        """Go on with all of them."""
+        for lane in self._lanes.values():
+            lane.held = False
+
+    def begins_with(self, market: str, kind: type) -> bool:
+        """Whether the next command for a market is of this kind."""
+        lane = self._lanes.get(market)
+        return lane is not None and bool(lane.calls) and isinstance(lane.calls[0].command, kind)
+
+    def put_first(self, command: Command, future: asyncio.Future[Any]) -> None:
+        """Let a command go before everything else that waits for its market."""
+        call = QueuedCall(command, future)
+        call.done = call.size
+        self.put_back([(call, call.size)])
+
+    def drain(self) -> Iterator[QueuedCall]:
+        """Everything that waits, taken out."""
+        for lane in self._lanes.values():
+            yield from lane.calls
+            lane.calls.clear()
+            lane.items = 0
+        self.calls = 0
+
+
+class QueueWaits:
+    """Calls under way by market, and how long they take: the wait for the writer, the work and the transaction."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        depth = Gauge(
+            "cloneproof_queue_depth", "Calls of a market that have no reply yet.", ["market"], registry=self.registry
+        )
+        seconds = Histogram(
+            "cloneproof_queue_seconds",
+            "From a call's turn to wait until its commit.",
+            ["market"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+        self._of = cache(lambda market: (depth.labels(market), seconds.labels(market)))
+
+    def follow(self, market: str, future: asyncio.Future[Any]) -> None:
+        """Count a call until its future is done; the market is empty for calls about none."""
+        depth, seconds = self._of(market)
+        depth.inc()
+        future.add_done_callback(partial(self._done, depth, seconds, time.perf_counter()))
+
+    @staticmethod
+    def _done(depth: Gauge, seconds: Histogram, begun: float, future: asyncio.Future[Any]) -> None:
+        depth.dec()
+        seconds.observe(time.perf_counter() - begun)

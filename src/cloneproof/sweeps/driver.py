@@ -1,0 +1,388 @@
+"""The driver of a sweep: hands out chunks of a few seconds, stores what comes back, and knows how far it is.
+
+It alone writes to the store, so workers need no common file system. A chunk is stored the moment it arrives: whenever
+the driver dies, only what was on its way is lost.
+
+Tasks run in threads where kernels do the work, which release Python's lock; in processes where Python does (exact
+engines, audits); or on a Dask cluster (the extra `cloneproof[cluster]`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from cloneproof._checks import count
+from cloneproof._processes import process_pool
+from cloneproof._sources import code_version
+from cloneproof.engines.monte_carlo.driver import InlineExecutor, available_threads
+from cloneproof.engines.monte_carlo.sampler import DeviceName
+from cloneproof.errors import CloneproofError, SweepError
+from cloneproof.sweeps.store import Index, Missing, Need
+from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt, wrong_version
+
+AHEAD = 2  # tasks on their way for each worker: one runs, one is already there
+TICK = 0.5  # seconds between two reports
+PATIENCE = 0.6  # seconds for tasks to come back after Ctrl-C: they look at the clock twice in that time
+CONNECT_SECONDS = 10
+COUNT_SECONDS = 2.0  # how old a count of a cluster's workers may be
+LOG_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Seconds: of a probe, of a chunk at least and as a rule, and when it must come back; and bytes of a chunk."""
+
+    probe: float = 1.0
+    least: float = 1.0
+    usual: float = 10.0
+    most: float = 60.0
+    chunk_bytes: int = 8 << 20
+
+
+class Agenda:
+    """What is still to be computed, in chunks.
+
+    How much work a run is, only a measurement tells: the first chunk of a part is a short probe (real runs, stored like
+    all others), while the rest of the part is held back; then the time of the last chunk sizes the next. None of this
+    touches the results: a row depends on its run alone, wherever ranges are cut.
+    """
+
+    def __init__(self, missing: Missing, columns: Mapping[str, int], sizes: Sizes) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.waiting: deque[Chunk] = deque()  # ranges that may be cut
+        self.held: dict[str, list[Chunk]] = {}
+        self.costs: dict[str, float] = {}  # seconds of a run, by key
+        for key, ranges in missing.items():
+            self.add(key, ranges)
+
+    def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
+        """Something more is missing: ranges of runs, or nothing for a whole part."""
+        first, *rest = [Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)]]
+        self.waiting.append(first)
+        self.held[key] = rest
+
+    def next_chunk(self, aim: float) -> tuple[Chunk, float]:
+        """A chunk of about so many seconds, and the seconds after which it must come back."""
+        whole = self.waiting.popleft()
+        key, first, runs = whole
+        if runs == 0:
+            return whole, self.sizes.most
+        most = max(1, self.sizes.chunk_bytes // (8 * self.columns[key]))
+        cost = self.costs.get(key)
+        taken = min(runs, most if cost is None else max(1, min(most, int(aim / cost))))
+        if taken < runs:
+            rest = Chunk(key, first + taken, runs - taken)
+            self.held[key].insert(0, rest) if cost is None else self.waiting.appendleft(rest)
+        return Chunk(key, first, taken), self.sizes.probe if cost is None else self.sizes.most
+
+    def finish(self, asked: Chunk, done: ChunkDone) -> None:
+        """A chunk is back: what it left out goes on the agenda again, and what was held back for it."""
+        left = Chunk(asked.key, done.chunk.stop, asked.stop - done.chunk.stop)
+        if asked.runs:
+            self.costs[asked.key] = done.cost
+        ranges = [left] if left.runs else []
+        self.waiting.extendleft(reversed(ranges + self.held.pop(asked.key, [])))
+
+
+@dataclass
+class SweepState:
+    """How far a sweep is: what was stored before, what was computed now, and what is left as far as one can tell."""
+
+    points: int
+    parts: int
+    missing: int  # parts of which something was or became missing
+    reused: int  # chunks that were there
+    begun: float = field(default_factory=time.monotonic)
+    finished: int = 0  # of the missing parts, whole ones and fractions
+    fraction: float = 0.0
+    chunks: int = 0
+    runs: int = 0
+    busy_seconds: float = 0.0
+    workers: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def left_seconds(self) -> float:
+        """The work that is left, on all workers: parts that are left count as those met so far."""
+        return self.busy_seconds / max(self.fraction, 1e-9) * (self.missing - self.fraction) / max(1, self.workers)
+
+    @property
+    def line(self) -> str:
+        """Throughput and time left, for a terminal's bar and for the log.
+
+        >>> state = SweepState(points=200, parts=200, missing=200, reused=0, begun=time.monotonic() - 100)
+        >>> state.finished, state.fraction, state.chunks, state.runs, state.workers = 40, 40.0, 61, 1_200_000, 2
+        >>> state.busy_seconds = 200
+        >>> state.line
+        '40 of 200 parts, 61 chunks, 1.2e+06 runs, 1.2e+04 runs/s on 2 workers, 6 min 40 s left'
+        """
+        text = f"{self.finished} of {self.missing} parts, {self.chunks} chunks"
+        if self.runs:
+            text += f", {self.runs:.3g} runs, {self.runs / max(self.seconds, 1e-9):.2g} runs/s"
+        text += f" on {self.workers} worker{'s' if self.workers != 1 else ''}"
+        if self.finished == self.missing:
+            return text
+        return f"{text}, {duration(self.left_seconds) + ' left' if self.chunks else 'time left not known yet'}"
+
+
+SweepCallback = Callable[[SweepState], None]
+
+
+def duration(seconds: float) -> str:
+    """Two units of time.
+
+    >>> duration(7.6), duration(61), duration(100_000)
+    ('8 s', '1 min 1 s', '1 d 3 h')
+    """
+    left, words = round(seconds), list[str]()
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if left >= unit:
+            words.append(f"{left // unit} {name}")
+            left %= unit
+        elif words:
+            break
+    return " ".join(words[:2]) or "0 s"
+
+
+class ProgressLog:
+    """A line when the sweep begins, one a minute, one at the end; a log that cannot be written stops nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._last = path, time.monotonic()
+
+    def __call__(self, state: SweepState) -> None:
+        if time.monotonic() - self._last >= LOG_SECONDS:
+            self.say(state.line)
+
+    def say(self, text: str) -> None:
+        self._last = time.monotonic()
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {text}\n")
+        except OSError:
+            pass
+
+
+TaskResult = Future[ChunkDone | TaskFailed]
+
+
+class Place:
+    """Where tasks run: an executor, and how many tasks it can run at once now."""
+
+    def __init__(self, executor: Executor, workers: Callable[[], int], stoppable: bool = False) -> None:
+        self.executor, self.workers = executor, workers
+        self.stopped, self.stoppable = threading.Event(), stoppable  # by a flag, which threads of this process see
+
+    def submit(self, *task: object) -> TaskResult:
+        """Start a task: the arguments of `work`."""
+        return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
+
+
+def checked_workers(workers: object) -> int:
+    """How many workers, as many as there are cores if not said; or a clear error."""
+    return available_threads() if workers is None else count(workers, "the number of workers", error=SweepError)
+
+
+@contextmanager
+def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
+    """Threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C itself ends."""
+    number = checked_workers(workers)
+    if number == 1:
+        executor: Executor = InlineExecutor(1)
+    else:
+        executor = ThreadPoolExecutor(number) if sampled_only else process_pool(number)
+    place = Place(executor, lambda: number, stoppable=number > 1 and sampled_only)
+    try:
+        yield place
+    except BaseException:
+        place.stopped.set()
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Place]:
+    """A running Dask scheduler, which gives a task of a worker that died to another one.
+
+    Versions are compared with all workers that are there, and by every task with its own, since workers may join.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SweepError(
+            "expected Dask for a cluster, which is not installed; install it with pip install 'cloneproof[cluster]'"
+        ) from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError, ImportError) as problem:
+        raise SweepError(
+            f"expected a Dask scheduler at {address}, got no answer within {CONNECT_SECONDS} s "
+            f"({type(problem).__name__}); start one with `dask scheduler`, or check address and firewall"
+        ) from None
+    counted = (-COUNT_SECONDS, 0)
+
+    def workers() -> int:
+        """The threads of all workers; 1 while there are none, so that something waits for the first to come."""
+        nonlocal counted
+        if time.monotonic() - counted[0] >= COUNT_SECONDS:
+            known = client.scheduler_info(n_workers=-1)["workers"].values()
+            counted = time.monotonic(), sum(worker["nthreads"] for worker in known)
+        return max(1, counted[1])
+
+    with client:
+        ours = code_version()
+        for worker, theirs in sorted(client.run(_version_of_worker, on_error="return").items()):
+            if theirs != ours:
+                raise SweepError(wrong_version(f"the worker {worker}", str(theirs), ours))
+        executor = client.get_executor(pure=False)
+        try:
+            yield Place(executor, workers)
+        finally:
+            executor.shutdown(wait=False)  # cancels what is on its way; the cluster itself is not ours to end
+
+
+def _version_of_worker() -> str:
+    """The version where it runs; sent by value, since a worker of another version may not have this file."""
+    try:
+        from cloneproof._sources import code_version as theirs
+
+        return theirs()
+    except ImportError:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return f"cloneproof {version('cloneproof')}, without sweeps"
+        except PackageNotFoundError:
+            return "no cloneproof at all"
+
+
+_version_of_worker.__module__ = "__main__"  # which cloudpickle takes to mean: by value
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after everything that had come back was stored; says how to go on."""
+
+
+class Driver:
+    """Computes whatever the needs miss, on a place."""
+
+    def __init__(
+        self,
+        index: Index,
+        needs: Sequence[Need],
+        parts: Mapping[str, Part],
+        sizes: Sizes,
+        state: SweepState,
+        report: SweepCallback,
+    ) -> None:
+        self.index, self.parts, self.state, self.report = index, parts, state, report
+        missing = index.missing(needs)
+        self.agenda = Agenda(missing, {key: part.columns for key, part in parts.items()}, sizes)
+        self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing.items()}
+        self.total = dict(self.left)
+        state.missing = state.finished + len(missing)
+        self.after: dict[str, list[Need]] = {}  # what a refusal of a whole part makes necessary
+        for need in needs:
+            if need.whole and need.sampled and need.whole in self.left:
+                self.after.setdefault(need.whole, []).append(need)
+        self.flying: dict[TaskResult, Chunk] = {}
+
+    def run(self, place: Place, device: DeviceName) -> None:
+        """Compute all of it; Ctrl-C keeps what is there."""
+        try:
+            while self.agenda.waiting or self.flying:
+                self._hand_out(place, device)
+                finished, _ = wait(self.flying, timeout=TICK, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    asked, done = self.flying.pop(future), self._result(future)
+                    self._keep(done)
+                    self.agenda.finish(asked, done)
+                self.report(self.state)
+        except KeyboardInterrupt:
+            self._collect_stopped(place)
+            raise Interrupted(
+                f"interrupted: {self.state.chunks} chunks of this run are stored in {self.index.store.folder}; "
+                "the same command goes on from there"
+            ) from None
+
+    def _hand_out(self, place: Place, device: DeviceName) -> None:
+        workers, sizes = place.workers(), self.agenda.sizes
+        self.state.workers = workers
+        while self.agenda.waiting and len(self.flying) < AHEAD * workers:
+            # Near the end chunks are shorter, so that the last ones end together.
+            aim = min(sizes.usual, self.state.left_seconds / 3) if self.state.fraction else sizes.usual
+            chunk, limit = self.agenda.next_chunk(max(sizes.least, aim))
+            text = self.parts[chunk.key].text
+            future = place.submit(self.index.store.version, text, chunk, limit, device)
+            self.flying[future] = chunk
+            if future.done():  # computed here and now: to be stored before anything else is begun
+                break
+
+    def _collect_stopped(self, place: Place) -> None:
+        """After Ctrl-C: what is there is stored as well, and what running tasks come back with if they can be asked."""
+        place.stopped.set()
+        patience = PATIENCE if place.stoppable else 0.0
+        finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=patience)
+        for future in finished:
+            if not future.cancelled() and future.exception() is None and isinstance(future.result(), ChunkDone):
+                self._keep(self._result(future))
+        self.report(self.state)
+
+    def _result(self, future: TaskResult) -> ChunkDone:
+        try:
+            result = future.result()
+        except BrokenProcessPool:
+            raise SweepError(
+                "expected worker processes to live, got one that died or never started; in a script, call sweep under "
+                "if __name__ == '__main__'; else make sure of enough memory, or use workers=1"
+            ) from None
+        except CancelledError:
+            raise SweepError(
+                "expected the cluster to stay, got cancelled tasks: the scheduler is gone or was restarted; start it "
+                "again and run the same command: what is stored is kept"
+            ) from None
+        except Exception as problem:
+            result = TaskFailed(type(problem).__name__, str(problem), isinstance(problem, CloneproofError))
+        if isinstance(result, TaskFailed):
+            raise SweepError(
+                result.message
+                if result.ours
+                else f"expected a worker to compute a chunk, got {result.kind}: {result.message}; if that is a missing "
+                f"or different cloneproof, install this version there ({self.index.store.version})"
+            )
+        return result
+
+    def _keep(self, done: ChunkDone) -> None:
+        chunk, state = done.chunk, self.state
+        self.index.store.write(chunk, done.contents)
+        self.index.add(chunk, done.contents)
+        state.chunks += 1
+        state.runs += chunk.runs
+        state.busy_seconds += done.seconds
+        self.left[chunk.key] -= chunk.runs
+        state.finished += self.left[chunk.key] == 0
+        state.fraction += chunk.runs / self.total[chunk.key] if self.total[chunk.key] else 1
+        if chunk.runs == 0 and self.index.refused[chunk.key]:
+            self._sample_instead(chunk.key)
+
+    def _sample_instead(self, key: str) -> None:
+        """An exact engine refused: the runs of the points that asked are missing now."""
+        needs = [need._replace(whole="") for need in self.after.get(key, ())]
+        for fresh, ranges in self.index.missing(needs).items():
+            if fresh not in self.left:
+                self.left[fresh] = self.total[fresh] = sum(stop - first for first, stop in ranges)
+                self.state.missing += 1
+                self.agenda.add(fresh, ranges)

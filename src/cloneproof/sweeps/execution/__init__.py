@@ -1,1 +1,0 @@
-"""Where and in which order the tasks of a sweep run."""

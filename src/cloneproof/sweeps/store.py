@@ -1,0 +1,318 @@
+"""The store of a sweep: one SQLite file of chunks, each known to be undamaged before it is used.
+
+    store.sqlite    chunks (key of the part, first run, runs, digest, contents), what each sweep needs, the code version
+    sweep.log       one line a minute
+
+Every chunk is a transaction of its own, written ahead: a killed driver loses what was on its way, a power cut perhaps
+the last chunks, and neither harms the file. Several drivers of one machine may write to it at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from cloneproof._files import checked_path
+from cloneproof.errors import SweepError
+from cloneproof.sweeps.tasks import Chunk
+
+FILE, LOG = "store.sqlite", "sweep.log"
+PATIENCE = 60.0  # seconds until another driver's transaction is over
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS chunks (key TEXT, first INTEGER, runs INTEGER, digest BLOB, contents BLOB,
+                                   PRIMARY KEY (key, first, runs));
+CREATE TABLE IF NOT EXISTS sweeps (digest BLOB PRIMARY KEY, grid TEXT, needs TEXT);
+CREATE TABLE IF NOT EXISTS writer (one INTEGER PRIMARY KEY CHECK (one = 1), version TEXT);
+"""
+
+
+class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is computed again)
+    """A chunk whose contents are not what was written."""
+
+    def __init__(self, chunk: Chunk, what: str = "whose digest fails") -> None:
+        super().__init__(f"expected an undamaged chunk, got {chunk.name}, {what}; run the sweep again")
+        self.chunk = chunk
+
+
+class Store:
+    """Chunks in the file of a folder; a context manager, as the file is open."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self.folder, self._sql = folder, connection
+        self.version = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._sql.close()
+
+    def write(self, chunk: Chunk, contents: bytes) -> None:
+        """Store a chunk, whole or not at all."""
+        with _told(self.folder):
+            self._sql.execute(
+                "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)", (*chunk, _digest(chunk, contents), contents)
+            )
+
+    def read(self, chunk: Chunk) -> bytes:
+        """The contents of a chunk; `DamagedChunk` where they are not what was written."""
+        with _told(self.folder):
+            found = self._sql.execute(
+                "SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk
+            ).fetchone()
+        if found is None or not isinstance(found[1], bytes) or found[0] != _digest(chunk, found[1]):
+            raise DamagedChunk(chunk)
+        contents: bytes = found[1]
+        return contents
+
+    def discard(self, chunk: Chunk) -> None:
+        with _told(self.folder):
+            self._sql.execute("DELETE FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
+
+    def chunks(self) -> list[Chunk]:
+        with _told(self.folder):
+            return [Chunk(*row) for row in self._sql.execute("SELECT key, first, runs FROM chunks")]
+
+    def record_sweep(self, grid: str, needs: Sequence[Need]) -> None:
+        """Leave in the store what a sweep needs, for `--status`."""
+        text = json.dumps(needs, separators=(",", ":"))
+        with _told(self.folder):
+            name = blake2b(text.encode(), digest_size=8).digest()
+            self._sql.execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)", (name, grid, text))
+
+    def sweeps(self) -> list[tuple[str, list[Need]]]:
+        """The name of each sweep that used the store, and its needs."""
+        with _told(self.folder):
+            rows = self._sql.execute("SELECT grid, needs FROM sweeps ORDER BY grid, digest").fetchall()
+        return [(grid, [Need(w, tuple(sampled), runs) for w, sampled, runs in json.loads(text)]) for grid, text in rows]
+
+
+def open_store(folder: str | Path, version: str) -> Store:
+    """The store in the folder, made where there is none; refused where another version wrote it."""
+    path = checked_path(folder)
+    if not (path / FILE).exists() and path.is_dir() and any(_is_foreign(file) for file in path.iterdir()):
+        raise SweepError(f"expected a store or an empty folder, got {folder} with other files in it; choose a new one")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SweepError(f"expected a folder for the store, got {folder}: {problem}; choose another") from None
+    with _told(path):
+        store = Store(path, sqlite3.connect(path / FILE, PATIENCE, isolation_level=None, check_same_thread=False))
+        try:
+            _write_ahead(store._sql)
+            store._sql.executescript(SCHEMA)
+            store._sql.execute("INSERT OR IGNORE INTO writer VALUES (1, ?)", (version,))
+            ((store.version,),) = store._sql.execute("SELECT version FROM writer")
+            if store.version != version:
+                raise SweepError(
+                    f"expected a store of this version ({version}), got {folder}, written by another ({store.version});"
+                    " its results may differ, so give a new folder, or install the version that wrote it"
+                )
+        except BaseException:
+            store._sql.close()
+            raise
+    return store
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Write-ahead logging; SQLite refuses a switch that meets another driver's without waiting, so try again."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.01)
+
+
+def _is_foreign(file: Path) -> bool:
+    return not file.name.startswith((".", FILE, LOG))  # another driver may be making the store right now
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """What SQLite complains of, in one sentence: no room or no rights, or a file that is damaged."""
+    try:
+        yield
+    except sqlite3.OperationalError as problem:
+        raise SweepError(
+            f"expected room and rights to use the store {folder}, got: {problem}; see to that and run the same command "
+            "again: what is stored is kept, and it goes on from there"
+        ) from None
+    except (sqlite3.DatabaseError, ValueError) as problem:
+        raise SweepError(
+            f"expected an undamaged store, got {folder / FILE}: {problem}; restore the file, or move it away and run "
+            "the same command again, which computes everything anew"
+        ) from None
+
+
+def _digest(chunk: Chunk, contents: bytes) -> bytes:
+    digest = blake2b(chunk.name.encode(), digest_size=16)
+    digest.update(contents)
+    return digest.digest()
+
+
+class Need(NamedTuple):
+    """What a point must have stored: a part to be had whole, and so many runs of others.
+
+    A point that is evaluated by `auto` needs its exact part first, and runs only where that came back as a refusal.
+    """
+
+    whole: str
+    sampled: tuple[str, ...]
+    runs: int
+
+    def by_sampling(self, refused: bool | None) -> bool:
+        """Whether runs are needed, as far as is known: not while the whole part may still make them unnecessary.
+
+        >>> Need("", ("ab",), 100).by_sampling(refused=None)
+        True
+        """
+        return bool(self.sampled) and (not self.whole or bool(refused))
+
+
+Missing = dict[str, list[tuple[int, int]]]  # key to ranges (first, stop) of runs; none stands for the whole part
+
+
+class Index:
+    """What is stored: for each key the ranges of runs, or that it is there whole, and whether it was refused."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.chunks: defaultdict[str, list[Chunk]] = defaultdict(list)
+        self.refused: dict[str, bool] = {}
+
+    def add(self, chunk: Chunk, contents: bytes) -> None:
+        self.chunks[chunk.key].append(chunk)
+        if chunk.runs == 0:
+            self.refused[chunk.key] = set(json.loads(contents)) == {"refusals"}
+
+    def gaps(self, key: str, runs: int) -> list[tuple[int, int]]:
+        return gaps(((chunk.first, chunk.stop) for chunk in self.chunks.get(key, ())), runs)
+
+    def missing(self, needs: Iterable[Need]) -> Missing:
+        """Each key of which something is missing, and what."""
+        runs: dict[str, int] = {}
+        missing: Missing = {}
+        for need in needs:
+            if need.whole and need.whole not in self.refused:
+                missing[need.whole] = []
+            if need.by_sampling(self.refused.get(need.whole)):
+                for key in need.sampled:
+                    runs[key] = max(need.runs, runs.get(key, 0))
+        return missing | {key: left for key, count in runs.items() if (left := self.gaps(key, count))}
+
+
+def read_index(store: Store, columns: Mapping[str, int] | None = None) -> tuple[Index, list[Chunk]]:
+    """What the store has of these keys (of all), every digest looked at, and the chunks that are damaged.
+
+    `columns` says for each key how long a row of its runs is.
+    """
+    index, damaged = Index(store), []
+    for chunk in store.chunks():
+        if columns is None or chunk.key in columns:
+            try:
+                contents = store.read(chunk)
+                check_shape(chunk, contents, None if columns is None else columns[chunk.key])
+                index.add(chunk, contents)
+            except DamagedChunk:
+                damaged.append(chunk)
+    return index, damaged
+
+
+def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
+    """What the ranges leave out of 0 .. runs - 1.
+
+    >>> gaps([(4, 8), (0, 2), (6, 9)], 12)
+    [(2, 4), (9, 12)]
+    """
+    missing, done = [], 0
+    for first, stop in sorted(ranges):
+        if first > done:
+            missing.append((done, min(first, runs)))
+        done = max(done, stop)
+        if done >= runs:
+            return missing
+    return [*missing, (done, runs)]
+
+
+def check_shape(chunk: Chunk, contents: bytes, columns: int | None = None) -> None:
+    """Refuse contents that no worker wrote, though their digest is right: rows of numbers, or a JSON object.
+
+    A row has two entries for every agent and one for the regret, `columns` of them where that is known. Numbers that
+    somebody made up, in the right shape, are not found out.
+    """
+    if chunk.runs:
+        length, left = divmod(len(contents), 8 * chunk.runs)
+        fits = left == 0 and (length > 1 if columns is None else length == columns)
+    else:
+        try:
+            data = json.loads(contents)
+        except (ValueError, RecursionError):
+            data = None
+        fits = isinstance(data, dict) and isinstance(data.get("refusals"), list)
+    if not fits:
+        raise DamagedChunk(chunk, "whose digest is right and whose contents are no result")
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """A sweep: its points, those with all they need, and the results and runs that are missing."""
+
+    grid: str
+    points: int
+    done: int
+    missing_results: int
+    missing_runs: int
+
+
+@dataclass(frozen=True)
+class StoreStatus:
+    """A store: who wrote it, its chunks, the damaged ones by name, and its sweeps."""
+
+    folder: str
+    version: str
+    chunks: int
+    runs: int
+    damaged: tuple[str, ...]
+    sweeps: tuple[SweepStatus, ...]
+
+    @property
+    def complete(self) -> bool:
+        return all(each.done == each.points for each in self.sweeps)
+
+
+def store_status(folder: str | Path) -> StoreStatus:
+    """Look at everything in a store, of whichever version; nothing is changed."""
+    path = Path(folder)
+    if not (path / FILE).is_file():
+        raise SweepError(f"expected the folder of a store, got {folder}, which has none; check the path")
+    address = f"{(path / FILE).resolve().as_uri()}?mode=ro"
+    with _told(path), closing(sqlite3.connect(address, PATIENCE, uri=True)) as connection:
+        store = Store(path, connection)
+        ((version,),) = connection.execute("SELECT version FROM writer")
+        index, damaged = read_index(store)
+        sweeps = tuple(_sweep_status(grid, needs, index) for grid, needs in store.sweeps())
+    every = [chunk for chunks in index.chunks.values() for chunk in chunks]
+    runs = sum(chunk.runs for chunk in every)
+    names = tuple(chunk.name for chunk in damaged)
+    return StoreStatus(str(folder), version, len(every) + len(damaged), runs, names, sweeps)
+
+
+def _sweep_status(grid: str, needs: list[Need], index: Index) -> SweepStatus:
+    missing = index.missing(needs)
+    runs = sum(stop - first for ranges in missing.values() for first, stop in ranges)
+    whole = sum(1 for ranges in missing.values() if not ranges)
+    done = sum(not index.missing([need]) for need in needs)
+    return SweepStatus(grid, len(needs), done, whole, runs)

@@ -1,0 +1,86 @@
+"""Without extras everything exact works as it is; what samples does so in plain Python, and says what is faster."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import cloneproof as cp
+
+ROOT = Path(__file__).parents[2]
+WITHOUT = "import sys; sys.modules.update(dict.fromkeys(('numba', 'llvmlite', 'cupy')))"  # as if not installed
+README = "import doctest; print(doctest.testfile({path!r}, module_relative=False).failed)"
+SAMPLE = """
+import json, cloneproof as cp
+market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0.2, 0.8)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=60)
+def sampled(**options):
+    return cp.evaluate(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, engine="monte-carlo", **options)
+found = sampled(search=cp.Search(runs=20))
+audited = cp.audit(market.with_horizon(300), cp.mechanism("ucb1"), agent="ana", search=cp.Search(copies=2, seconds=1))
+try:
+    sampled(search=cp.Search(device="gpu"))
+except cp.errors.EngineError as refusal:
+    print(json.dumps([
+        [payoff.value for payoff in found.payoff.values()], found.regret.value, [*found.notes, *audited.notes],
+        audited.verdict, str(refusal), cp.audit(market, cp.mechanism("reservoir", rounds=3, draws=2)).verdict,
+    ]))
+"""
+
+
+def run(program, *before, timeout=120):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [*(before or (sys.executable,)), "-c", program], capture_output=True, text=True, env=environment,
+        timeout=timeout, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_readme_needs_no_compiler():
+    assert run(f"{WITHOUT}\n{README.format(path=str(ROOT / 'README.md'))}") == "0"
+
+
+def test_sampling_without_kernels_is_the_reference_and_says_what_is_faster():
+    """UCB is stepped, so that the kernel and the reference simulator pay the same to the bit."""
+    payoffs, regret, notes, verdict, refusal, exact = json.loads(run(f"{WITHOUT}\n{SAMPLE}"))
+    namespace = {}
+    exec(SAMPLE[: SAMPLE.index("audited =")], namespace)
+    with_kernels = namespace["found"]
+    assert payoffs == [payoff.value for payoff in with_kernels.payoff.values()]
+    assert regret == pytest.approx(with_kernels.regret.value, rel=1e-12)
+    assert sum("cloneproof[fast]" in note for note in notes) == 2
+    assert not any("cloneproof[fast]" in note for note in with_kernels.notes)
+    assert verdict in ("exploitable", "undecided")
+    assert "cloneproof[gpu]" in refusal
+    assert exact == "clone-proof"
+
+
+def test_a_budget_ends_a_run_of_the_reference_simulator(monkeypatch):
+    """A run of ten million rounds takes minutes in Python."""
+    from cloneproof.engines.monte_carlo import sampler
+
+    monkeypatch.setattr(sampler, "kernels_installed", lambda: False)
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.4))], horizon=10**7)
+    found = cp.evaluate(market, cp.mechanism("ucb1"), engine="monte-carlo", search=cp.Search(seconds=0.2))
+    assert found.partial
+
+
+@pytest.mark.skipif("CLONEPROOF_LONG" not in os.environ, reason="installs a wheel: make test-long")
+def test_the_wheel_without_extras_in_a_clean_environment_runs_readme(tmp_path):
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)], check=True)
+    venv.create(tmp_path / "clean", with_pip=True)
+    python = str(tmp_path / "clean" / "bin" / "python")
+    environment = os.environ | {"PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([python, *pip[1:], "install", str(wheel)], check=True, env=environment)
+    asked = f"{README.format(path=str(ROOT / 'README.md'))}\nimport importlib.util as u; print(u.find_spec('numba'))"
+    done = subprocess.run(
+        [python, "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )  # fmt: skip
+    assert done.stdout.split() == ["0", "None"]

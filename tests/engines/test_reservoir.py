@@ -1,0 +1,61 @@
+"""The reservoir in closed form against plain enumeration in fractions, the exact regret formula and the simulator."""
+
+import random
+from fractions import Fraction
+
+import pytest
+from flint import ctx
+
+import cloneproof as cp
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.engines.closed_form.commitment import CopiedOriginal
+from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, ball
+from cloneproof.engines.closed_form.reservoir import reservoir_rewards
+from support.reservoir_by_hand import averaged
+
+
+def cases(number):
+    """Random small reservoirs: one to three agents, copies and withholdings, every kind of horizon."""
+    draw = random.Random(16)
+    for _ in range(number):
+        agents = draw.choice([1, 1, 2, 2, 3])
+        originals = [draw.choice([1, 2]) if agents < 3 else 1 for _ in range(agents)]
+        copies = [tuple(draw.choice([0, 1, 1, 2, 3]) for _ in range(count)) for count in originals]
+        copies = [own if any(own) else (1,) * len(own) for own in copies]
+        draws, pulls = draw.randint(1, 2), draw.randint(1, 2 if agents > 1 else 3)
+        kind = draw.choice(["first-pass", "fresh", "best"])
+        if kind == "best":
+            rule = cp.rule("best-of-draws", draws=draws, rounds=pulls)
+        else:
+            fallback = "draw" if kind == "fresh" else "best"
+            threshold = draw.randint(1, pulls)
+            rule = cp.rule("first-pass", draws=draws, rounds=pulls, threshold=threshold, fallback=fallback)
+        values = sorted(draw.sample([0.0, 0.25, 0.5, 0.75, 1.0], 2))
+        weights = draw.choice([(Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4))])
+        tests = draws * pulls * agents
+        yield originals, copies, rule, values, weights, draw.randint(1, tests + 4)
+
+
+@pytest.mark.parametrize("case", list(cases(60)))
+def test_the_closed_form_is_the_enumeration(case):
+    originals, copies, rule, values, weights, horizon = case
+    atoms = tuple(zip(values, weights, strict=True))
+    agents = [[CopiedOriginal(atoms, count) for count in own if count] for own in copies]
+    exact = averaged([Fraction(v) for v in values], weights, originals, copies, rule, horizon)
+    with ctx.workprec(PRECISION):
+        balls, _ = reservoir_rewards(agents, rule, horizon, BALLS)
+        assert all(ours.overlaps(ball(theirs)) for ours, theirs in zip(balls, exact, strict=True))
+    floats, roundings = reservoir_rewards(agents, rule, horizon, FLOATS)
+    for ours, theirs in zip(floats, exact, strict=True):
+        assert abs(ours - float(theirs)) <= float(theirs) * roundings * 2.0**-53 + 1e-25
+
+
+@pytest.mark.parametrize("case", [case for case in cases(120) if case[2].slots.fallback == "best"][:30])
+def test_the_regret_formula_is_the_closed_form_of_honest_agents(case):
+    originals, _, rule, values, weights, horizon = case
+    atoms = tuple(zip(values, weights, strict=True))
+    market = ReservoirMarket([[atoms] * count for count in originals], horizon)
+    agents = [[CopiedOriginal(atoms, 1)] * count for count in originals]
+    earned, _ = reservoir_rewards(agents, rule, horizon, FLOATS)
+    numbers = ReservoirNumbers(rule.explore, rule.draws, rule.slots.threshold)
+    assert market.regret(numbers) == pytest.approx(horizon * market.best_mean - sum(earned), abs=1e-9)

@@ -1,0 +1,176 @@
+"""Beta variates against SciPy's laws, and the tables that they rest on against their definition."""
+
+import math
+import random
+import subprocess
+import sys
+from itertools import pairwise
+
+import flint
+import numpy as np
+import pytest
+from flint import arb, ctx
+from scipy import stats
+
+import cloneproof as cp
+from cloneproof._randomness import uniform
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.stepping.functions import with_callees
+from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
+from cloneproof.engines.reference import simulate_run
+from cloneproof.mechanisms.arithmetic import (
+    ENDS,
+    HEIGHTS,
+    TAIL,
+    beta_variate,
+    gamma_variate,
+    kl_upper_bound,
+    log,
+    normal_tail,
+)
+
+ONE_IN_A_MILLION = 1e-6
+compiled_variate = with_callees(beta_variate)
+
+
+def test_layers_have_one_area_and_close_at_the_peak():
+    area = ENDS[256] * HEIGHTS[255]
+    tail = math.sqrt(math.pi / 2) * math.erfc(TAIL / math.sqrt(2))
+    assert ENDS[255] == TAIL
+    assert area == pytest.approx(TAIL * math.exp(-(TAIL**2) / 2) + tail, rel=1e-13)
+    assert np.allclose(np.exp(-(ENDS[:256] ** 2) / 2), HEIGHTS[:256], rtol=1e-13)
+    assert np.allclose(ENDS[1:256] * (HEIGHTS[:255] - HEIGHTS[1:256]), area, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (1, 40), (3, 2), (17, 1), (200, 300), (5, 10**6)])
+def test_the_law_is_beta(a, b):
+    draws = [compiled_variate(float(a), float(b), uniform(a, index)) for index in range(40_000)]
+    assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > ONE_IN_A_MILLION
+
+
+def test_a_wrong_shape_would_be_noticed():
+    draws = [compiled_variate(3.2, 2.0, uniform(1, index)) for index in range(40_000)]
+    assert stats.kstest(draws, stats.beta(3, 2).cdf).pvalue < ONE_IN_A_MILLION
+
+
+def test_the_law_of_the_tail():
+    draws = [normal_tail(stream, 1.0) for stream in range(20_000)]
+    assert stats.kstest(draws, stats.truncnorm(TAIL, math.inf).cdf).pvalue > ONE_IN_A_MILLION
+    assert normal_tail(3, -1.0) == -normal_tail(3, 1.0)
+
+
+def test_compiled_code_gets_the_same_bits():
+    for index in range(5_000):
+        a, b = 1.0 + (index * index) % 97, 1.0 + (7 * index) % 1009
+        assert compiled_variate(a, b, uniform(5, index)) == beta_variate(a, b, uniform(5, index))
+
+
+def test_the_logarithm_is_right_to_the_last_bits():
+    for index in range(2_000):
+        x = uniform(9, index) * 10.0 ** (index % 600 - 300)
+        exact = flint.arb(x).log()
+        assert abs(float(flint.arb(log(x)) - exact)) <= 4e-16 * max(1.0, abs(float(exact)))
+
+
+def test_nearby_posteriors_give_nearby_draws():
+    """One more success moves a draw by about the difference of the means: pairs stay paired."""
+    moved = [beta_variate(21.0, 31.0, u) - beta_variate(20.0, 31.0, u) for u in (uniform(2, k) for k in range(4000))]
+    apart = stats.beta(21, 31).mean() - stats.beta(20, 31).mean()
+    assert np.mean(np.abs(np.array(moved) - apart) < 0.01) > 0.9
+
+
+def test_gamma_variates_have_their_mean():
+    draws = [gamma_variate(2.0, stream, 0) for stream in range(10_000)]
+    assert abs(np.mean(draws) - 2.0) < 5 * math.sqrt(2.0 / 10_000)
+
+
+def divergence(successes, pulls, q):
+    p, total = arb(successes) / pulls, arb(0)
+    if successes:
+        total += p * (p / q).log()
+    if successes < pulls:
+        total += (1 - p) * ((1 - p) / (1 - q)).log()
+    return pulls * total
+
+
+def pairs(number):
+    draw = random.Random(3)
+    for _ in range(number):
+        pulls = draw.randint(1, draw.choice([3, 50, 10**4, 10**8]))
+        successes = draw.choice([0, pulls, draw.randint(0, pulls), min(pulls, draw.randint(0, 4))])
+        yield successes, pulls, draw.choice([0.1, 1.0, 13.8, 20.7])
+
+
+def test_the_bound_is_right_to_a_few_units_in_the_last_place():
+    with ctx.workprec(200):
+        for successes, pulls, width in pairs(400):
+            q = kl_upper_bound(successes / pulls, float(pulls), width)
+            if q == 1.0:
+                continue
+            assert divergence(successes, pulls, arb(q) * (1 - arb(2) ** -49)) < width
+            above = arb(q) * (1 + arb(2) ** -49)
+            assert above > 1 or divergence(successes, pulls, above) > width
+
+
+def test_close_calls_are_ordered_as_balls_order_them():
+    """Neighbours (n, s), (n', s') whose bounds are nearest to each other among thousands."""
+    listed = sorted((kl_upper_bound(s / n, float(n), 9.0), n, s) for n in range(1, 120) for s in range(n + 1))
+    with ctx.workprec(200):
+        for (low, n, s), (high, other_n, other_s) in pairwise(listed):
+            if high == low or high >= 1.0 or high - low > 1e-9:
+                continue
+            middle = (arb(low) + arb(high)) / 2
+            assert divergence(s, n, middle) > 9
+            assert divergence(other_s, other_n, middle) < 9
+
+
+def test_more_successes_never_lower_the_bound():
+    for pulls in (1, 7, 100, 12345):
+        bounds = [kl_upper_bound(s / pulls, float(pulls), 5.0) for s in range(0, pulls + 1, max(1, pulls // 200))]
+        assert all(a < b or a == b == 1.0 for a, b in pairwise(bounds))
+
+
+def test_compiled_runs_are_those_of_the_session():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.6], [0.5, 0.5])) for name in "ab"], horizon=300)
+    for name in ("kl-ucb",):
+        job = Job(market, cp.mechanism(name), {"a": (2, 1), "b": (1, 1)}, 5)
+        assert stepping_applies(job)
+        runs = [simulate_run(market, cp.mechanism(name), {"a": (2, 1)}, 5, run) for run in range(4)]
+        assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
+
+
+@pytest.mark.parametrize("contest", ["kl-ucb", "ucb"])
+def test_compiled_contests_are_those_of_the_session(contest):
+    """An index is kept until its own agent is played, and a leader keeps its lead by one divergence: the same bits."""
+    prior = cp.Discrete([0.02, 0.3, 0.6], [0.3, 0.4, 0.3])
+    market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], horizon=400)
+    made = cp.mechanism("holdout-kl-ucb", arm_rounds=4, max_arms=3, horizon=400, contest=contest)
+    copies = {"a": (2, 1), "b": (1, 1), "c": (2, 2), "d": (1, 1)}  # c takes no part
+    job = Job(market, made, copies, 5)
+    assert stepping_applies(job)
+    runs = [simulate_run(market, made, copies, 5, run) for run in range(4)]
+    assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
+
+
+@pytest.mark.parametrize("clock", ["current", "completed"])
+@pytest.mark.parametrize("two_levels", [False, True])
+def test_the_kernel_that_skips_indices_decides_as_the_session(clock, two_levels):
+    """Many equal arms, so that ties and near-ties occur; arms that always or never pay."""
+    agents = [cp.Agent("ana", 3, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 2, cp.Point(0.5))]
+    market = cp.Market([*agents, cp.Agent("cy", 2, cp.Uniform())], horizon=400)
+    rule = cp.rule("kl-ucb", constant=0.7, clock=clock)
+    made = cp.Mechanism(agent=rule, arm=rule) if two_levels else cp.Mechanism(arm=rule)
+    job = Job(market, made, {"ana": (1, 2, 1), "bo": (3, 3), "cy": (1, 1)}, 11)
+    found = step_outcomes(job, 0, 6)
+    for run in range(6):
+        assert found.payoff[run].tolist() == list(simulate_run(market, made, job.copies, 11, run).payoff.values())
+
+
+def test_the_table_of_logarithms_is_right_when_threads_extend_it_at_once():
+    script = (
+        "import math; from concurrent.futures import ThreadPoolExecutor\n"
+        "from cloneproof.mechanisms.arithmetic import ln\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(lambda _: [ln(t) for t in range(1, 40_000)], range(4)))\n"
+        "assert all(math.isclose(ln(t), math.log(t), rel_tol=1e-15) for t in range(2, 40_000))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -1,0 +1,529 @@
+"""Nobody stalls the others, batches are their items one by one, snapshots are taken while other markets go on."""
+
+import asyncio
+import sqlite3
+import threading
+from collections import Counter, defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market.entries import Chain, Decided, Known, decode
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.registry import WaitWindows
+from cloneproof.serve.market.replay import take_snapshot
+from cloneproof.serve.messages import RewardItem
+from cloneproof.serve.offline import replay_all
+from cloneproof.serve.storage import SqliteStorage
+from cloneproof.serve.writer import queue
+from cloneproof.serve.writer import writer as checkpoints
+from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Reward, Settle, merge
+from cloneproof.serve.writer.markets import ServedMarkets
+from cloneproof.serve.writer.queue import RoundRobin
+from support.service import TERMS, Desk, open_market, spec
+
+FEED = "/v1/markets/feed"
+
+
+class Reply:
+    """A future without a loop."""
+
+    def __init__(self):
+        self.value = None
+
+    def done(self):
+        return self.value is not None
+
+    def set_result(self, value):
+        self.value = value
+
+    set_exception = set_result
+
+
+def batch(market, number, size=1000):
+    return Decide(market, [f"{number}-{n}" for n in range(size)])
+
+
+def queue_of(batches):
+    """A queue with these batches of `large`."""
+    waiting = RoundRobin()
+    for number in range(batches):
+        waiting.put(batch("large", number), Reply())
+    return waiting
+
+
+def items_of(group):
+    items = Counter()
+    for _, part in group:
+        items[part.market] += part.size
+    return items
+
+
+def test_a_call_of_another_market_is_in_the_next_group_whatever_waits():
+    waiting = queue_of(150)
+    waiting.next_group()
+    waiting.put(Decide("small", ["a"]), Reply())
+    group = waiting.next_group()
+    assert group[0][1] == Decide("small", ["a"])
+    assert items_of(group) == {"small": 1, "large": queue.ITEMS_IN_A_SHARE}
+
+
+def test_markets_that_all_have_much_to_do_get_equal_shares():
+    waiting = queue_of(60)
+    for number in range(60):
+        for name in ("b", "c", "d", "e", "f"):
+            waiting.put(batch(name, number), Reply())
+    items = Counter()
+    for _ in range(30):
+        items += items_of(waiting.next_group())
+    assert len(items) == 6
+    assert max(items.values()) - min(items.values()) <= queue.ITEMS_IN_A_SHARE
+
+
+def test_markets_for_which_there_was_no_time_are_served_first():
+    waiting = queue_of(3)
+    for name in ("b", "c"):
+        waiting.put(batch(name, 0), Reply())
+    group = waiting.next_group()
+    order = list(dict.fromkeys(part.market for _, part in group))
+    left = [(call, part.size) for call, part in group if part.market in order[1:]]
+    waiting.put_back(left, set(order[1:]))
+    again = waiting.next_group()
+    assert list(dict.fromkeys(part.market for _, part in again)) == [*order[1:], order[0]]
+
+
+def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
+    monkeypatch.setattr(queue, "ITEMS_IN_A_GROUP", 150)
+    waiting, reply = RoundRobin(), Reply()
+    waiting.put(batch("large", 0), reply)
+    sizes = []
+    while waiting:
+        for call, part in waiting.next_group():
+            assert reply.value is None
+            sizes.append(part.size)
+            call.enter_reply(list(part.requests))
+    assert sizes == [150] * 6 + [100]
+    assert reply.value == [f"0-{n}" for n in range(1000)]
+
+
+def test_what_is_put_back_comes_first_and_once(monkeypatch):
+    monkeypatch.setattr(queue, "ITEMS_IN_A_GROUP", 1500)
+    waiting = queue_of(3)
+    first = waiting.next_group()
+    waiting.put_back([(call, part.size) for call, part in first])
+    assert waiting.calls == 3
+    again = waiting.next_group()
+    assert [part for _, part in again] == [part for _, part in first]
+    done = sum(part.size for _, part in again)
+    while waiting:
+        done += sum(part.size for _, part in waiting.next_group())
+    assert done == 3000
+    assert waiting.calls == 0
+
+
+def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others(monkeypatch):
+    monkeypatch.setattr(queue, "MOST_ITEMS_WAITING", 5000)
+    waiting = queue_of(5)
+    with pytest.raises(Refused, match="too much is waiting for this market"):
+        waiting.put(Decide("large", ["one more"]), Reply())
+    waiting.put(batch("small", 0), Reply())
+
+
+def test_lanes_of_names_that_are_no_market_are_dropped():
+    waiting = RoundRobin()
+    for number in range(25_000):
+        waiting.put(Do(f"no-{number}", lambda markets, now: None), Reply())
+        waiting.next_group()
+    assert len(waiting._lanes) < 10_100
+
+
+def test_a_market_of_a_slow_rule_leaves_the_others_their_turn():
+    """Counted in groups: while the batches of one are decided in parts, each call of the other takes one group."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 100}, mechanism="thompson", parameters={}, max_agents=2)
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        writer = desk.app._service.writer
+        ticks = iter(range(10**9))
+        writer._stopwatch = lambda: next(ticks) * 0.001  # what is done takes a thousandth of a second, or one an item
+
+        async def both():
+            batches = [writer.submit(batch("feed", number, 200)) for number in range(5)]
+            waits = []
+            for _ in range(10):
+                before = writer.groups
+                await writer.submit(Do("small", lambda markets, now: markets.market("small").state))
+                waits.append(writer.groups - before)
+            assert not batches[-1].done()
+            return waits, [len(await one) for one in batches]
+
+        waits, sizes = desk.runner.run(both())
+    assert max(waits) <= 2
+    assert sizes == [200] * 5
+
+
+def test_a_batch_that_takes_longer_than_was_known_is_cut(tmp_path):
+    """As where a rule begins to compare all arms: the rest is done in the next groups, in order, each request once."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, mechanism="ucb1", parameters={})
+        writer = desk.app._service.writer
+        now = iter(range(10**9))
+        writer._stopwatch = lambda: next(now) * 0.007  # three looks at it, and the time is over
+        requests = [f"r{n}" for n in range(40)]
+
+        async def both():
+            mixed = [
+                writer.submit(Decide("feed", [*requests[:30], "r3"])),
+                writer.submit(Decide("feed", requests[25:])),
+            ]
+            return await asyncio.gather(*mixed)
+
+        before = writer.groups
+        first, second = desk.runner.run(both())
+        assert writer.groups - before > 10
+    assert [one.request_id for one in first] == [*requests[:30], "r3"]
+    assert [one.request_id for one in second] == requests[25:]
+    assert [one.decision for one in first] == [*range(1, 31), 4]
+    assert [one.decision for one in second] == list(range(26, 41))
+    assert [one.duplicate for one in first] == [False] * 30 + [True]
+    assert [one.duplicate for one in second] == [True] * 5 + [False] * 10
+
+
+def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):
+    """Another market's calls are done between them; the season's own wait; a crash in between is made good."""
+    path = tmp_path / "market.db"
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        for number in range(3):
+            items = [{"request_id": f"{number}-{n}"} for n in range(1000)]
+            assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
+        writer = desk.app._service.writer
+        before = writer.groups
+
+        async def settled():
+            ending = writer.submit(Settle("feed", lambda market: market.state))
+            late = writer.submit(Decide("feed", ["too late"]))
+            between = 0
+            while not ending.done():
+                assert await writer.submit(Do("small", lambda markets, now: markets.market("small").state)) == "open"
+                between += 1
+            return between, await ending, (await late)[0]
+
+        between, state, late = desk.runner.run(settled())
+        assert writer.groups - before >= 3000 // DEFAULTS_AT_ONCE
+        assert between >= 2  # how many more depends on how fast the writer's thread is
+    assert state == "settled"
+    assert late.error == "season_settled"
+    (found, _) = replay_all(str(path))
+    assert found.fits, found.statement
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path, snapshot):
+    path = tmp_path / "market.db"
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        items = [{"request_id": f"{n}"} for n in range(1000)]
+        assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
+        writer = desk.app._service.writer
+
+        async def cut_short():
+            ending, before = writer.submit(Settle("feed", lambda market: market.state)), writer.groups
+            while writer.groups == before:
+                await asyncio.sleep(0)
+            writer._task.cancel()  # the first step is stored, and the next one under way
+            await writer.threads.storage(lambda: None)
+            if snapshot:
+                await writer.checkpoint()
+            return ending.done()
+
+        assert desk.runner.run(cut_short()) is False
+        desk.crash()
+    with Desk(SqliteStorage(str(path))) as again:
+        again.key = desk.key
+        reply = again.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+        assert reply.json()["error"] == "season_settled"
+    (found,) = replay_all(str(path))
+    assert found.fits, found.statement
+
+
+def test_windows_that_end_together_are_ended_in_steps():
+    markets = ServedMarkets()
+    for name in ("first", "second"):
+        markets.create(spec(market=name, wait_seconds=1), 0)
+        market = markets.market(name)
+        market.register_agent("ana", 0)
+        market.register_arm("ana", "a", 0)
+        market.start(0)
+        market.decide_many([f"{n}" for n in range(700)], 0)
+    known = defaultdict(Known)
+    assert markets.expire(5000, known, markets.by_name, most=1000) == {"first", "second"}
+    assert [len(known[number].defaults) for number in (1, 2)] == [500, 500]
+    assert markets.expire(5000, known, markets.by_name, most=1000) == set()
+    assert [len(known[number].defaults) for number in (1, 2)] == [700, 700]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_calls_wait_until_all_windows_that_are_over_have_ended(late):
+    """As if they were ended at once: with more of them than fit in a group, no reward slips in before its default."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 1}, wait_seconds=1)
+        for number in range(3):
+            items = [{"request_id": f"{number}-{n}"} for n in range(1000)]
+            desk.call("POST", f"{FEED}/decisions/batch", {"items": items})
+        desk.clock.now += 5000 if late else 0
+        reply = desk.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": 2999, "value": 1.0})
+        assert reply.json()["result"] == ("late" if late else "recorded")
+
+
+def fail_once(desk, monkeypatch, name):
+    """Plant a fault after the state has changed: a decision of this request is lost half-way."""
+    market = desk.app._service.writer.markets.by_name[name]
+    real = market._enter_decisions
+
+    def faulty(decided: list[Decided], now: int) -> None:
+        if any(entry.request == "poison" for entry in decided):
+            raise ZeroDivisionError
+        real(decided, now)
+
+    monkeypatch.setattr(market, "_enter_decisions", faulty)
+
+
+def test_a_fault_is_answered_500_and_concerns_no_other_market(tmp_path, monkeypatch):
+    path = tmp_path / "market.db"
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        writer = desk.app._service.writer
+        small = writer.markets.by_name["small"]
+        fail_once(desk, monkeypatch, "feed")
+
+        async def together():
+            calls = [
+                desk.http.post(f"{FEED}/decisions", json={"request_id": "first"}, headers=headers),
+                desk.http.get("/v1/markets/small", headers=headers),
+                desk.http.get("/v1/markets/feed", headers=headers),
+                desk.http.post(f"{FEED}/decisions", json={"request_id": "poison"}, headers=headers),
+                desk.http.post(f"{FEED}/agents", json={"agent": "cy"}, headers=headers),
+            ]
+            return [reply.status_code for reply in await asyncio.gather(*calls)]
+
+        headers = {"Authorization": f"Bearer {desk.key}"}
+        assert desk.runner.run(together()) == [200, 200, 200, 500, 201]
+        assert writer.markets.by_name["small"] is small  # not read back
+        again = desk.call("POST", f"{FEED}/decisions", {"request_id": "poison"}).json()
+        assert (again["decision"], again["duplicate"]) == (2, False)
+    (found, _) = replay_all(str(path))
+    assert found.fits, found.statement
+
+
+REQUESTS = st.lists(st.sampled_from([f"r{n}" for n in range(60)]), min_size=1, max_size=20)
+ITEMS = st.lists(
+    st.builds(
+        RewardItem,
+        st.sampled_from([f"e{n}" for n in range(40)]),
+        st.integers(1, 45),
+        st.sampled_from([0.0, 1.0, 0.3, 0.25, 7.0]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+COMMANDS = st.lists(
+    st.one_of(st.builds(Decide, st.just("m"), REQUESTS), st.builds(Reward, st.just("m"), ITEMS)), max_size=12
+)
+
+
+def opened(horizon):
+    markets = ServedMarkets()
+    market, _ = markets.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
+    for agent in ("ana", "bo"):
+        market.register_agent(agent, 1000)
+        market.register_arm(agent, f"{agent}-0", 1000)
+        market.register_arm(agent, f"{agent}-1", 1000)
+    market.start(1000)
+    return markets, market
+
+
+def singles(command):
+    if isinstance(command, Decide):
+        return [Decide(command.market, [one]) for one in command.requests]
+    return [Reward(command.market, [one]) for one in command.items]
+
+
+def told(markets):
+    """What the ledger says, whatever the order inside a batch."""
+    lines = [decode(line) for _, _, new in markets.take() for line in new.lines]
+    return sorted((type(one).__name__, *(v for k, v in _fields(one) if k != "n")) for one in lines[1:])
+
+
+def _fields(entry):
+    return [(name, repr(getattr(entry, name))) for name in entry.__struct_fields__]
+
+
+@given(commands=COMMANDS, horizon=st.sampled_from([10, 50]), late=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_batch_is_its_items_one_by_one(commands, horizon, late):
+    (one, market), (many, other) = opened(horizon), opened(horizon)
+    known_one, known_many = defaultdict(Known), defaultdict(Known)
+    for step, command in enumerate(commands):
+        now = 2000 + (600 * step if late else 0)
+        for markets, known in ((one, known_one), (many, known_many)):
+            markets.expire(now, known, markets.by_name)
+        singly = [single.run(one, known_one, now)[0] for single in singles(command)]
+        assert command.run(many, known_many, now) == singly
+        assert market.registry.to_dict() == other.registry.to_dict()
+        assert market.session.to_json() == other.session.to_json()
+    assert told(one) == told(many)
+
+
+@given(commands=COMMANDS)
+@settings(max_examples=40, deadline=None)
+def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
+    """Decisions first or rewards first, as they came: in that order, one by one, each gets what it was told."""
+    (one, _), (many, _) = opened(50), opened(50)
+    known_one, known_many = defaultdict(Known), defaultdict(Known)
+    together = list(merge(commands))
+    assert sorted(at for _, positions in together for at in positions) == list(range(len(commands)))
+    assert len(together) <= 2
+    for command, positions in together:
+        replies = command.run(many, known_many, 2000)
+        singly = [reply for at in positions for reply in commands[at].run(one, known_one, 2000)]
+        assert replies == singly
+    assert told(one) == told(many)
+
+
+def test_what_is_no_decision_and_no_reward_keeps_its_place():
+    act, first, second = Do("m", lambda markets, now: None), Decide("m", ["a"]), Decide("m", ["b"])
+    elsewhere = Decide("k", ["c"])
+    assert list(merge([first, act, second, elsewhere])) == [
+        (first, [0]),
+        (act, [1]),
+        (second, [2]),
+        (elsewhere, [3]),
+    ]
+    assert list(merge([first, elsewhere, second, act])) == [
+        (Decide("m", ["a", "b"]), [0, 2]),
+        (elsewhere, [1]),
+        (act, [3]),
+    ]
+
+
+def test_a_reward_that_comes_with_the_settlement_is_late():
+    """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
+    markets, market = opened(10)
+    known = defaultdict(Known)
+    made = Decide("m", ["r"]).run(markets, known, 2000)[0].decision
+    assert Settle("m", lambda one: one.state).run(markets, known, 2000) == "settled"
+    first, again = (Reward("m", [RewardItem("e", made, "r", 1.0)]).run(markets, known, 2000)[0] for _ in range(2))
+    assert (first.result, again.result) == ("late", "duplicate")
+    assert sum(one.balance for one in market.registry.agents.values()) == 0
+
+
+@pytest.mark.parametrize("end", ["crash", "close"])
+def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, monkeypatch, end):
+    path, begun, gate = str(tmp_path / "market.db"), threading.Event(), threading.Event()
+
+    def slow_snapshot(market):
+        begun.set()
+        assert gate.wait(60)
+        return take_snapshot(market)
+
+    monkeypatch.setattr(checkpoints, "take_snapshot", slow_snapshot)
+    with Desk(SqliteStorage(path, interval=50)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        writer = desk.app._service.writer
+
+        async def meanwhile():
+            await writer.submit(Decide("feed", [f"r{n}" for n in range(60)]))
+            while not begun.is_set():
+                await asyncio.sleep(0)
+            own = writer.submit(Decide("feed", ["own"]))
+            for _ in range(5):
+                assert await writer.submit(Do("small", lambda markets, now: markets.market("small").state)) == "open"
+            waited = not own.done()
+            gate.set()
+            return waited, (await own)[0].decision
+
+        assert desk.runner.run(meanwhile()) == (True, 61)
+
+        def stored():
+            return desk.storage._writer.execute("SELECT count(*) FROM snapshots").fetchone()[0], desk.storage._since
+
+        while not (found := desk.runner.run(writer.threads.storage(stored)))[0]:
+            desk.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+        assert found[1] < 50  # what came in meanwhile counts for the next one
+        getattr(desk, end)()
+    with Desk(SqliteStorage(path, interval=50)) as again:
+        again.key = desk.key
+        for request, decision in (("r0", 1), ("r59", 60), ("own", 61)):
+            reply = again.call("POST", f"{FEED}/decisions", {"request_id": request}).json()
+            assert (reply["decision"], reply["duplicate"]) == (decision, True)
+    assert all(found.fits for found in replay_all(path))
+
+
+def test_a_call_looks_at_its_own_market_alone(monkeypatch):
+    """However many were opened: their time, windows and new entries are no business of another market's call."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 1})
+        for number in range(3):
+            assert desk.call("POST", "/v1/markets", TERMS | {"market": f"other-{number}"}).status_code == 201
+        looked = set()
+        for name in ("follow", "overdue"):
+            real = getattr(LiveMarket, name)
+
+            def noted(market, *clocks, real=real):
+                looked.add(market.spec.market)
+                return real(market, *clocks)
+
+            monkeypatch.setattr(LiveMarket, name, noted)
+        take = Chain.take
+        chains = {id(market.chain): name for name, market in desk.app._service.writer.markets.by_name.items()}
+        monkeypatch.setattr(Chain, "take", lambda chain: looked.add(chains[id(chain)]) or take(chain))
+        for number in range(5):
+            assert desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"}).status_code == 200
+        assert looked == {"feed"}
+
+
+@pytest.mark.parametrize("pending", [{3, 5, 999_999}, {*range(1, 1_000_000, 3000)}, {*range(900_000, 1_000_000)}])
+def test_a_settlement_does_not_go_through_all_rounds(pending):
+    class Counted(dict):
+        asked = 0
+
+        def __contains__(self, number):
+            self.asked += 1
+            return super().__contains__(number)
+
+    windows, waiting = WaitWindows(60.0), Counted.fromkeys(pending)
+    assert windows.oldest_pending(waiting, 1_000_000, 200) == sorted(pending)[:200]
+    assert waiting.asked < 1000
+
+
+def test_a_market_that_cannot_be_read_does_not_hinder_others(tmp_path):
+    """Planted: the stored lines of one market are damaged, and calls that need them come together with another's."""
+    path = tmp_path / "market.db"
+    with Desk(SqliteStorage(str(path))) as desk:
+        open_market(desk, {"ana": 1})
+        desk.call("POST", f"{FEED}/decisions", {"request_id": "old"})
+        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        for agent in ("agents", "agents/ana/arms", "start"):
+            body = {"agents": {"agent": "ana"}, "agents/ana/arms": {"arm": "x"}}.get(agent)
+            assert desk.call("POST", f"/v1/markets/small/{agent}", body).status_code in (200, 201)
+        with sqlite3.connect(path) as other:
+            other.execute("UPDATE ledger SET lines = 'damaged' WHERE place < 2 << 40")
+        other.close()
+        headers = {"Authorization": f"Bearer {desk.key}"}
+
+        async def together(number):
+            calls = [
+                desk.http.post(f"/v1/markets/{market}/decisions", json={"request_id": request}, headers=headers)
+                for market, request in (("feed", "old"), ("small", f"r{number}"), ("feed", f"new-{number}"))
+            ]
+            return [reply.status_code for reply in await asyncio.gather(*calls)]
+
+        for number in range(5):
+            damaged, other, _ = desk.runner.run(together(number))
+            assert (damaged, other) == (503, 200)
+        assert desk.call("POST", f"{FEED}/decisions", {"request_id": "new"}).status_code == 200
