@@ -15,7 +15,7 @@ import cloneproof as cp
 import reservoir_cases
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from support.reservoir_by_hand import expected_rewards
-from support.scans import Scan, averaged, best_of, dot, falls, king_of_the_hill, likelihood_ratio_laws, scan
+from support.scans import Scan, averaged, best_of, dot, falls, likelihood_ratio_laws, scan
 
 ONE = Fraction(1)
 
@@ -326,33 +326,6 @@ def test_planted_violations_of_each_condition_pay():
     for made in (one, two, three):
         assert made.gain((1, 0)) > made.gain((2, 1))  # withholding pays more
         assert made.value(made.uniform) == made.by_enumeration(made.uniform)[0]
-
-
-@pytest.mark.parametrize(
-    ("e", "h", "challengers", "tie", "honest", "gain"),
-    [
-        (Fraction(1, 10), Fraction(1, 1000), 25, Fraction(1, 2), 0.951544, 0.000381),
-        (Fraction(2, 25), Fraction(1, 10000), 80, Fraction(0), 0.968554, 0.0000724),
-    ],
-)
-def test_king_of_the_hill_can_be_gamed(e, h, challengers, tie, honest, gain):
-    """Three laws in stochastic order, copies (9, 1, 1)."""
-    zero = Fraction(0)
-    laws = [{zero: e, 1 - 2 * h: 1 - e}, {zero: e, ONE: 1 - e}, {1 - h: e, ONE: 1 - e}]
-    own = king_of_the_hill(laws, [Fraction(1, 3)] * 3, challengers, tie)
-    copied = averaged(lambda w: king_of_the_hill(laws, w, challengers, tie), (9, 1, 1))
-    assert round(float(own), 6) == honest
-    assert round(float(copied - own), len(f"{gain:.7f}".rstrip("0")) - 2) == gain
-
-
-def test_king_of_the_hill_with_two_values_cannot_on_these():
-    rng = random.Random(8)
-    for _ in range(40):
-        low, high = sorted(Fraction(rng.randint(0, 8), 8) for _ in range(2))
-        laws = [{Fraction(0): 1 - v, ONE: v} for v in (low, high)]
-        tie, challengers = rng.choice((Fraction(0), Fraction(1, 2))), rng.randint(1, 6)
-        honest = king_of_the_hill(laws, [Fraction(1, 2)] * 2, challengers, tie)
-        assert averaged(lambda w, n=challengers, t=tie, own=laws: king_of_the_hill(own, w, n, t), (3, 1)) <= honest
 
 
 def test_best_of_draws_without_likelihood_ratios_can_be_gamed():

@@ -141,27 +141,6 @@ def likelihood_ratio_laws(rng, originals, scores):
     return found
 
 
-def king_of_the_hill(laws, w, challengers, tie):
-    """The mean of the last champion: each challenger is a fresh draw, one reward each; `tie`: its chance at a tie."""
-    means = [sum(x * p for x, p in law.items()) for law in laws]
-    beats = [
-        [
-            sum(p * q * (1 if y > x else tie if y == x else 0) for x, p in own.items() for y, q in other.items())
-            for other in laws
-        ]
-        for own in laws
-    ]
-    champion = list(w)
-    for _ in range(challengers):
-        following = [ZERO] * len(laws)
-        for a, chance in enumerate(champion):
-            for b, weight in enumerate(w):
-                following[b] += chance * weight * beats[a][b]
-                following[a] += chance * weight * (1 - beats[a][b])
-        champion = following
-    return dot(champion, means)
-
-
 def best_of(laws, w, draws):
     """The mean of the slot of the highest reward, ties to the earlier slot."""
     means = [sum(x * p for x, p in law.items()) for law in laws]
