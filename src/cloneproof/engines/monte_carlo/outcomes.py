@@ -1,7 +1,16 @@
 """The outcomes of a range of runs, by the quickest kernel that can take the job.
 
-Each kernel is a pure function of the job and a run's number, so the bits do not depend on how runs are cut into
-chunks. They do depend on the kernel: it is chosen by the job alone, never by the range.
+To add a kernel, write two functions and name them in `KERNELS`, the quickest kernel first:
+
+- `applies(job)` reads the job only, and is False for anything it does not know.
+- `kernel(job, first, count)` returns the outcomes of the runs `first`, .., `first + count - 1`. An outcome depends on
+  the job and the number of its run alone, not on the thread, the chunk or earlier work. So take random numbers by their
+  place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream numbers of
+  `mechanisms/online/opening.py`, and keep sums exactly (in ticks). A kernel that steps like the session must give the
+  session's bits; one that draws blocks, the session's laws.
+
+`compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a name of its
+own: the compiler's cache mixes up two of the same name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""What the service asks of a storage. One caller at a time, except for `lines`, which may be asked at the same time."""
+"""What the service asks of a storage. One caller at a time, except for `lines`, which may be asked at the same time.
+
+To add a storage, write a class with the methods of `Storage` and name it in `open_storage`. It promises:
+
+- `commit` stores everything it is given or nothing, and what it stored is durable when it returns. Replies follow it.
+- `find` knows every id of any age: exactly-once rests on it.
+- A start after `kill -9` or a power cut finds everything that was committed.
+- If several processes may write, it is a `SharedStorage`: it has turns, and knows what the others appended.
+"""
 
 from __future__ import annotations
 
