@@ -84,7 +84,7 @@ def test_the_value_of_a_scan_and_the_chance_to_reach_an_event():
 
 
 def test_honest_values_given_that_an_event_is_reached():
-    """V_1 = F(uniform), V_k - V_{k+1} = lambda'_k (m_k - V_{k+1}), and V_k is what the enumeration says."""
+    """V_1 = F(uniform), V_k - V_{k+1} = Lambda_k (m_k - V_{k+1}), and V_k is what the enumeration says."""
     for _, made, _ in scans(1, 40, covered=False):
         values = made.values()
         assert values[0] == made.value(made.uniform)
