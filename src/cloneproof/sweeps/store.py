@@ -105,7 +105,8 @@ def open_store(folder: str | Path, version: str) -> Store:
     except OSError as problem:
         raise SweepError(f"expected a folder for the store, got {folder}: {problem}; choose another") from None
     with _told(path):
-        store = Store(path, sqlite3.connect(path / FILE, PATIENCE, isolation_level=None, check_same_thread=False))
+        connection = sqlite3.connect(path / FILE, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        store = Store(path, connection)
         try:
             _write_ahead(store._sql)
             store._sql.executescript(SCHEMA)
@@ -299,7 +300,7 @@ def store_status(folder: str | Path) -> StoreStatus:
     if not (path / FILE).is_file():
         raise SweepError(f"expected the folder of a store, got {folder}, which has none; check the path")
     address = f"{(path / FILE).resolve().as_uri()}?mode=ro"
-    with _told(path), closing(sqlite3.connect(address, PATIENCE, uri=True)) as connection:
+    with _told(path), closing(sqlite3.connect(address, timeout=PATIENCE, uri=True)) as connection:
         store = Store(path, connection)
         ((version,),) = connection.execute("SELECT version FROM writer")
         index, damaged = read_index(store)
