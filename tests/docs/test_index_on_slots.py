@@ -3,13 +3,20 @@
 import math
 import random
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.bounds.index import chance_above, index_gain_ceiling, next_look, path_ceiling
+from cloneproof.bounds.index import (
+    chance_above,
+    expected_gain_ceiling,
+    index_gain_ceiling,
+    next_look,
+    path_ceiling,
+    sampled_gain_ceiling,
+)
 from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.errors import CloneproofError
@@ -266,6 +273,36 @@ def test_verdicts_by_the_theorem_and_by_the_ceiling():
     audit = cp.audit(three, cp.mechanism("reservoir-index", draws=5, constant=1.5), tolerance=0.001)
     assert audit.verdict == "clone-proof"
     assert "gain at most" in audit.scope
+
+
+def test_the_ceiling_is_said_with_every_verdict():
+    three = cp.Market([cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=1000, ends="at-random")
+    made = cp.mechanism("reservoir-index", draws=5, constant=1.5)
+    strict, loose = (cp.audit(three, made, tolerance=tolerance) for tolerance in (0.0, 0.01))
+    assert strict.verdict == "undecided"
+    assert loose.verdict == "clone-proof"
+    assert loose.sampled_proof
+    assert 0 < strict.gain_at_most.high < 0.01 * 1000 / 11 / 2
+    assert strict.gain_at_most.kind == "asymptotic"
+    assert strict.worst.gain.high == pytest.approx(strict.gain_at_most.high)
+    prior = cp.Discrete([0.02, 0.05, 0.1], [0.5, 0.25, 0.25])
+    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=1000, ends="at-random")
+    assert cp.audit(market, made).gain_at_most.kind == "proven"
+    fixed = cp.Market(market.agents, horizon=1000)
+    assert cp.audit(fixed, cp.mechanism("reservoir", market=fixed)).gain_at_most is None
+
+
+def test_a_ceiling_averaged_over_means_is_below_the_average_of_ceilings():
+    atoms = [(0.02, 0.5), (0.05, 0.25), (0.052, 0.25)]
+    chances = dict(atoms)
+    ceilings = {
+        means: index_gain_ceiling(means, 6, 1.5, 2000) for means in combinations_with_replacement(sorted(chances), 3)
+    }
+    worlds = product(chances, repeat=3)
+    average = sum(math.prod(chances[v] for v in means) * ceilings[tuple(sorted(means))] for means in worlds)
+    assert 0 < expected_gain_ceiling(atoms, 3, 6, 1.5, 2000) <= average * 1.01
+    drawn = sampled_gain_ceiling(cp.Discrete(*zip(*atoms, strict=True)).quantile, 3, 6, 1.5, 2000)
+    assert average / 5 < drawn < 5 * average
 
 
 def test_what_takes_no_random_end_says_so():

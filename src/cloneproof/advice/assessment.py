@@ -14,12 +14,12 @@ import numpy as np
 from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import audit_case, checked_question
-from cloneproof.analysis.audit.scan import scan_theorem
+from cloneproof.analysis.audit.question import AuditCase, audit_case, checked_question
+from cloneproof.analysis.audit.scan import index_ceiling, scan_theorem
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
-from cloneproof.bounds import holdout_arm_rounds, index_gain_ceiling
+from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.bounds.reservoir import ReservoirNumbers
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
@@ -138,7 +138,6 @@ SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
     "others do, as long as it does not know which of its items is better."
 )
-DRAWN = 8  # realisations of an agent's means
 TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
 TOLERANCE = 0.005  # gains up to half a percent count as none
 PULLS_A_SECOND = 2 * 10**7  # so that the number of runs, and the answer, do not depend on the machine's mood
@@ -215,27 +214,31 @@ def assess_random_end(market: Market, made: Mechanism, regret: Estimate) -> Asse
     """A market that ends at random is not audited: the scan theorem speaks for reservoirs, a ceiling for the index.
 
     A payoff up to a random end is a mixture of payoffs up to fixed ones, which the scan theorem covers at every
-    horizon. The index of slots has a ceiling for given means (`bounds.index_gain_ceiling`), here on average over DRAWN
-    draws of them.
+    horizon. The index of slots has a ceiling (`scan.index_ceiling`), here beside a payoff as if all items were equal.
     """
     fixed = replace(market, ends="at-horizon")
     if all(scan_theorem(audit_case(fixed, made, agent.name)) is not None for agent in market.agents):
         said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
     elif made.name == "reservoir-index":
-        dice, most = np.random.default_rng(28), 0.0
-        for priors in {agent.priors for agent in market.agents}:
-            drawn = [[float(prior.quantile(dice.random())) for prior in priors] for _ in range(DRAWN)]
-            index = made.parameters["draws"], made.parameters["constant"], market.horizon
-            most = max(most, float(np.mean([index_gain_ceiling(means, *index) for means in drawn])))
-        honest = sum(sum(value * weight for value, weight in _points(prior)) for prior in market.agents[0].priors)
-        gain = most / max(1e-9, market.horizon * honest / market.originals)
+        cases = [audit_case(market, made, agent.name) for agent in market.agents]
+        ceilings = [most for case in cases if (most := index_ceiling(case)) is not None]
+        if len(ceilings) < len(cases):
+            return "it has no promise for originals of different priors"
+        largest = max(ceilings, key=lambda most: most.high)
+        sure = "proven" if largest.kind == "proven" else "a proven ceiling for given rates, averaged over draws at 99 %"
+        gain = max(map(_relative_ceiling, cases, ceilings))
         said = (
-            f"No provider gains more than {most:.2g} rewards over the whole run by registering copies or by leaving "
-            f"items out, whatever the others do: a proven ceiling, on average over {DRAWN} draws of its rates."
+            f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
+            f"leaving items out, whatever the others do: {sure}."
         )
     else:
         return "it has no promise for a market that ends at random"
     return AssessedMechanism(made, regret, "clone-proof", gain, None, None, said, "", seen(market, made))
+
+
+def _relative_ceiling(case: AuditCase, most: Estimate) -> float:
+    """The ceiling beside what the agent earns if every round goes to an agent at random, at the mean of its prior."""
+    return most.high / max(1e-9, case.market.share * case.horizon * case.agent.priors[0].mean / case.agents)
 
 
 def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from scipy.special import bdtr, rel_entr
+from scipy import fft
+from scipy.special import bdtr, rel_entr, stdtrit
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, listed, number_in
@@ -29,6 +31,8 @@ from cloneproof.errors import MechanismError
 
 LEVELS = 100  # at which the path is computed, from index 1 down to half the lowest mean; as many again at each mean
 LONGEST = 6  # times T: pulls after which a slot that is still above a level counts as above it for ever, or as gone
+DRAWN = 12  # means of a continuous prior
+MOST_SUBSETS = 500  # of drawn means, of which each agent has one
 FAR = 9.0  # standard deviations beyond which counts are left out
 
 
@@ -72,39 +76,70 @@ def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, hori
     width = number_in(constant, "constant", 0, error=MechanismError, low_open=True)
     if len(rates) <= 2 or slots <= 2 or rates[0] == rates[-1] or rounds == 1:
         return 0.0
-    levels = index_levels(rates, width, rounds)
-    path = np.array([chance_above(v, width, rounds, levels) for v in rates])
-    return path_ceiling(np.array(rates), path, slots, rounds)
+    return path_ceiling(np.array(rates), _paths(rates, width, rounds), slots, rounds)
 
 
 def expected_gain_ceiling(
     atoms: Sequence[tuple[float, float]], originals: int, draws: int, constant: float, horizon: int
 ) -> float:
-    """`index_gain_ceiling` on average over means that are drawn independently from values with weights."""
-    values = [value for value, _ in atoms]
+    """The ceiling for means that are drawn independently from values with weights.
+
+    The others' best score depends on nothing of the agent's, so the bracket is averaged over means before the supremum
+    is taken: less than the average of `index_gain_ceiling`.
+    """
+    values = sorted(value for value, _ in atoms)
     if min(originals, draws, len(values)) <= 1 or min(originals, draws) <= 2 or horizon == 1:
         return 0.0
-    levels = index_levels(values, constant, horizon)
-    paths = {value: chance_above(value, constant, horizon, levels) for value in values}
+    paths = _paths(values, constant, horizon)
     weights, total = dict(atoms), math.fsum(weight for _, weight in atoms)
-    ceilings = []
-    for means in combinations_with_replacement(sorted(values), originals):
-        orders = math.factorial(originals) / math.prod(map(math.factorial, Counter(means).values()))
+    average = np.zeros(1)
+    for chosen in combinations_with_replacement(range(len(values)), originals):
+        orders = math.factorial(originals) / math.prod(map(math.factorial, Counter(chosen).values()))
+        means = np.array([values[k] for k in chosen])
         chance = orders * math.prod(weights[v] / total for v in means)
-        if means[0] < means[-1]:
-            ceilings.append(chance * path_ceiling(np.array(means), np.array([paths[v] for v in means]), draws, horizon))
-    return math.fsum(ceilings)
+        average = average + chance * path_brackets(means, paths[list(chosen)], draws)
+    return horizon * max(0.0, float(average.max()))
+
+
+def sampled_gain_ceiling(
+    quantile: Callable[[float], float], originals: int, draws: int, constant: float, horizon: int, seed: int = 0
+) -> float:
+    """The same for a prior that is too rich to be summed over: at most this at 99 %, in the limit of many draws.
+
+    The average of `index_gain_ceiling` over all subsets of some drawn means (or some of the subsets), and its error by
+    the jackknife over the draws. It is not averaged before the supremum is taken, as few draws matter at high levels.
+    """
+    if min(originals, draws) <= 2 or horizon == 1:
+        return 0.0
+    dice, number = np.random.default_rng([seed, originals]), max(DRAWN, originals + 6)
+    values = sorted(float(quantile(u)) for u in dice.random(number))
+    paths = _paths(values, constant, horizon)
+    if math.comb(number, originals) <= MOST_SUBSETS:
+        subsets = [list(chosen) for chosen in combinations(range(number), originals)]
+    else:
+        subsets = [sorted(dice.permutation(number)[:originals].tolist()) for _ in range(MOST_SUBSETS)]
+    found = np.array([path_ceiling(np.array(values)[chosen], paths[chosen], draws, horizon) for chosen in subsets])
+    member = np.array([[k in chosen for chosen in subsets] for k in range(number)])
+    without = np.array([found[~own].mean() for own in member])
+    return float(found.mean() + stdtrit(number - 1, 0.99) * math.sqrt((number - 1) * without.var()))
+
+
+def _paths(values: Sequence[float], constant: float, horizon: int) -> FloatArray:
+    """The path of each value, at common levels."""
+    levels = index_levels(values, constant, horizon)
+    return np.array([chance_above(value, constant, horizon, levels) for value in values])
 
 
 def index_levels(means: Sequence[float], constant: float, horizon: int) -> FloatArray:
     """Falling levels at which a path is computed, closer to each other around the means, where it is steep."""
     positive = sorted({v for v in means if v > 0})
     levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
+    near = max(LEVELS // 4, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
     for v in positive:
         steep = min(0.1, 0.3 * math.sqrt(constant / (v * horizon)))
         levels += [
-            v * (1 + np.geomspace(steep, 0.5, LEVELS // 2)),
-            v * (1 - np.geomspace(steep, 0.2, LEVELS // 4)),
+            v * (1 + np.geomspace(steep, 0.5, near)),
+            v * (1 - np.geomspace(steep, 0.2, near // 2)),
             np.array([v]),
         ]
     joined = np.unique(np.concatenate(levels))
@@ -113,6 +148,11 @@ def index_levels(means: Sequence[float], constant: float, horizon: int) -> Float
 
 def path_ceiling(means: FloatArray, path: FloatArray, slots: int, horizon: float) -> float:
     """The ceiling from the path: means (rising), and for each of them bounds (low, high) of x at each level."""
+    return float(horizon * max(0.0, path_brackets(means, path, slots).max()))
+
+
+def path_brackets(means: FloatArray, path: FloatArray, slots: int) -> FloatArray:
+    """The bracket of the theorem between each two levels, at most."""
     s, originals = slots, len(means)
     ends = np.concatenate([np.zeros((originals, 2, 1)), path, np.ones((originals, 2, 1))], axis=2)
     low, high = ends[:, 0], ends[:, 1]
@@ -129,7 +169,7 @@ def path_ceiling(means: FloatArray, path: FloatArray, slots: int, horizon: float
     centre = mean_high[1:]
     reach = np.maximum(high[:, 1:].max(0) - centre, 1e-9)
     drop = np.maximum(1 - centre - reach, 0.0) ** s - (1 - centre) ** s + s * (1 - centre) ** (s - 1) * reach
-    return float(horizon * max(0.0, np.max(integral - means[-1] * np.maximum(drop, 0.0) / reach**2 * variance)))
+    return np.asarray(integral - means[-1] * np.maximum(drop, 0.0) / reach**2 * variance)
 
 
 def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray) -> FloatArray:
@@ -145,19 +185,22 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
     stay = math.log1p(-1 / horizon)
     active = np.arange(len(levels))
     beyond = np.zeros(len(levels))
-    while pulls < LONGEST * horizon and len(active):
-        more = next_look(pulls) - pulls
-        pulls += more
+    for look, least_of_all in _least_counts(levels.tobytes(), constant, horizon):
+        if not len(active):
+            break
+        more, pulls = look - pulls, look
         law, start = _binomial_law(more, mean)
         alive, first = _convolved(alive, law), first + start
         alive, first = _trimmed(alive, first, pulls, mean)
         before = alive.sum(1)
-        least = _least_count(levels[active], pulls, constant)
+        least = least_of_all[active]
         alive[np.arange(first, first + alive.shape[1]) < least[:, None]] = 0.0
         left = alive.sum(1)
         rung[active] += (before - left) * -math.expm1(pulls * stay)
-        beyond[active] = left
-        kept = left > 1e-15
+        safe = (least <= first) & (first > 0)  # even the lowest count is enough, and more so at later looks
+        rung[active[safe]] += left[safe]
+        beyond[active] = np.where(safe, 0.0, left)
+        kept = (left > 1e-15) & ~safe
         active, alive = active[kept], alive[kept]
     late = math.exp(pulls * stay)
     return np.array([rung + beyond * (1 - late), np.minimum(rung + beyond, 1.0)])
@@ -178,9 +221,9 @@ def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:
         padded[:, :-1] = rows * law[0]
         padded[:, 1:] += rows * law[1]
         return padded
-    points = 1 << (size - 1).bit_length()
-    product = np.fft.rfft(rows, points) * np.fft.rfft(law, points)
-    return np.maximum(np.fft.irfft(product, points)[:, :size], 0.0)
+    points = fft.next_fast_len(size, real=True)
+    product = fft.rfft(rows, points) * fft.rfft(law, points)
+    return np.asarray(np.maximum(fft.irfft(product, points)[:, :size], 0.0))
 
 
 def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[FloatArray, int]:
@@ -191,12 +234,18 @@ def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[Flo
     return rows[:, begin:end], first + begin
 
 
-def _least_count(levels: FloatArray, pulls: int, constant: float) -> FloatArray:
-    """The least count after so many pulls at which the index is at least at each level."""
-    low, high = np.zeros(len(levels)), levels.copy()
-    for _ in range(60):  # the divergence from the level falls as the mean rises to it
-        middle = (low + high) / 2
-        outside = rel_entr(middle, levels) + rel_entr(1 - middle, 1 - levels) > constant / pulls
-        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    zero = -np.log1p(-levels) * pulls <= constant
-    return np.asarray(np.where(zero, 0.0, np.ceil(high * pulls - 1e-9)))
+@lru_cache(maxsize=2)
+def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[int, FloatArray]]:
+    """At each look: the pulls by then, and for each level the least count at which the index is at least there."""
+    at, looks, pulls = np.frombuffer(levels), [], 0
+    while pulls < LONGEST * horizon:
+        pulls = next_look(pulls)
+        low, high = np.full(len(at), -1.0), np.ceil(at * pulls)  # not enough, enough
+        while (high - low > 1).any():  # the divergence from the level falls as the mean rises to it
+            middle = np.floor((low + high) / 2)
+            mean = np.clip(middle / pulls, 0.0, at)
+            enough = rel_entr(mean, at) + rel_entr(1 - mean, 1 - at) <= constant / pulls * (1 + 1e-12)
+            searched = high - low > 1
+            low, high = np.where(searched & ~enough, middle, low), np.where(searched & enough, middle, high)
+        looks.append((pulls, high))
+    return looks

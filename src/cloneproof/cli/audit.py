@@ -69,6 +69,9 @@ def show_audit(audit: Audit, title: str) -> None:
     print_table(table)
     further = len(rows) - MOST_ROWS
     print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
+    if audit.gain_at_most is not None:
+        sure = "proven" if audit.gain_at_most.kind == "proven" else "at 99 %, by drawn means"
+        print(f"Copies and withholding gain at most {audit.gain_at_most.high:.3g} rewards in all ({sure}).")
     print_wrapped(f"Scope: {audit.scope}")
     for text in audit.notes:
         note(text)

@@ -248,9 +248,10 @@ def reservoir_contest(
 
 
 def reservoir_index(draws: int, constant: float) -> Mechanism:
-    """Slots of all agents in one contest by a KL-UCB index that never rises, for a market that ends at random.
+    """Slots of all agents in one contest by the KL-UCB index, for a market that ends at random.
 
-    Each agent has `draws` slots, uniform draws from its arms with replacement. In a market that ends at random the
+    Each agent has `draws` slots, uniform draws from its arms with replacement. The index of a slot counts as the lowest
+    that it has been, which decides nothing but ties. In a market that ends at random the
     contest is a best of all slots by independent scores, and what copies and withholding can gain has a proven ceiling
     (docs/textbook/index-on-slots.md). At a fixed end nothing is claimed.
     """

@@ -23,7 +23,7 @@ from cloneproof.analysis.audit.results import (
     SearchResult,
     for_exchangeable,
 )
-from cloneproof.analysis.audit.scan import INDEX_SCOPE, SCAN_SCOPE, scan_theorem
+from cloneproof.analysis.audit.scan import INDEX_SCOPE, SCAN_SCOPE, index_ceiling, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
 from cloneproof.analysis.audit.verdict import (
     NEARLY,
@@ -36,6 +36,7 @@ from cloneproof.analysis.audit.verdict import (
     relative_gain_at_most,
     simplest_of,
 )
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
 from cloneproof.mechanisms.rules.uniform import is_uniform
@@ -209,20 +210,31 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
         samples=tuple(sample for result in results for sample in result.samples.values()),
         limits=limits,
         sampled_proof=verdict == "clone-proof" and any(each.rests_on_samples for each in covered.values()),
+        gain_at_most=_ceiling(question),
     )
-    if found.by_scan and verdict == "clone-proof":
-        return replace(audit, scope=_scan_scope(question, found.results))
+    if found.by_scan and verdict != "exploitable":
+        first = next(iter(covered.values()))
+        said = first.why_not if first.argument is None else first.argument.words
+        return replace(audit, scope=_scan_scope(question, found.results, said))
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 
 
-def _scan_scope(question: Question, results: Sequence[SearchResult]) -> str:
+def _ceiling(question: Question) -> Estimate | None:
+    """The largest ceiling on all copies and withholdings, where every case has one: under the index on slots."""
+    if question.box is not None:
+        return None
+    ceilings = [index_ceiling(case) for cases in question.searched for case in cases]
+    known = [each for each in ceilings if each is not None]
+    return max(known, key=lambda each: each.high) if len(known) == len(ceilings) else None
+
+
+def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) -> str:
     """The scan theorem's scope, which is wider than what was tried."""
-    argument = next(iter(results[0].arguments.values()))
     tried = {w.copies for result in results if isinstance(result, ExactResult) for w in result.witnesses}
     covers = INDEX_SCOPE if question.market.ends == "at-random" else SCAN_SCOPE
     besides = f"{len(tried)} deviations were evaluated besides, by closed form against honest others with their priors"
     return (
-        f"{covers}, by {', '.join(question.agents)}: {argument.words}; not covered: an agent that knows which of "
+        f"{covers}, by {', '.join(question.agents)}: {said}; not covered: an agent that knows which of "
         f"its originals is better, originals of different priors, second accounts; "
         f"{besides if tried else 'no deviation was evaluated'}."
     )

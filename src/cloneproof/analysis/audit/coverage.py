@@ -61,7 +61,14 @@ from itertools import islice
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AgentCases, AuditCase
 from cloneproof.analysis.audit.results import HorizonPayoffs, SampledResult, SearchResult
-from cloneproof.analysis.audit.scan import INDEX_WORDS, index_ceiling, index_theorem, scan_theorem, sharing_steps
+from cloneproof.analysis.audit.scan import (
+    INDEX_WORDS,
+    ceiling_words,
+    index_ceiling,
+    index_theorem,
+    scan_theorem,
+    sharing_steps,
+)
 from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given, same_prior, theorem
 from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay
 from cloneproof.bounds import smallest
@@ -312,10 +319,10 @@ def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Cover
     most = index_ceiling(case)
     if most is None:
         return None
-    words = f"{INDEX_WORDS}; copies and withholding gain at most {most:.3g} in all"
-    if most <= tolerance * max(0.0, honest.low):
-        return Coverage(Argument(Basis.SCAN, words))
-    return Coverage(None, most, f"{words}, which a tolerance above 0 may let pass")
+    words = f"{INDEX_WORDS}; {ceiling_words(most)}"
+    if most.high <= tolerance * max(0.0, honest.low):
+        return Coverage(Argument(Basis.SCAN if most.kind == "proven" else Basis.SAMPLED_WORLDS, words))
+    return Coverage(None, most.high, f"{words}, which a tolerance above 0 may let pass")
 
 
 def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Coverage:

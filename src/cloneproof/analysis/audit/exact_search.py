@@ -269,13 +269,20 @@ def by_theorem(question: Question, limits: Search, clock: Deadline) -> FoundDevi
     """
     if question.box is not None or (question.opponents == "any" and question.also - {"withholding"}):
         return None
+    tolerance = 0.0 if question.opponents == "any" else question.tolerance  # any opponents may leave next to nothing
     results: list[SearchResult] = []
     for cases in question.searched:
-        found = {case.horizon: scan_theorem(case) or index_theorem(case, question.tolerance) for case in cases}
+        found = {case.horizon: scan_theorem(case) or index_theorem(case, math.inf) for case in cases}
         arguments = {horizon: argument for horizon, argument in found.items() if argument is not None}
         if len(arguments) < len(cases):
             return None
         vector = few_vectors(cases[0].kinds)[0]
+        if any(argument.most > 0 for argument in arguments.values()):
+            result = argued_result(cases, vector, arguments)
+            passing = {case.horizon for case in cases if scan_theorem(case) or index_theorem(case, tolerance)}
+            settled = {horizon: arguments[horizon] for horizon in arguments if horizon in passing}
+            results.append(replace(result, arguments=settled))
+            continue
         results += [argued_result((case,), vector, arguments) for case in cases[:-MOST_EVALUATED]]
         results.append(_few_deviations(cases[-MOST_EVALUATED:], arguments, clock))
     return FoundDeviations(tuple(results), limits.copies, by_scan=True)

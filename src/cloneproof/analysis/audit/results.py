@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.question import AgentCases
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
 from cloneproof.analysis.evaluate import ExactEngine
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import ErrorKind, Estimate
 
 HorizonPayoffs = dict[int, Estimate]
 AgentResult = TypeVar("AgentResult", bound="SearchResult")
@@ -104,7 +104,10 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
         half = case.market.share * case.horizon / 2  # means lie in [0, 1]
         payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
         argument = arguments[case.horizon]
-        if argument.basis is Basis.SCAN:
+        if argument.most > 0:
+            kind: ErrorKind = "proven" if argument.basis is Basis.SCAN else "asymptotic"
+            gain = Estimate(argument.most - half, half, kind, "at most the ceiling of the index on slots")
+        elif argument.basis is Basis.SCAN:
             gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
         else:
             gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")

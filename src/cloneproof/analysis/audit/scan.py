@@ -15,12 +15,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise, permutations
 
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases
 from cloneproof.analysis.audit.theorems import Argument, Basis, same_prior
-from cloneproof.bounds.index import expected_gain_ceiling
+from cloneproof.bounds.index import expected_gain_ceiling, sampled_gain_ceiling
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
+from cloneproof.market.priors import Prior
 from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
@@ -61,7 +64,7 @@ def sharing_steps(
 
 
 SCANS = ("first-pass", "best-of-draws")
-MOST_MULTISETS = 200  # of an agent's means, over which a ceiling is averaged
+MOST_MULTISETS = 200  # of an agent's means, over which a ceiling is summed; of more some are drawn
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
 SCAN_SCOPE = (
     "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
@@ -140,7 +143,7 @@ INDEX_SCOPE = (
 )
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
-    "through uniform draws with replacement, the index of a slot depends on its own rewards and never rises, and each "
+    "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
     "round is the last with the same chance, so that the best of all slots by independent scores is paid"
 )
 
@@ -162,23 +165,44 @@ def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
     agent, market = case.agent, case.market
     if min(agent.count, case.running.arm.draws) <= 2:
         return Argument(Basis.SCAN, f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained")
-    most = index_ceiling(case) if tolerance > 0 else None
-    atoms = agent.priors[0].atoms
-    if most is None or atoms is None or any(each.priors != agent.priors for each in market.agents):
+    most = index_ceiling(case)
+    if most is None or any(each.priors != agent.priors for each in market.agents):
         return None
-    earned = market.share * case.horizon * sum(value * weight for value, weight in atoms) / case.agents
-    gained = f"copies and withholding gain at most {most:.3g} in all, of an honest payoff of at least {earned:.4g}"
-    return Argument(Basis.SCAN, f"{INDEX_WORDS}; {gained}") if most <= tolerance * earned else None
+    earned = market.share * case.horizon * agent.priors[0].mean / case.agents
+    basis = Basis.SCAN if most.kind == "proven" else Basis.SAMPLED_WORLDS
+    words = f"{INDEX_WORDS}; {ceiling_words(most)}, of an honest payoff of at least {earned:.4g}"
+    return Argument(basis, words, most.high) if most.high <= tolerance * earned else None
 
 
-def index_ceiling(case: AuditCase) -> float | None:
-    """What copies can gain at most under the index on slots, share included, on average over a discrete prior."""
-    agent, rule = case.agent, case.running.arm
-    atoms = agent.priors[0].atoms
-    if not _is_index(case) or atoms is None or math.comb(len(atoms) + agent.count - 1, agent.count) > MOST_MULTISETS:
+def index_ceiling(case: AuditCase) -> Estimate | None:
+    """What copies can gain at most under the index on slots, share included, on average over the prior.
+
+    Proven for a prior of few values; else at most that at 99 %, by drawn means.
+    """
+    if not _is_index(case):
         return None
-    average = expected_gain_ceiling(atoms, agent.count, rule.draws, rule.parameters[0], case.horizon)
-    return case.market.share * average
+    rule, share = case.running.arm, case.market.share
+    numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
+    most, proven = _ceiling(case.agent.priors[0], *numbers)  # type: ignore[arg-type]  # priors are hashable
+    if proven:
+        return Estimate(share * most / 2, share * most / 2, "proven", "summed over the values of the prior")
+    return Estimate(share * most / 2, share * most / 2, "asymptotic", "averaged over drawn means")
+
+
+def ceiling_words(most: Estimate) -> str:
+    """A sentence, such as "copies and withholding gain at most 0.002 rewards in all"."""
+    sure = "" if most.kind == "proven" else " (at 99 %, in the limit of many drawn means)"
+    return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
+
+
+@lru_cache(maxsize=64)
+def _ceiling(prior: Prior, originals: int, draws: int, constant: float, horizon: int) -> tuple[float, bool]:
+    atoms, numbers = prior.atoms, (originals, draws, constant, horizon)
+    if min(originals, draws) <= 2:
+        return 0.0, True
+    if atoms is not None and math.comb(len(atoms) + originals - 1, originals) <= MOST_MULTISETS:
+        return expected_gain_ceiling(atoms, *numbers), True
+    return sampled_gain_ceiling(prior.quantile, *numbers), False
 
 
 def _is_index(case: AuditCase) -> bool:

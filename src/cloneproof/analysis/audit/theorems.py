@@ -51,10 +51,11 @@ class Basis(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """Why no copies can pay in a case: what it rests on, and a sentence."""
+    """Why no copies can pay in a case: what it rests on, a sentence, and the rewards that it leaves to be gained."""
 
     basis: Basis
     words: str
+    most: float = 0.0
 
 
 def elementary(case: AuditCase) -> Argument | None:

@@ -297,6 +297,9 @@ class Audit(Displayed, Tabular):
         Whether somebody pressed Ctrl-C: more would have been tried.
     sampled_proof : bool
         Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
+    gain_at_most : Estimate or None
+        What no copies and no withholding exceed, in rewards, whatever the verdict (its upper end): proven, or at 99 %
+        where its kind is "asymptotic". None where no such ceiling is known.
     """
 
     mechanism: Mechanism
@@ -317,6 +320,7 @@ class Audit(Displayed, Tabular):
     limits: tuple[CopyLimit, ...] = ()
     sampled_proof: bool = False
     interrupted: bool = False
+    gain_at_most: Estimate | None = None
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
@@ -358,10 +362,10 @@ class Audit(Displayed, Tabular):
         -------
         dict
             verdict, state, tried_at_most, about_tried, scope, tolerance, mechanism, worst, tried, by_horizon,
-            thresholds, also, limits, informed, notes and seconds.
+            thresholds, also, limits, informed, notes, seconds and gain_at_most.
         """
         shown = ("verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst")
-        further = ("also", "limits", "informed", "notes", "seconds", "interrupted")
+        further = ("also", "limits", "informed", "notes", "seconds", "interrupted", "gain_at_most")
         return {
             **fields_of(self, *shown),
             "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],

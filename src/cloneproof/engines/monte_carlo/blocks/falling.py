@@ -1,4 +1,4 @@
-"""The index on slots: every slot of every agent in one contest by an index that never rises.
+"""The index on slots: every slot of every agent in one contest by the KL-UCB index.
 
 Between two looks at its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
 session. A run of a market that ends at random has a length of its own.
