@@ -160,7 +160,7 @@ def certify(case: HoldoutCase | RateCase, folder: Path) -> HoldoutRow | RateRow:
 
 
 def holdout_summary(rows: Sequence[HoldoutRow]) -> list[str]:
-    """The table of the docs: for each support and horizon what is claimed, and what falls."""
+    """A table: for each support and horizon what is claimed, and what falls."""
     lines = [
         "| support | T | m for L = 2, 3, 4 | certificates | with an award | clone-proof "
         "| m cut to a tenth: exploitable | undecided | largest proven gain |",
@@ -184,7 +184,7 @@ def holdout_summary(rows: Sequence[HoldoutRow]) -> list[str]:
 
 
 def rate_summary(rows: Sequence[RateRow]) -> list[str]:
-    """The table of the docs."""
+    """A table of all cases."""
     lines = [
         "| mechanism | support | T | m for L = 2, 3 | clone-proof and accepted | m cut to a tenth: exploitable "
         "| undecided | largest proven gain |",

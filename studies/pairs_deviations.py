@@ -120,7 +120,7 @@ def search(cut: int, number: int, pairs: int = PAIRS) -> PairsBlock:
 
 
 def summary(blocks: Iterable[PairsBlock]) -> list[str]:
-    """The table of the docs."""
+    """A table of all cases."""
     listed = list(blocks)
     lines = ["| m | deviations | lose | pay | open | largest relative gain |", "|---|---:|---:|---:|---:|---:|"]
     for title, cut in (("the theorem's smallest", 1), ("a sixth of it", 6)):

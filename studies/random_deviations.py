@@ -194,7 +194,7 @@ def search(small: bool, number: int, seed: int = 0, games: int = GAMES) -> Block
 
 
 def summary(blocks: Iterable[Block]) -> list[str]:
-    """The table of the docs."""
+    """A table of all cases."""
     listed = list(blocks)
     lines = ["| m | phase | pairs | gain below 0 | zero | above 0 | undecided |", "|---|---|---:|---:|---:|---:|---:|"]
     for title, small in (("the theorem's smallest", False), ("1 to 5", True)):

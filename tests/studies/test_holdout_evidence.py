@@ -34,6 +34,11 @@ def study():
     return own, read_csv(own["Row"], ROOT / "docs" / "which_mechanism.csv")
 
 
+def told(what, *counts):
+    """The line of docs/certificates.md: cases at the theorem's m, how many pay, cases at a smaller m, how many pay."""
+    return f"| {what} | {' | '.join(f'{count:,}' for count in counts)} |" in (ROOT / "docs/certificates.md").read_text()
+
+
 def test_the_grid_is_whole_and_every_theorems_case_is_clone_proof(grid):
     own, rows = grid
     assert [row.name for row in rows] == [case.name for case in own["holdout_cases"]()]
@@ -42,7 +47,8 @@ def test_the_grid_is_whole_and_every_theorems_case_is_clone_proof(grid):
     falls = [row for row in rows if row.verdict == "exploitable"]
     assert len(falls) > 100
     assert all(row.cut == 10 and row.accepted and row.gain > 0 for row in falls)
-    assert "\n".join(own["holdout_summary"](rows)) in (ROOT / "docs" / "certificates.md").read_text()
+    assert len(own["holdout_summary"](rows)) == 2 + 3 * 4  # supports, horizons
+    assert told("markets of 1 to 4 agents and originals", len(theorem), 0, len(rows) - len(theorem), len(falls))
 
 
 @pytest.mark.parametrize(
@@ -68,18 +74,25 @@ def test_rows_of_the_grid_come_out_again(grid, tmp_path, name):
 
 
 def test_the_evidence_at_click_rates_is_whole(tmp_path):
-    page = (ROOT / "docs" / "certificates.md").read_text()
     grid, random = example("certify"), example("pairs_deviations")
     rows = read_csv(grid["RateRow"], ROOT / "docs" / "certificates_rates.csv")
     assert [row.name for row in rows] == [case.name for case in grid["rate_cases"]()]
     assert all(row.verdict == "clone-proof" and row.accepted and row.gain <= 0 for row in rows if row.cut == 1)
-    assert sum(row.verdict == "exploitable" and row.accepted and row.gain > 0 for row in rows if row.cut == 10) > 40
-    assert "\n".join(grid["rate_summary"](rows)) in page
+    cut = [row for row in rows if row.cut == 10]
+    falls = sum(row.verdict == "exploitable" and row.accepted and row.gain > 0 for row in cut)
+    assert falls > 40
+    assert len(grid["rate_summary"](rows)) == 2 + 2 * 3 * 2  # mechanisms, supports, horizons
+    assert told("markets at click rates", len(rows) - len(cut), 0, len(cut), falls)
     blocks = read_csv(random["PairsBlock"], ROOT / "docs" / "pairs_deviations.csv")
-    assert sum(block.negative for block in blocks if block.cut == 1) >= 100_000
     assert all(block.positive == block.undecided == 0 for block in blocks if block.cut == 1)
-    assert sum(block.positive for block in blocks if block.cut == 6) > 1000
-    assert "\n".join(random["summary"](blocks)) in page
+    tried, tried_below = (
+        sum(block.negative + block.positive + block.undecided for block in blocks if block.cut == cut) for cut in (1, 6)
+    )
+    pays = sum(block.positive for block in blocks if block.cut == 6)
+    assert tried >= 100_000
+    assert pays > 1000
+    assert f"| {pays:,} |" in random["summary"](blocks)[-1]
+    assert told("random deviations at click rates", tried, 0, tried_below, pays)
     again = [row for row in rows if row.support == ".002 .05" and row.agents == 2 and row.max_arms == 4]
     for row in again if LONG else again[:2]:
         case = grid["RateCase"](*(getattr(row, key) for key in grid["RateCase"].__dataclass_fields__))
@@ -110,8 +123,10 @@ def test_a_hundred_thousand_random_deviations_were_tried():
     signs = {small: [b.signs(phase) for b in blocks if b.small == small for phase in own["PHASES"]] for small in (0, 1)}
     assert sum(map(sum, signs[0])) == 100_000
     assert not any(positive or undecided for _, _, positive, undecided in signs[0])
-    assert sum(positive for _, _, positive, _ in signs[1]) > 300
-    assert "\n".join(own["summary"](blocks)) in (ROOT / "docs" / "certificates.md").read_text()
+    pays = sum(positive for _, _, positive, _ in signs[1])
+    assert pays > 300
+    assert len(own["summary"](blocks)) == 2 + 2 * 2  # m, phases
+    assert told("random deviations", 100_000, 0, sum(map(sum, signs[1])), pays)
 
 
 def test_gains_that_are_called_zero_vanish_at_every_threshold():
