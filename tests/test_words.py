@@ -27,9 +27,8 @@ def twice(files):
 
 
 def entries(text):
-    """The words of a glossary: first cells of its tables."""
-    rows = re.findall(r"^\| (.+?) \| (.+) \|$", text, flags=re.MULTILINE)
-    return [word for cell, _ in rows if cell != "word" for word in cell.split(", ")]
+    """The words of a glossary: what stands in bold at the start of its list items."""
+    return [word for words in re.findall(r"^- \*\*(.+?)\*\*: ", text, flags=re.MULTILINE) for word in words.split(", ")]
 
 
 def test_no_type_name_is_defined_twice():
@@ -55,7 +54,7 @@ def test_the_glossary_has_each_word_once():
 
 
 def test_a_word_that_stands_twice_is_noticed():
-    assert entries("| word | meaning |\n|---|---|\n| a, b | x |\n| b | y |\n") == ["a", "b", "b"]
+    assert entries("- **a, b**: x\n- **b**: y, **c**\n") == ["a", "b", "b"]
 
 
 def test_the_glossary_names_types_that_exist():
