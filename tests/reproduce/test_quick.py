@@ -63,7 +63,6 @@ def test_the_whole_page(tmp_path, browser):
         assert (row["verdict"] != "undecided") == decided, name
         assert row["verdict"] in told
         assert name in told
-        assert row["figures"], name
         assert row["checks"], name
     assert "seconds" not in (tmp_path / "results.json").read_text()
     the_reading(results["rows"])

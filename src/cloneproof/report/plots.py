@@ -7,14 +7,14 @@ belongs to is named, so that it has the same colour in every figure of every rep
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, MUTED, Picture, annotate, give_room, look_of_shade, picture, powers, thousands
+from cloneproof.report.style import INK, MUTED, Picture, give_room, look_of_shade, picture, powers, thousands
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Series:
 
     mechanism   whose colour it has; "" for none in particular
     shade       0, 1, 2, ..: further series of the same mechanism, told apart by dashes and lightness
-    style       "line", "steps" (a whole number of rounds at a time) or "points"
+    style       "line" or "points"
     """
 
     name: str
@@ -33,7 +33,7 @@ class Series:
     high: tuple[float, ...] = ()
     mechanism: str = ""
     shade: int = 0
-    style: Literal["line", "steps", "points"] = "line"
+    style: Literal["line", "points"] = "line"
 
     @classmethod
     def of(cls, name: str, x: Sequence[float], estimates: Sequence[Estimate], **look: Any) -> Series:  # noqa: ANN401
@@ -44,7 +44,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A straight line across the figure, or a point in it, with words: where something begins, or is claimed."""
+    """A straight line across the figure, upright or level, with words: where something begins."""
 
     text: str
     x: float | None = None
@@ -53,9 +53,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Lines:
-    """Curves over a number; `marks` with only x are upright lines, with only y level ones, with both points."""
+    """Curves over a number."""
 
-    KIND: ClassVar[str] = "lines"
     title: str
     caption: str
     x_label: str
@@ -70,41 +69,20 @@ class Lines:
 class Bars:
     """Bars in groups: `x` of each series is the number of the group it stands in."""
 
-    KIND: ClassVar[str] = "bars"
     title: str
     caption: str
     groups: tuple[str, ...]
     value_label: str
     series: tuple[Series, ...]
-    marks: tuple[Mark, ...] = ()
 
 
 Figure = Lines | Bars
-KINDS: dict[str, type[Figure]] = {kind.KIND: kind for kind in (Lines, Bars)}
 
 
-def figure_to_dict(figure: Figure) -> dict[str, Any]:
-    """The figure as JSON."""
-    return {"kind": figure.KIND, **asdict(figure)}
-
-
-def figure_from_dict(data: dict[str, Any]) -> Figure:
-    """The inverse of `figure_to_dict`.
-
-    >>> figure = Lines("a", "b", "x", "y", (Series("s", (1.0, 2.0), (3.0, 4.0)),), (Mark("here", x=1.5),))
-    >>> figure_from_dict(figure_to_dict(figure)) == figure
-    True
-    """
-    kind = KINDS[data["kind"]]
-    given = {attribute.name: _freeze(data[attribute.name]) for attribute in fields(kind)}
-    given["marks"] = tuple(Mark(**mark) for mark in data["marks"])
-    if "series" in given:
-        given["series"] = tuple(Series(**{k: _freeze(v) for k, v in series.items()}) for series in data["series"])
-    return kind(**given)
-
-
-def _freeze(value: Any) -> Any:  # noqa: ANN401 (lists become tuples, whatever is in them)
-    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
+def lines_from_dict(data: dict[str, Any]) -> Lines:
+    """The inverse of `dataclasses.asdict`, also where JSON made lists of the tuples."""
+    series = (Series(**{k: tuple(v) if isinstance(v, list) else v for k, v in each.items()}) for each in data["series"])
+    return Lines(**data | {"series": tuple(series), "marks": tuple(Mark(**mark) for mark in data["marks"])})
 
 
 ROOM = 0.2  # between groups, as a part of a group
@@ -135,14 +113,10 @@ def draw_bars(axes: Axes, figure: Bars, narrow: bool) -> None:
                 axes.plot([low, high], [at, at], color=INK, linewidth=1.1, marker="|", markersize=4)
                 end = max(end, high)
             _write(axes, series.name, (end, at), look.ink)
-    for mark in figure.marks:
-        if mark.x is not None:
-            axes.axvline(mark.x, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
-            _write(axes, mark.text, (mark.x, -0.62), MUTED)
     axes.axvline(0, color=INK, linewidth=0.9)
     axes.set_yticks(range(len(figure.groups)), figure.groups)
     axes.tick_params(axis="y", labelcolor=INK, length=0)
-    axes.set_ylim(len(figure.groups) - 0.5, -0.8 if figure.marks else -0.5)
+    axes.set_ylim(len(figure.groups) - 0.5, -0.5)
     named = any(series.name for series in figure.series)
     axes.margins(x=(0.45 if narrow else 0.2) if named else 0.06)
     axes.grid(axis="y", visible=False)
@@ -164,7 +138,7 @@ def draw_figure(figure: Figure, name: str) -> Picture:
     """The picture; `name` makes its ids its own on the page."""
     words = (figure.title, figure.caption)
     if isinstance(figure, Bars):
-        height = 0.8 + len(figure.groups) * (0.1 + 0.17 * bars_in_a_group(figure)) + 0.2 * bool(figure.marks)
+        height = 0.8 + len(figure.groups) * (0.1 + 0.17 * bars_in_a_group(figure))
         return picture(*words, lambda axes, narrow: draw_bars(axes, figure, narrow), name, (height, height))
     lines = -(-len(figure.series) // 2)
     return picture(*words, lambda axes, narrow: draw_lines(axes, figure, narrow), name, (3.6, 3.1 + 0.2 * lines))
@@ -178,16 +152,14 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
         axes.set_yscale("log")
     for series in figure.series:
         look = look_of_shade(series.mechanism, series.shade)
-        steps: Any = "post" if series.style == "steps" else None
         if series.low:
-            axes.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.2, linewidth=0, step=steps)
-        points = series.style == "points" or (len(series.x) <= MARKERS and series.style == "line")
+            axes.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.2, linewidth=0)
+        points = series.style == "points" or len(series.x) <= MARKERS
         axes.plot(
             series.x,
             series.y,
             color=look.colour,
             linestyle="none" if series.style == "points" else look.dashes,
-            drawstyle="steps-post" if steps else "default",
             marker="o" if points else "",
             markersize=7 if series.style == "points" else 3.5,
             label=series.name,
@@ -211,10 +183,7 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
 def _mark(axes: Axes, mark: Mark) -> None:
     dotted: Any = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (2, 2))}
     words: Any = {"textcoords": "offset points", "color": MUTED, "fontsize": 9, "parse_math": False}
-    if mark.x is not None and mark.y is not None:
-        axes.plot(mark.x, mark.y, "o", markersize=8, markerfacecolor="white", markeredgecolor=INK, zorder=5)
-        annotate(axes, mark.text, (mark.x, mark.y), bold=True)
-    elif mark.x is not None:
+    if mark.x is not None:
         axes.axvline(mark.x, **dotted)
         axes.annotate(mark.text, (mark.x, 0.98), (4, 0), xycoords=axes.get_xaxis_transform(), va="top", **words)
     elif mark.y is not None:

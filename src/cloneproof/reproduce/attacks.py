@@ -38,7 +38,7 @@ from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
-from cloneproof.reproduce.findings import FindingsTable, Setting, table
+from cloneproof.reproduce.findings import Setting
 
 ANA = "ana"
 HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
@@ -112,7 +112,7 @@ def _duel(prior: Discrete, rival: float, horizon: int, rewards: str = "bernoulli
 
 
 ORDERS: tuple[Order, ...] = ("round-robin", "block", "index")
-FACTORS = {2: "the theorem's m", 8: "the proof's, four times as long"}
+FACTORS = (2, 8)  # of L ln 2T: the theorem's m, and the proof's, four times as long
 HONEST, COPIES = (1, 1), (2, 1)
 
 
@@ -148,17 +148,6 @@ def _payoff(
     m = math.ceil(factor * largest * math.log(2 * market.horizon))
     mechanism = setting.mechanism("h-etc-r", agent_rounds=m * largest, arm_rounds=m, order=order)
     return evaluate(market, mechanism, {ANA: copies}, arithmetic="ball").payoff[ANA]
-
-
-def harder_table(cases: list[HarderAttack]) -> FindingsTable:
-    """Payoffs by order and factor."""
-    return table(
-        "The same attack in other orders, with a longer exploration, and with L read off the registrations",
-        "m and order of exploration | honest | copies (2, 1), L = 2 declared | copies (2, 1), L read off",
-        ((f"{FACTORS[c.factor]}, {c.order}", c.honest, c.declared, c.read_off) for c in cases),
-        "T = 4,000, rival 0.6, share 1. The choices commit; greedy on both levels is the same but for block, where L "
-        "read off gives 1603.58 (2 L ln 2T) and 1414.58 (four times that).",
-    )
 
 
 Tail = np.ndarray[Any, Any]  # P(sum of the trial's rewards >= s) for s = 0, 1, .., M

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.bounds import trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Lines, Mark, Series
-from cloneproof.reproduce.evidence import above, all_of, at_most, ball_gain, by_value, part_of
+from cloneproof.reproduce.evidence import above, all_of, at_most, ball_gain, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, detail, ours, reading, table
 
 ANA, ETC = "ana", "etc"
@@ -70,7 +68,6 @@ def run(setting: Setting) -> Findings:
                 ("gain of copies (3, 1), P(1) = 0.9 and 0.1, T = 85, m = 6", gained),
             ),
         ),
-        figures=(_figure(setting),),
         tables=(_table(cases),),
     )
 
@@ -109,33 +106,6 @@ def _table(cases: list[_DominatedCase]) -> FindingsTable:
             (case.name, int(case.etc.arm.explore), *(case.payoff(vector) for vector in (BETTER, WORSE, BOTH, (3, 1))))
             for case in cases
         ),
-    )
-
-
-def _figure(setting: Setting) -> Lines:
-    """With the m of our condition at T = 1,000, so that the turning points are visible."""
-    m, upto = trp_arm_rounds(2, 1.0, 1000), setting.pick(quick=120, full=240)
-    horizons = list(range(4, upto + 1, setting.pick(quick=4, full=2)))
-    mechanism = setting.mechanism(ETC, arm_rounds=m)
-    market = _DominatedCase(setting, PAIRS[1], upto).market
-
-    def series(name: str, copies: tuple[int, int], shade: int) -> Series:
-        payoffs = [evaluate(market.with_horizon(t), mechanism, {ANA: copies}).payoff[ANA] for t in horizons]
-        a_round = [part_of(payoff, t) for t, payoff in zip(horizons, payoffs, strict=True)]
-        return Series.of(name, horizons, a_round, mechanism=ETC, shade=shade)
-
-    return Lines(
-        "The dominated original earns its place with time",
-        f"Payoff per round, P(1) = 0.6 and 0.4, ETC with m = {m}. Both together find a 1 more often (0.76 against "
-        "0.6), once exploration is paid for. While it lasts, copies of the better one help.",
-        "horizon T (rounds)",
-        "payoff per round",
-        (
-            series("both", BOTH, 0),
-            series("the better alone", BETTER, 1),
-            series("the better three times, and the other", (3, 1), 2),
-        ),
-        (Mark("best of two, on average", y=0.76),),
     )
 
 

@@ -14,12 +14,11 @@ from cloneproof.bounds import holdout_arm_rounds, holdout_regret_simple
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Bars, Mark, Series
 from cloneproof.reproduce.attacks import ANA, HIT_OR_MISS, QUARTERS, Attack, attacks
 from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, by_high, part_of
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, ours, table
 
-NAME, PAPERS = "holdout-h-etc", "h-etc-r"
+NAME = "holdout-h-etc"
 TRIED = ((2, 1), (3, 1), (2, 2), (50, 1))  # besides each attack's own copies
 ROUNDING = 1e-9  # a round
 
@@ -78,7 +77,6 @@ def run(setting: Setting) -> Findings:
                 *((f"gain at m = {m}, the largest with a proven attack", result.worst.gain) for m, result in shorter),
             ),
         ),
-        figures=(_figure(setting, played),),
         tables=(_table(setting, played, gains),),
         certificates=_certificates(audited),
     )
@@ -158,29 +156,6 @@ def _table(setting: Setting, played: dict[str, Attack], gains: dict[str, Estimat
         "market | copies | gain under H-ETC-R | gain under hold-out | best of the copies tried",
         (row(name, attack) for name, attack in played.items()),
         "Hold-out allows 4 arms here; of more, an agent has no score.",
-    )
-
-
-def _figure(setting: Setting, played: dict[str, Attack]) -> Bars:
-    names = tuple(name.replace("-trial", "").replace("-", " ") for name in played)
-    x = tuple(map(float, range(len(names))))
-
-    def bars(name: str, mechanisms: list[Mechanism], copies: tuple[int, int] | None) -> Series:
-        pairs = zip(played.values(), mechanisms, strict=True)
-        gains = [attack.witness(mechanism, copies).gain for attack, mechanism in pairs]
-        parts = [part_of(gain, at.market.horizon) for gain, at in zip(gains, played.values(), strict=True)]
-        return Series.of(name, x, parts, mechanism=PAPERS if name == PAPERS else NAME)
-
-    theirs = [attack.papers_mechanism(setting) for attack in played.values()]
-    ours = [_holdout(setting, attack.market, 4) for attack in played.values()]
-    return Bars(
-        "What the copies are worth",
-        "Gain as a part of T in the markets of the table, in its order: the attack's copies under H-ETC-R, and one "
-        "copy of one original under hold-out with 4 arms allowed (more loses the score, and with it far more).",
-        names,
-        "gain / T",
-        (bars(PAPERS, theirs, None), bars(NAME, ours, (2, 1))),
-        (Mark("pays →", x=0.0),),
     )
 
 

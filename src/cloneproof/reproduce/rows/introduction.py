@@ -8,7 +8,6 @@ from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Bars, Mark, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_high, size
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, table
 
@@ -66,7 +65,6 @@ def run(setting: Setting) -> Findings:
                 ),
             ),
         ),
-        figures=(_figure(examples, horizons[0]), _figure(examples, horizons[1])),
         tables=tuple(_table(examples, horizon) for horizon in horizons),
     )
 
@@ -106,22 +104,6 @@ class _Example:
 
 def _largest(estimates: list[Estimate]) -> Estimate:
     return max(map(size, estimates), key=by_high)
-
-
-def _figure(examples: dict[tuple[str, int], _Example], horizon: int) -> Bars:
-    gains = {name: example.over_prior for (name, at), example in examples.items() if at == horizon}
-    return Bars(
-        f"What one copy is worth, T = {horizon}",
-        f"Ex-ante gain of registering arm a twice, share {SHARE:g}. To the right of zero the copy pays. "
-        "Whiskers are error bounds (99 % for Thompson sampling where it is sampled; the others are exact).",
-        tuple(gains),
-        "gain (reward units)",
-        tuple(
-            Series("", (float(number),), (gain.value,), (gain.low,), (gain.high,), mechanism=name)
-            for number, (name, gain) in enumerate(gains.items())
-        ),
-        (Mark("pays →", x=0.0),),
-    )
 
 
 def _table(examples: dict[tuple[str, int], _Example], horizon: int) -> FindingsTable:

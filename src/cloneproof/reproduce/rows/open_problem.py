@@ -13,14 +13,12 @@ from cloneproof.analysis.properties.permutations import Instance, rp_regrets, so
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.session import session
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import by_low
 from cloneproof.reproduce.findings import Findings, Row, Setting, answer
 
 NUMBERS = ((1, 2, 1), (2, 3, 2), (3, 4, 2))  # rounds, draws and threshold of the reservoirs that are tried
 MOST_COPIES = 4
 ROUNDING = 1e-9
-SHOWN = ((0.25, 0.75), (2, 1))  # means and copies of the figure
 
 
 def run(setting: Setting) -> Findings:
@@ -55,7 +53,6 @@ def run(setting: Setting) -> Findings:
                 ),
             ),
         ),
-        figures=(_figure(rules),),
     )
 
 
@@ -102,29 +99,6 @@ def on_a_schedule(runs: Sequence[Sequence[int]]) -> bool:
     return any(
         len({tuple(run[:first]) for run in runs}) == 1 and all(len(set(run[first:])) <= 1 for run in runs)
         for first in range(len(runs[0]) + 1)
-    )
-
-
-def _figure(rules: Sequence[Mechanism]) -> Lines:
-    means, copies = SHOWN
-    horizons = range(1, 31)
-
-    def margins(rule: Mechanism) -> list[Estimate]:
-        honest, copied = (
-            rp_regrets(rule, Instance(means, own), horizons, "bernoulli") for own in ((1,) * len(means), copies)
-        )
-        return [copied[horizon] - honest[horizon] for horizon in horizons]
-
-    return Lines(
-        "What a copy adds to the RP-regret of the reservoir",
-        f"Means {means[0]} and {means[1]}, copies {copies} against (1, 1). TRP: never below 0, at any horizon.",
-        "horizon T (rounds)",
-        "RP-regret added (reward units)",
-        tuple(
-            Series.of(f"{n} rounds, {s} draws", tuple(horizons), margins(rule), mechanism=name)
-            for rule, (n, s, _), name in zip(rules, NUMBERS, ("reservoir", "etc", "ucb1"), strict=True)
-        ),
-        (Mark("TRP violated below", y=0.0),),
     )
 
 

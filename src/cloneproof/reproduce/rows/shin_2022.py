@@ -1,4 +1,4 @@
-"""Shin, Lee and Ok (2022): their five experiments with fully informed agents; then agents who know only priors."""
+"""Shin, Lee and Ok (2022): their five experiments with fully informed agents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from cloneproof._arrays import FloatArray
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
-from cloneproof.market import Agent, Discrete, Market, Point, full_copies
+from cloneproof.market import Agent, Market, Point, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Bars, Lines, Mark, Series
+from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import above, all_of, at_most
-from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, TableCell, claim, detail, ours, table
-from cloneproof.reproduce.two_arms import Against
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, TableCell, claim, detail, table
 
 HORIZON = 100_000
 CONFIDENCE = 0.99
@@ -102,12 +101,6 @@ def market(horizon: int, extra: tuple[float, ...] = ()) -> Market:
     )
 
 
-def bayesian_market(horizon: int, originals: int = 2) -> Market:
-    """The same five agents who do not know their means: each item's is one of the five, with equal odds."""
-    prior = Discrete(list(BEST), [1 / len(BEST)] * len(BEST))
-    return Market([Agent(f"agent {k}", originals, prior) for k in range(1, len(BEST) + 1)], horizon=horizon)
-
-
 def experiments(
     horizon: int, copies_a: Sequence[int] = (1, 100, 500), copies_b: Sequence[int] = (1, 500)
 ) -> list[Experiment]:
@@ -143,10 +136,9 @@ def _shown(job: Job, agent: str | None, first: int, count: int) -> FloatArray:
 
 
 def run(setting: Setting) -> Findings:
-    """All five experiments; then copies of one original among two with unknown means, long and short."""
+    """All five experiments, under all four mechanisms."""
     runs = setting.pick(quick=10, full=100)
     sampled = _Sampled(setting, runs)
-    bayes = _Bayesian(setting, setting.pick(quick=5_000, full=HORIZON), runs=200)
     gains = {(who, name): sampled.gain(who, name) for who in ("a", "b") for name in NAMES}
     regret = {(figure, name): sampled.estimates(figure, name)[0] for figure in "cde" for name in NAMES}
     cells = {(label, name): sampled.means[label, name] for label in PUBLISHED for name in NAMES}
@@ -156,9 +148,7 @@ def run(setting: Setting) -> Findings:
             f"The five experiments as published: five Bernoulli agents of means .9 to .5, T = {HORIZON:,}, {runs} "
             f"runs ({2 * runs} of figure e, {6 * runs} of S-UCB, whose samples of arms differ much from run to run), "
             f"Student's t at {CONFIDENCE:.0%}; gains of copies in pairs of runs that share their rewards. A published "
-            f"number is a mean of {REPETITIONS} runs and has the sampling error of so many. Then "
-            "the same five agents with two originals each, whose means are any of .5 to .9 with equal odds and unknown "
-            f"to them: T = {bayes.horizon:,}, {bayes.runs} pairs of runs; and, exactly, two agents over short horizons."
+            f"number is a mean of {REPETITIONS} runs and has the sampling error of so many."
         ),
         checks=(
             claim(
@@ -188,24 +178,8 @@ def run(setting: Setting) -> Findings:
                 ("numbers compared", len(cells)),
                 *((f"{name}, {label}: ours", cells[label, name].estimate()) for label, name in far),
             ),
-            ours(
-                "Agents who do not know their means: copies of one of two originals pay under UCB1 and S-UCB.",
-                all_of([above(bayes.gain[name, bayes.most]) for name in GAMED]),
-                *((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in GAMED),
-            ),
-            ours(
-                "They cost under H-UCB and RH-UCB at this length.",
-                all_of([at_most(bayes.gain[name, bayes.most]) for name in HIERARCHY]),
-                *((f"gain of {bayes.most} copies, {name}", bayes.gain[name, bayes.most]) for name in HIERARCHY),
-            ),
-            ours(
-                "But at short horizons one copy pays under both, as Theorem 1 has it for H-UCB: prior 0 or 1, one "
-                "opponent of mean ½, without noise.",
-                all_of([above(case.gain, 1e-6) for case in bayes.short.values()]),
-                *((f"{name}, T = {case.horizon}: gain", case.gain) for name, case in bayes.short.items()),
-            ),
         ),
-        figures=(sampled.figure("a"), sampled.figure("b"), _regrets(regret), bayes.figure()),
+        figures=(sampled.figure("a"), sampled.figure("b")),
         tables=(_table(cells),),
     )
 
@@ -260,52 +234,6 @@ class _Sampled:
             tuple(Series.of(name, copies, self.estimates(figure, name), mechanism=name) for name in NAMES),
             log_x=True,
         )
-
-
-class _Bayesian:
-    """Agents who do not know their means: the gain of copying one of two originals, and one copy at short horizons."""
-
-    COPIES = (2, 10, 100)
-    SHORT = 30
-
-    def __init__(self, setting: Setting, horizon: int, runs: int) -> None:
-        self.horizon, self.runs, self.most = horizon, runs, self.COPIES[-1]
-        world = bayesian_market(horizon)
-        agent = world.agents[0].name
-        self.gain = {}
-        for name in NAMES:
-            mechanism = setting.mechanism(name)
-            honest = play_runs(world, mechanism, {}, agent, runs, setting.seed)
-            for count in self.COPIES:
-                copied = play_runs(world, mechanism, {agent: (count, 1)}, agent, runs, setting.seed)
-                self.gain[name, count] = RunsMean.of(copied - honest).estimate()
-        self.short = {name: Against(setting.mechanism(name), 2, 0.5, self.SHORT) for name in HIERARCHY}
-
-    def figure(self) -> Lines:
-        return Lines(
-            f"Agents who do not know their means: the gain of copies, T = {self.horizon:,}",
-            "Ex-ante gain of registering the first of two originals N times; five agents, each mean one of .5 to .9 "
-            f"with equal odds. Means over {self.runs} pairs of runs; bands: Student's t at {CONFIDENCE:.0%}.",
-            "copies N of the first original",
-            "gain (reward units)",
-            tuple(
-                Series.of(name, self.COPIES, [self.gain[name, count] for count in self.COPIES], mechanism=name)
-                for name in NAMES
-            ),
-            (Mark("nothing gained", y=0.0),),
-            log_x=True,
-        )
-
-
-def _regrets(regret: dict[tuple[str, str], Estimate]) -> Bars:
-    groups = ("c: .5 × 1000", "d: all but .9 × 1000", "e: bad items too")
-    return Bars(
-        "Figures c, d and e: the regret when agents register many copies",
-        f"Means over runs of {HORIZON:,} rounds; whiskers: Student's t at {CONFIDENCE:.0%}.",
-        groups,
-        "regret (reward units)",
-        tuple(Series.of(name, range(3), [regret[figure, name] for figure in "cde"], mechanism=name) for name in NAMES),
-    )
 
 
 def _table(cells: dict[tuple[str, str], RunsMean]) -> FindingsTable:

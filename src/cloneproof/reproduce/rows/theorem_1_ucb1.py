@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cloneproof.mechanisms.rule import Clock
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import above, all_of, by_low
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.two_arms import (
@@ -15,57 +14,7 @@ from cloneproof.reproduce.two_arms import (
     BonusCase,
     Way,
     papers_horizon,
-    simulated_arms,
 )
-
-
-def pulls(setting: Setting, rounds: int) -> FindingsTable:
-    """What the paper's missing figure shows: which arm is pulled when, in one run of each of the three instances."""
-    words = {"A": ("A: (1, 0)", "1·"), "B": ("B: (1, 1′, 0)", "11·"), "C": ("C: (1, 0, 0′)", "1··")}
-    rows = []
-    for constant, bonus in CONSTANTS.items():
-        for name, (title, letters) in words.items():
-            arms = simulated_arms(setting.mechanism("ucb1", constant=constant), name, rounds, setting.seed)
-            rows.append((f"{title}, bonus {bonus}", "".join(letters[arm] for arm in arms)))
-    return table(
-        f"Which arm is pulled in rounds 1 to {rounds}",
-        "instance | pulls",
-        rows,
-        "1: a good arm, ·: a bad one; one run of the simulator. Up to T = 7, with bonus 2 ln t, A has wasted two "
-        "rounds on the bad arm, B one and C two: 1.5 on average. The paper's figure describes this, but its file is "
-        "missing.",
-    )
-
-
-def gains_over_time(ways: dict[tuple[float, Clock], Way], far: int) -> Lines:
-    """The gain of one copy at each horizon, for both constants and both clocks."""
-
-    def thin(gains: dict[int, float]) -> list[int]:
-        """Every horizon where the gain changes, and the last one."""
-        times = sorted(gains)
-        return [t for t in times if t in (times[0], times[-1]) or gains[t] != gains[t - 1]]
-
-    paying = {t: gain for way in ways.values() for t, gain in way.paying.items()}
-    where = "; ".join(
-        f"T = {', '.join(map(str, way.paying))} with {CONSTANTS[constant]} and {CLOCK_WORDS[clock]}"
-        for (constant, clock), way in ways.items()
-        if way.paying
-    )
-    series = []
-    for shade, constant in enumerate(CONSTANTS):
-        gains = ways[constant, "current"].played
-        x, y = tuple(map(float, thin(gains))), tuple(gains[t] for t in thin(gains))
-        series.append(Series(f"bonus {CONSTANTS[constant]}", x, y, mechanism="ucb1", shade=3 * shade, style="steps"))
-    return Lines(
-        "What one copy is worth, by horizon",
-        f"Ex-ante gain at every horizon up to {far:,}, played without noise, t the current round; above zero the copy "
-        f"pays. With completed rounds the curves differ in a few places only. It pays at {where or 'no horizon'}.",
-        "horizon T (rounds)",
-        "gain (reward units)",
-        tuple(series),
-        (Mark("", y=0.0), *(Mark(f"T = {t}", x=float(t), y=gain) for t, gain in paying.items())),
-        log_x=True,
-    )
 
 
 def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
@@ -155,8 +104,7 @@ def run(setting: Setting) -> Findings:
                 ("horizons compared", sum(compared)),
             ),
         ),
-        figures=(gains_over_time(ways, far),),
-        tables=(paying_table(ways), bonus_table(tried), pulls(setting, 26)),
+        tables=(paying_table(ways), bonus_table(tried)),
     )
 
 

@@ -116,7 +116,7 @@ def run(setting: Setting) -> Findings:
             ),
         ),
         figures=(_scatter(cases),),
-        tables=(_table(cases), _informed_table(informed)),
+        tables=(_table(cases),),
     )
 
 
@@ -236,15 +236,6 @@ def _table(cases: list[Trial]) -> FindingsTable:
         "mechanism | markets | TRP holds | and copies pay | TRP violated | and copies pay ",
         rows,
         "TRP for all means of the support, at this horizon, up to three copies of each original.",
-    )
-
-
-def _informed_table(informed: dict[str, Informed]) -> FindingsTable:
-    shown = ((1, 0), (3, 0), (1, 1), (2, 1), (1, 2))
-    return table(
-        "An agent who knows that its means are (1, 0): payoff at T = 7, share 1",
-        " | ".join(("mechanism", *(f"copies {vector}" for vector in shown))),
-        ((name, *(case.payoff[copies] for copies in shown)) for name, case in informed.items()),
     )
 
 

@@ -20,14 +20,10 @@ from cloneproof.reproduce.attacks import (
     ROUNDING,
     Attack,
     Reading,
-    Tail,
     ThresholdGains,
     Worst,
     attacks,
     harder_attacks,
-    harder_table,
-    psi_tail,
-    score_tail,
     tail_lower,
     tail_upper,
     threshold_gains,
@@ -53,34 +49,6 @@ def reach_figure(reach: Reach) -> Lines:
             for shade, (name, points) in enumerate(reach.items())
         ),
         (Mark("m |S| = M", x=1.0), Mark("pays ↑", y=0.0)),
-    )
-
-
-def tail_figure(setting: Setting) -> Lines:
-    """Honest and copied scores against both readings of psi."""
-    made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
-    honest, copied = score_tail(made, MEANS, (1, 1)), score_tail(made, MEANS, (3, 1))
-    x = [s / (len(honest) - 1) for s in range(len(honest))]
-
-    def series(name: str, tail: Tail, mechanism: str, shade: int = 0) -> Series:
-        """Where it is neither certain nor impossible."""
-        shown = [k for k, chance in enumerate(tail) if 0.0005 < chance < 0.9995]
-        y = tuple(float(tail[k]) for k in shown)
-        return Series(name, tuple(x[k] for k in shown), y, mechanism=mechanism, shade=shade)
-
-    return Lines(
-        "Which step of the proof breaks",
-        "Means (3/4, 1/4), m = 144, M = 2m; copies of the better arm; honest and ψ as described coincide. The proof "
-        "needs honest ≥ ψ, nearly, and copied ≤ ψ: the first holds for the ψ of the text (but for the highest "
-        "scores), the second for the ψ that is printed; "
-        "no ψ does both.",
-        "score to be reached, y",
-        "probability to reach it",
-        (
-            series("honest, ψ as described", honest, NAME),
-            series("3 copies", copied, NAME, 1),
-            series("ψ as printed", psi_tail(made, MEANS, "best arm"), "", 2),
-        ),
     )
 
 
@@ -171,8 +139,8 @@ def run(setting: Setting) -> Findings:
                 all((2.0 * t) ** -l_ <= 1 / (4 * l_ * t) for l_ in range(2, 30) for t in (2, 10, 10**3, 10**9)),
             ),
         ),
-        figures=(reach_figure(reach), tail_figure(setting)),
-        tables=(_table(played, witnesses), harder_table(harder)),
+        figures=(reach_figure(reach),),
+        tables=(_table(played, witnesses),),
         certificates={
             name: document for name in paying if (document := _certificate(setting, played[name])) is not None
         },

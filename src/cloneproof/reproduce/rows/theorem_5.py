@@ -12,7 +12,6 @@ from cloneproof.bounds import (
     h_etc_r_regret,
     h_etc_r_regret_paper,
     h_etc_r_shape,
-    holdout_regret_simple,
     trial_rounds,
 )
 from cloneproof.engines.estimate import Estimate
@@ -20,9 +19,9 @@ from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_value, part_of, rounded
-from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, TableCell, claim, detail, ours, table
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
-NAME, OURS = "h-etc-r", "holdout-h-etc"
+NAME = "h-etc-r"
 HORIZONS = tuple(10**k for k in range(4, 10))
 STEP = 0.75  # of a rival's distance, in units of 1/√(2M): about where distance x chance of a wrong award is largest
 
@@ -37,9 +36,9 @@ def run(setting: Setting) -> Findings:
     return Findings(
         computed=(
             f"Exact expected regret of H-ETC-R with everybody honest in {len(cases)} markets of 2 to 4 agents with two "
-            "originals each, m and M as in the theorem, T = 10⁴, .., 10⁹ (closed form; no sampling). Beside it the "
-            "hold-out mechanism. Then two agents of one original each (priors {0, μ}, gap 1/2, both realised at μ) "
-            f"whose means differ by {STEP}/√(2M), T up to 10^{powers[-1]}."
+            "originals each, m and M as in the theorem, T = 10⁴, .., 10⁹ (closed form; no sampling). Then two agents "
+            "of one original each (priors {0, μ}, gap 1/2, both realised at μ) whose means differ by "
+            f"{STEP}/√(2M), T up to 10^{powers[-1]}."
         ),
         checks=(
             claim(
@@ -70,13 +69,8 @@ def run(setting: Setting) -> Findings:
                 "A bound that names the distance between agents holds (nM + (L-1)m + 2εT + (n-1)T exp(..)).",
                 all_of([case.within(1) for case in cases]),
             ),
-            ours(
-                "The hold-out mechanism's regret stays below n(Km + W) + Lm + 2, which is logarithmic.",
-                all_of([case.holdout_within_bound for case in cases]),
-                *((f"regret at T = 10⁹, {c.name}", c.holdout[-1][1]) for c in cases),
-            ),
         ),
-        figures=(_figure(cases[0]), _near_figure(near)),
+        figures=(_near_figure(near),),
         tables=(_table(cases),),
     )
 
@@ -108,8 +102,8 @@ class _RegretCase:
         prior = Discrete(list(self.values), [1 / len(self.values)] * len(self.values))
         return Market([Agent(f"agent {k}", 2, prior) for k in range(self.agents)], horizon=horizon)
 
-    def mechanism(self, name: str, horizon: int) -> Mechanism:
-        return self.setting.mechanism(name, market=self.market(horizon))
+    def mechanism(self, horizon: int) -> Mechanism:
+        return self.setting.mechanism(NAME, market=self.market(horizon))
 
     def bounds(self, horizon: int) -> tuple[float, float, float]:
         """That of the proof with its constants, ours with the distance between agents, and the theorem's shape."""
@@ -124,16 +118,9 @@ class _RegretCase:
     def within(self, bound: int) -> bool | None:
         return all_of([at_most(regret, self.bounds(t)[bound]) for t, regret in self.regrets])
 
-    def _regrets(self, name: str) -> list[tuple[int, Estimate]]:
-        return [(t, evaluate(self.market(t), self.mechanism(name, t)).regret) for t in HORIZONS]
-
     @cached_property
     def regrets(self) -> list[tuple[int, Estimate]]:
-        return self._regrets(NAME)
-
-    @cached_property
-    def holdout(self) -> list[tuple[int, Estimate]]:
-        return self._regrets(OURS)
+        return [(t, evaluate(self.market(t), self.mechanism(t)).regret) for t in HORIZONS]
 
     @property
     def slope(self) -> float:
@@ -142,17 +129,6 @@ class _RegretCase:
     @property
     def part_of_shape(self) -> Estimate:
         return max((part_of(regret, self.bounds(t)[2]) for t, regret in self.regrets), key=by_value)
-
-    @property
-    def holdout_within_bound(self) -> bool | None:
-        """At every horizon that is long enough for an award."""
-        answers = []
-        for t, regret in self.holdout:
-            mechanism = self.mechanism(OURS, t).at_horizon(self.agents, t)
-            if mechanism.scoring.fresh and mechanism.scoring.rounds is not None:
-                bound = holdout_regret_simple(self.agents, 2, mechanism.arm.explore, mechanism.scoring.rounds)
-                answers.append(at_most(regret, bound))
-        return all_of(answers)
 
 
 @dataclass(frozen=True)
@@ -189,31 +165,11 @@ def _slope(points: list[tuple[int, float]]) -> float:
 
 
 def _table(cases: list[_RegretCase]) -> FindingsTable:
-    rows: list[tuple[TableCell, ...]] = [
-        (f"{case.name}: {name}", *(regret for _, regret in regrets))
-        for case in cases
-        for name, regrets in (("H-ETC-R", case.regrets), ("hold-out", case.holdout))
-    ]
     horizons = " | ".join(f"T = 10^{round(math.log10(t))}" for t in HORIZONS)
-    return table("Expected regret, everybody honest", f"market | {horizons}", rows)
-
-
-def _figure(case: _RegretCase) -> Lines:
-    x = tuple(map(float, HORIZONS))
-    shape = tuple(case.bounds(t)[2] for t in HORIZONS)
-    return Lines(
-        "Regret over six powers of ten",
-        f"{case.name}, everybody honest, exact. The stated bound's constants are generous; its rate √(T ln T) is what "
-        "the long trial costs. The hold-out mechanism's regret is logarithmic.",
-        "horizon T (rounds)",
-        "expected regret (reward units)",
-        (
-            Series("n L³ √(T ln T) / gap³", x, shape, shade=1),
-            Series.of(NAME, HORIZONS, [regret for _, regret in case.regrets], mechanism=NAME),
-            Series.of(OURS, HORIZONS, [regret for _, regret in case.holdout], mechanism=OURS),
-        ),
-        log_x=True,
-        log_y=True,
+    return table(
+        "Expected regret, everybody honest",
+        f"market | {horizons}",
+        ((case.name, *(regret for _, regret in case.regrets)) for case in cases),
     )
 
 

@@ -13,8 +13,6 @@ from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import AUDITED, above, agrees, all_of, ball_gain, by_high, by_value, scaled, size
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
@@ -24,13 +22,12 @@ PRIORS = {
     "1/4 or 3/4": Discrete([0.25, 0.75], [0.5, 0.5]),
     "0 or 1/2": Discrete([0, 0.5], [0.5, 0.5]),
 }
-TENTH = Discrete([0, 0.1], [0.5, 0.5])  # small means: UCB1 cannot tell them apart for long
 COPIES = (2, 2)
 ROUNDING = 1e-9
 
 
 def run(setting: Setting) -> Findings:
-    """Audits against all opponents, the payoff against its formula, the regret, and UCB1 in ETC's place."""
+    """Audits against all opponents, the payoff against its formula, and the regret."""
     horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
     audits = {(prior, n, t): _audit(setting, prior, n, t) for prior in PRIORS for n in (2, 3) for t in horizons}
     payoffs = [
@@ -38,11 +35,6 @@ def run(setting: Setting) -> Findings:
     ]
     growth = [(t, _regret(setting, t)) for t in (10**3, 10**6, 10**9)]
     least = uniform_etc_regret_at_least([[0.9], [0.1]], 1)
-    upto = setting.pick(quick=24, full=40)
-    inside, outside = _ucb_gains(setting, TENTH, upto), _ucb_gains(setting, PRIORS["0 or 1"], upto)
-    best = max(range(1, upto + 1), key=lambda t: inside[1][t].value)
-    washed = max(outside[1].values(), key=by_high)
-    flat = max(outside[0].values(), key=by_high)
     short = ball_gain(_market(PRIORS["0 or 1/2"], 2, 100), setting.mechanism("uniform-etc", arm_rounds=1), COPIES)
     apart = max((_apart(payoff, plain) for payoff, plain, _ in payoffs), key=by_value)
     apart_mixed = max((_apart(payoff, mixed) for payoff, _, mixed in payoffs), key=by_value)
@@ -52,9 +44,7 @@ def run(setting: Setting) -> Findings:
             "Uniform x ETC at the m of Theorem 3 for priors on {0, 1}, {1/4, 3/4} and {0, 1/2}, two and three agents, "
             f"T from {horizons[0]:,} to {horizons[-1]:,}: complete audits (all copies, all opponents; the others "
             "cannot reach an agent here). The payoff against the paper's formula and against the corrected one, from "
-            "the single-agent payoff at every number of rounds. Then UCB1 inside, by the state tree at every horizon "
-            f"up to {upto}, copies up to two of each, on a prior that was searched for: among ten supports, three "
-            "constants and two, three and five agents only small gaps let copies pay behind a uniform choice."
+            "the single-agent payoff at every number of rounds."
         ),
         checks=(
             claim(
@@ -79,32 +69,18 @@ def run(setting: Setting) -> Findings:
                 ("largest difference", apart_mixed),
             ),
             ours(
-                "With UCB1 inside it is not clone-proof: prior {0, 1/10}, two agents, copies (2, 2).",
-                above(inside[1][best]),
-                (f"gain at T = {best}", inside[1][best]),
-                (f"gain of one agent alone at T = {best}", inside[0][best]),
-            ),
-            ours(
-                "UCB1's failure on the paper's own prior {0, 1} happens at one horizon, and is washed out here: the "
-                "number of rounds is random.",
-                above(flat) is True and all_of([gain.high <= ROUNDING for gain in outside[1].values()]),
-                ("largest gain of one agent alone", flat),
-                ("largest gain with two agents", washed),
-            ),
-            ours(
                 "ETC inside with too little exploration (m = 1) is not clone-proof either.",
                 above(short),
                 ("gain of copies (2, 2), prior {0, 1/2}, T = 100", short),
             ),
         ),
-        figures=(_figure(inside, outside, upto),),
         tables=(_table(audits),),
     )
 
 
-def _market(prior: Discrete, agents: int, horizon: int, rewards: str = "bernoulli") -> Market:
+def _market(prior: Discrete, agents: int, horizon: int) -> Market:
     others = [Agent(f"bo {k}", 1, Point(0.5)) for k in range(1, agents)]
-    return Market([Agent(ANA, 2, prior), *others], horizon=horizon, rewards=rewards)
+    return Market([Agent(ANA, 2, prior), *others], horizon=horizon)
 
 
 def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
@@ -129,23 +105,6 @@ def _regret(setting: Setting, horizon: int) -> Estimate:
     return evaluate(market, setting.mechanism("uniform-etc", arm_rounds=5)).regret
 
 
-Gains = dict[int, Estimate]
-
-
-def _ucb_gains(setting: Setting, prior: Discrete, upto: int) -> tuple[Gains, Gains]:
-    """The largest gain over copies at every horizon: of one agent alone, and of one of two chosen uniformly."""
-    inside = setting.mechanism("ucb1").arm
-    uniform = setting.mechanism("uniform-etc", arm_rounds=1).agent
-    gains_by_prior = []
-    for agents, mechanism in ((1, Mechanism(arm=inside)), (2, Mechanism(agent=uniform, arm=inside))):
-        market, horizons = _market(prior, agents, upto, "deterministic"), range(1, upto + 1)
-        honest = evaluate_horizons(market, mechanism, horizons)
-        tried = [evaluate_horizons(market, mechanism, horizons, {ANA: copies}) for copies in ((2, 1), COPIES)]
-        gains = {t: [evaluations[t].payoff[ANA] - honest[t].payoff[ANA] for evaluations in tried] for t in horizons}
-        gains_by_prior.append({t: max(candidates, key=by_value) for t, candidates in gains.items()})
-    return gains_by_prior[0], gains_by_prior[1]
-
-
 def _apart(payoff: Estimate, other: float) -> Estimate:
     return size(replace(payoff, value=payoff.value - other))
 
@@ -159,25 +118,6 @@ def _table(audits: dict[tuple[str, int, int], Audit]) -> FindingsTable:
             for (prior, n, t), result in audits.items()
             for at in (result.worst,)
         ),
-    )
-
-
-def _figure(inside: tuple[Gains, Gains], outside: tuple[Gains, Gains], upto: int) -> Lines:
-    def series(name: str, gains: Gains, shade: int) -> Series:
-        return Series.of(name, range(1, upto + 1), list(gains.values()), mechanism="ucb1", shade=shade)
-
-    return Lines(
-        "UCB1 inside an agent: alone, and behind a uniform choice",
-        "Largest gain over copies (2, 1) and (2, 2) at each horizon, as a part of the higher mean. Alone, the paper's "
-        "prior {0, 1} pays at T = 7 only; behind a uniform choice of two agents it never does, while {0, 1/10} does.",
-        "horizon T (rounds)",
-        "gain / higher mean",
-        (
-            series("{0, 1}, alone", outside[0], 1),
-            series("{0, 1}, two agents", outside[1], 2),
-            series("{0, 1/10}, two agents", {t: scaled(g, 10) for t, g in inside[1].items()}, 0),
-        ),
-        (Mark("pays ↑", y=0.0),),
     )
 
 
