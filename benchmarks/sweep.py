@@ -52,7 +52,7 @@ def overhead(folder: Path) -> tuple[float, float]:
             {"market": MARKET, "mechanism": mechanism, "engine": "monte-carlo", "runs": runs},
             folder,
             workers=1,
-            sizes=Sizes(probe=CHUNK_SECONDS, usual=CHUNK_SECONDS, least=CHUNK_SECONDS),
+            sizes=Sizes(CHUNK_SECONDS),
         ),
     ):
         wall, processor = time.perf_counter(), time.process_time()

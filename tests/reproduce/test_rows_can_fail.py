@@ -48,9 +48,3 @@ def test_theorem_2_equal_means_are_not_believed_without_a_look():
     assert theorem_2.Unionized(rule_c, (100,)).pays
     assert not theorem_2.Unionized(rule_a, (100,)).pays  # covers equal means
     assert not theorem_2.Unionized(rule_a, (100,)).trp  # and is not TRP at (1, 1/2, 0)
-
-
-def test_theorem_2_a_fully_informed_agent_is_not_believed_without_a_look():
-    assert theorem_2.Informed(cp.mechanism("ucb1")).best_alone is True
-    assert theorem_2.Informed(cp.mechanism("ucb1")).honest_is_best is False
-    assert theorem_2.Informed(cp.mechanism("etc", arm_rounds=4)).honest_is_best is False  # still exploring at T = 7

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._version import __version__
+from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.audit_page import render, write_page
-from cloneproof.report.plots import Bars, Figure, Lines, Series, draw_figure
+from cloneproof.report.plots import Lines, Series, draw_figure
 
-SHOWN = 12  # producers in a table or a figure
+SHOWN = 12  # producers in a table
 COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")
 
 
@@ -23,7 +24,6 @@ def write_board_page(study: BoardStudy, path: str | Path) -> None:
 def board_facts(study: BoardStudy) -> dict[str, Any]:
     """All that the template says."""
     board, worst, advice = study.board, study.worst, study.advice
-    figures = [("gains", _gains_figure(study)), *([("rules", _rules_figure(study))] if advice is not None else [])]
     return {
         "title": "Variants pay on this board" if study.verdict == "exploitable" else "No gain from variants was seen",
         "verdict": study.verdict,
@@ -33,7 +33,7 @@ def board_facts(study: BoardStudy) -> dict[str, Any]:
             f"{worst.ranks.value:.1f} ranks on average, with no better model."
         ),
         "board": _board_rows(study),
-        "figures": [draw_figure(figure, name) for name, figure in figures],
+        "figure": None if advice is None else draw_figure(_rules_figure(advice), "rules"),
         "entrants": [
             (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
             for gain in study.entrants
@@ -77,24 +77,11 @@ def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
     return rows
 
 
-def _gains_figure(study: BoardStudy) -> Figure:
-    """Ranks that five variants of the best model gain, for the producers at the top."""
-    fives = [gain for gain in study.gains if gain.copied == "best" and gain.variants == 5][:SHOWN]
-    names = tuple(gain.producer for gain in fives)
-    series = Series.of("", range(len(fives)), [gain.ranks for gain in fives], mechanism="h-etc-r")
-    return Bars(
-        title="What five variants gain",
-        caption="Expected ranks up among producers where the best listing counts, on a fixed panel.",
-        groups=names, value_label="ranks up", series=(series,),
-    )  # fmt: skip
-
-
-def _rules_figure(study: BoardStudy) -> Figure:
+def _rules_figure(advice: BoardAdvice) -> Lines:
     """Accuracy against what five variants gain: the best corner is the lower left."""
-    rows = study.advice.rows if study.advice is not None else ()
     series = tuple(
         Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
-        for row, colour in zip(rows, COLOURS, strict=False)
+        for row, colour in zip(advice.rows, COLOURS, strict=False)
     )  # fmt: skip
     return Lines(
         title="Accuracy against gain",

@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, MUTED, Picture, give_room, look_of_shade, picture, powers, thousands
+from cloneproof.report.style import MUTED, Picture, give_room, look_of_shade, picture, powers, thousands
 
 
 @dataclass(frozen=True)
 class Series:
-    """A curve or a row of bars with its error bounds; `low` and `high` may be left empty where it is exact.
+    """A curve with its error bounds; `low` and `high` may be left empty where it is exact.
 
     mechanism   whose colour it has; "" for none in particular
     shade       0, 1, 2, ..: further series of the same mechanism, told apart by dashes and lightness
@@ -65,83 +65,19 @@ class Lines:
     log_y: bool = False
 
 
-@dataclass(frozen=True)
-class Bars:
-    """Bars in groups: `x` of each series is the number of the group it stands in."""
-
-    title: str
-    caption: str
-    groups: tuple[str, ...]
-    value_label: str
-    series: tuple[Series, ...]
-
-
-Figure = Lines | Bars
-
-
 def lines_from_dict(data: dict[str, Any]) -> Lines:
     """The inverse of `dataclasses.asdict`, also where JSON made lists of the tuples."""
     series = (Series(**{k: tuple(v) if isinstance(v, list) else v for k, v in each.items()}) for each in data["series"])
     return Lines(**data | {"series": tuple(series), "marks": tuple(Mark(**mark) for mark in data["marks"])})
 
 
-ROOM = 0.2  # between groups, as a part of a group
-SEEN = 0.002  # of the largest bar: a whisker below that cannot be seen
-
-
-def bars_in_a_group(figure: Bars) -> int:
-    """The most bars that any group has."""
-    return max((sum(float(k) in series.x for series in figure.series) for k in range(len(figure.groups))), default=1)
-
-
-def draw_bars(axes: Axes, figure: Bars, narrow: bool) -> None:
-    """Draw all groups from the top; each bar has its name next to its end."""
-    height = (1 - ROOM) / bars_in_a_group(figure)
-    largest = max((abs(value) for series in figure.series for value in series.y), default=1.0) or 1.0
-    for group in range(len(figure.groups)):
-        members = [(series, series.x.index(float(group))) for series in figure.series if float(group) in series.x]
-        for number, (series, k) in enumerate(members):
-            at, look, value = (
-                group + (number - (len(members) - 1) / 2) * height,
-                look_of_shade(series.mechanism, series.shade),
-                series.y[k],
-            )
-            axes.barh(at, value, height * 0.84, color=look.colour, alpha=0.85)
-            end = max(value, 0.0)
-            if series.low and series.high[k] - series.low[k] > SEEN * largest:
-                low, high = series.low[k], series.high[k]
-                axes.plot([low, high], [at, at], color=INK, linewidth=1.1, marker="|", markersize=4)
-                end = max(end, high)
-            _write(axes, series.name, (end, at), look.ink)
-    axes.axvline(0, color=INK, linewidth=0.9)
-    axes.set_yticks(range(len(figure.groups)), figure.groups)
-    axes.tick_params(axis="y", labelcolor=INK, length=0)
-    axes.set_ylim(len(figure.groups) - 0.5, -0.5)
-    named = any(series.name for series in figure.series)
-    axes.margins(x=(0.45 if narrow else 0.2) if named else 0.06)
-    axes.grid(axis="y", visible=False)
-    axes.grid(axis="x", visible=True)
-    axes.set_xlabel(figure.value_label)
-    thousands(axes.xaxis)
-    if narrow:
-        axes.xaxis.set_major_locator(MaxNLocator(3))
-
-
-def _write(axes: Axes, text: str, at: tuple[float, float], colour: str) -> None:
-    axes.annotate(text, at, (4, 0), textcoords="offset points", va="center", fontsize=8, color=colour, parse_math=False)
-
-
 MARKERS = 40  # points that are still worth a marker each
 
 
-def draw_figure(figure: Figure, name: str) -> Picture:
+def draw_figure(figure: Lines, name: str) -> Picture:
     """The picture; `name` makes its ids its own on the page."""
-    words = (figure.title, figure.caption)
-    if isinstance(figure, Bars):
-        height = 0.8 + len(figure.groups) * (0.1 + 0.17 * bars_in_a_group(figure))
-        return picture(*words, lambda axes, narrow: draw_bars(axes, figure, narrow), name, (height, height))
-    lines = -(-len(figure.series) // 2)
-    return picture(*words, lambda axes, narrow: draw_lines(axes, figure, narrow), name, (3.6, 3.1 + 0.2 * lines))
+    heights = (3.6, 3.1 + 0.2 * -(-len(figure.series) // 2))
+    return picture(figure.title, figure.caption, lambda axes, narrow: draw_lines(axes, figure, narrow), name, heights)
 
 
 def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:

@@ -52,12 +52,6 @@ def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0
     return {horizon: copied[horizon].payoff[ANA] - honest[horizon].payoff[ANA] for horizon in honest}
 
 
-def simulated_arms(mechanism: Mechanism, instance: str, rounds: int, seed: int, good: float = 1.0) -> list[int]:
-    """The arm of each round in a run of the reference simulator: 0 the good one, then copies, as registered."""
-    copies = {ANA: INSTANCES[instance]}
-    return [record.arm for record in simulate(one_agent((good, 0.0), rounds), mechanism, copies, seed)]
-
-
 def simulated_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 1.0) -> dict[int, float]:
     """The ex-ante gain of one copy at every horizon from `SETTLED` on, from one run in each instance.
 
@@ -65,7 +59,8 @@ def simulated_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 
     """
     regret = {}
     for name, (good_ones, _) in INSTANCES.items():
-        lost = (good * (arm >= good_ones) for arm in simulated_arms(mechanism, name, rounds, seed, good))
+        played = simulate(one_agent((good, 0.0), rounds), mechanism, {ANA: INSTANCES[name]}, seed)
+        lost = (good * (record.arm >= good_ones) for record in played)
         regret[name] = list(accumulate(lost))
     return {
         t: 0.5 * (regret["A"][t - 1] - (regret["B"][t - 1] + regret["C"][t - 1]) / 2)

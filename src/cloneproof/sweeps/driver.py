@@ -30,6 +30,7 @@ from cloneproof.sweeps.store import Index, Missing, Need
 from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt, wrong_version
 
 AHEAD = 2  # tasks on their way for each worker: one runs, one is already there
+LEAST_RUNS = 64  # of a chunk that is cut only so that others have something to do
 TICK = 0.5  # seconds between two reports
 PATIENCE = 0.6  # seconds for tasks to come back after Ctrl-C: they look at the clock twice in that time
 CONNECT_SECONDS = 10
@@ -39,58 +40,44 @@ LOG_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """Seconds: of a probe, of a chunk at least and as a rule, and when it must come back; and bytes of a chunk."""
+    """When a chunk must come back, in seconds, and the most bytes of one."""
 
-    probe: float = 1.0
-    least: float = 1.0
-    usual: float = 10.0
-    most: float = 60.0
+    seconds: float = 5.0
     chunk_bytes: int = 8 << 20
 
 
 class Agenda:
-    """What is still to be computed, in chunks.
+    """What is still to be computed: ranges of runs, and parts to be had whole.
 
-    How much work a run is, only a measurement tells: the first chunk of a part is a short probe (real runs, stored like
-    all others), while the rest of the part is held back; then the time of the last chunk sizes the next. None of this
-    touches the results: a row depends on its run alone, wherever ranges are cut.
+    A worker stops when its time is over, and what it left comes back on the agenda. None of this touches the results: a
+    row depends on its run alone, wherever ranges are cut.
     """
 
     def __init__(self, missing: Missing, columns: Mapping[str, int], sizes: Sizes) -> None:
         self.columns, self.sizes = columns, sizes
-        self.waiting: deque[Chunk] = deque()  # ranges that may be cut
-        self.held: dict[str, list[Chunk]] = {}
-        self.costs: dict[str, float] = {}  # seconds of a run, by key
+        self.waiting: deque[Chunk] = deque()
         for key, ranges in missing.items():
             self.add(key, ranges)
 
     def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
         """Something more is missing: ranges of runs, or nothing for a whole part."""
-        first, *rest = [Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)]]
-        self.waiting.append(first)
-        self.held[key] = rest
+        self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
 
-    def next_chunk(self, aim: float) -> tuple[Chunk, float]:
-        """A chunk of about so many seconds, and the seconds after which it must come back."""
-        whole = self.waiting.popleft()
-        key, first, runs = whole
-        if runs == 0:
-            return whole, self.sizes.most
-        most = max(1, self.sizes.chunk_bytes // (8 * self.columns[key]))
-        cost = self.costs.get(key)
-        taken = min(runs, most if cost is None else max(1, min(most, int(aim / cost))))
+    def next_chunk(self, workers: int) -> Chunk:
+        """The next one, cut so that its rows are not too many and that all workers have something to do."""
+        key, first, runs = self.waiting.popleft()
+        most = max(1, self.sizes.chunk_bytes // (8 * self.columns[key])) if runs else 0
+        if workers > 1:
+            most = min(most, max(LEAST_RUNS, -(-runs // (AHEAD * workers))))
+        taken = min(runs, most)
         if taken < runs:
-            rest = Chunk(key, first + taken, runs - taken)
-            self.held[key].insert(0, rest) if cost is None else self.waiting.appendleft(rest)
-        return Chunk(key, first, taken), self.sizes.probe if cost is None else self.sizes.most
+            self.waiting.appendleft(Chunk(key, first + taken, runs - taken))
+        return Chunk(key, first, taken)
 
-    def finish(self, asked: Chunk, done: ChunkDone) -> None:
-        """A chunk is back: what it left out goes on the agenda again, and what was held back for it."""
-        left = Chunk(asked.key, done.chunk.stop, asked.stop - done.chunk.stop)
-        if asked.runs:
-            self.costs[asked.key] = done.cost
-        ranges = [left] if left.runs else []
-        self.waiting.extendleft(reversed(ranges + self.held.pop(asked.key, [])))
+    def finish(self, asked: Chunk, done: Chunk) -> None:
+        """A chunk is back: what it left out goes on the agenda again."""
+        if done.stop < asked.stop:
+            self.waiting.appendleft(Chunk(asked.key, done.stop, asked.stop - done.stop))
 
 
 @dataclass
@@ -309,7 +296,7 @@ class Driver:
                 for future in finished:
                     asked, done = self.flying.pop(future), self._result(future)
                     self._keep(done)
-                    self.agenda.finish(asked, done)
+                    self.agenda.finish(asked, done.chunk)
                 self.report(self.state)
         except KeyboardInterrupt:
             self._collect_stopped(place)
@@ -319,14 +306,11 @@ class Driver:
             ) from None
 
     def _hand_out(self, place: Place, device: DeviceName) -> None:
-        workers, sizes = place.workers(), self.agenda.sizes
-        self.state.workers = workers
+        self.state.workers = workers = place.workers()
         while self.agenda.waiting and len(self.flying) < AHEAD * workers:
-            # Near the end chunks are shorter, so that the last ones end together.
-            aim = min(sizes.usual, self.state.left_seconds / 3) if self.state.fraction else sizes.usual
-            chunk, limit = self.agenda.next_chunk(max(sizes.least, aim))
-            text = self.parts[chunk.key].text
-            future = place.submit(self.index.store.version, text, chunk, limit, device)
+            chunk = self.agenda.next_chunk(workers)
+            text, seconds = self.parts[chunk.key].text, self.agenda.sizes.seconds
+            future = place.submit(self.index.store.version, text, chunk, seconds, device)
             self.flying[future] = chunk
             if future.done():  # computed here and now: to be stored before anything else is begun
                 break

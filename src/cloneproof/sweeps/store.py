@@ -13,7 +13,7 @@ import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -37,8 +37,8 @@ CREATE TABLE IF NOT EXISTS writer (one INTEGER PRIMARY KEY CHECK (one = 1), vers
 class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is computed again)
     """A chunk whose contents are not what was written."""
 
-    def __init__(self, chunk: Chunk, what: str = "whose digest fails") -> None:
-        super().__init__(f"expected an undamaged chunk, got {chunk.name}, {what}; run the sweep again")
+    def __init__(self, chunk: Chunk) -> None:
+        super().__init__(f"expected an undamaged chunk, got {chunk.name}, whose digest fails; run the sweep again")
         self.chunk = chunk
 
 
@@ -215,18 +215,13 @@ class Index:
         return missing | {key: left for key, count in runs.items() if (left := self.gaps(key, count))}
 
 
-def read_index(store: Store, columns: Mapping[str, int] | None = None) -> tuple[Index, list[Chunk]]:
-    """What the store has of these keys (of all), every digest looked at, and the chunks that are damaged.
-
-    `columns` says for each key how long a row of its runs is.
-    """
+def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index, list[Chunk]]:
+    """What the store has of these keys (of all), every digest looked at, and the chunks that are damaged."""
     index, damaged = Index(store), []
     for chunk in store.chunks():
-        if columns is None or chunk.key in columns:
+        if keys is None or chunk.key in keys:
             try:
-                contents = store.read(chunk)
-                check_shape(chunk, contents, None if columns is None else columns[chunk.key])
-                index.add(chunk, contents)
+                index.add(chunk, store.read(chunk))
             except DamagedChunk:
                 damaged.append(chunk)
     return index, damaged
@@ -246,25 +241,6 @@ def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
         if done >= runs:
             return missing
     return [*missing, (done, runs)]
-
-
-def check_shape(chunk: Chunk, contents: bytes, columns: int | None = None) -> None:
-    """Refuse contents that no worker wrote, though their digest is right: rows of numbers, or a JSON object.
-
-    A row has two entries for every agent and one for the regret, `columns` of them where that is known. Numbers that
-    somebody made up, in the right shape, are not found out.
-    """
-    if chunk.runs:
-        length, left = divmod(len(contents), 8 * chunk.runs)
-        fits = left == 0 and (length > 1 if columns is None else length == columns)
-    else:
-        try:
-            data = json.loads(contents)
-        except (ValueError, RecursionError):
-            data = None
-        fits = isinstance(data, dict) and isinstance(data.get("refusals"), list)
-    if not fits:
-        raise DamagedChunk(chunk, "whose digest is right and whose contents are no result")
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _answered(
     """The table, after what is missing was computed; what turns out to be missing only then, next."""
     parts, needs = parts_by_key(points, store.version)
     store.record_sweep(name, needs)
-    index, damaged = read_index(store, {key: part.columns for key, part in parts.items()})
+    index, damaged = read_index(store, parts)
     for chunk in damaged:
         store.discard(chunk)
         log.say(f"damaged, computed again: {chunk.name}")

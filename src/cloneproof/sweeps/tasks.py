@@ -28,6 +28,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from cloneproof._arrays import FloatArray
 from cloneproof._sources import closure, code_version, source_digest
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import AlsoName
@@ -213,12 +214,11 @@ class Chunk(NamedTuple):
 
 
 class ChunkDone(NamedTuple):
-    """What was computed (the chunk may be shorter than asked), how long it took, and the seconds of one of its runs."""
+    """What was computed (the chunk may be shorter than asked), and how long it took."""
 
     chunk: Chunk
     contents: bytes
     seconds: float
-    cost: float
 
 
 class TaskFailed(NamedTuple):
@@ -250,12 +250,12 @@ def work(
         raise SweepError(wrong_version("a worker", code_version(), version))
     begun, config = time.perf_counter(), configuration(text)
     if config.kind == "runs":
-        rows, cost = _runs(config, chunk, seconds, device, stop)
+        rows = _runs(config, chunk, seconds, device, stop)
         chunk, contents = chunk._replace(runs=len(rows)), rows.astype("<f8").tobytes()
     else:
         result = _exact(config) if config.kind == "exact" else _audit(config)
-        contents, cost = json.dumps(result).encode(), 0.0
-    return ChunkDone(chunk, contents, time.perf_counter() - begun, cost)
+        contents = json.dumps(result).encode()
+    return ChunkDone(chunk, contents, time.perf_counter() - begun)
 
 
 def wrong_version(who: str, theirs: str, ours: str) -> str:
@@ -268,27 +268,27 @@ def wrong_version(who: str, theirs: str, ours: str) -> str:
 
 def _runs(
     config: Configuration, chunk: Chunk, seconds: float, device: DeviceName, stop: Callable[[], bool]
-) -> tuple[Any, float]:
-    """The rows (the outcomes, side by side) of as many runs as the time allows, and the seconds of the last ones.
+) -> FloatArray:
+    """The rows (the outcomes, side by side) of as many runs as the time allows.
 
     Steps grow to a quarter of a second. The time of the first does not count, since it may compile a kernel. On a GPU
     they begin with thousands of runs, which take it no longer than one.
     """
     job, rows, done = config.job(), [], 0
     source = run_source(device, [job], chunk.runs)
-    step, spent, cost = source.first_step, 0.0, 0.0
+    step, spent = source.first_step, 0.0
     while done < chunk.runs:
         step = min(step, chunk.runs - done, source.largest)
         begun = time.perf_counter()
         outcomes = source.outcomes(job, chunk.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
         rows.append(np.column_stack(outcomes))
-        cost, done = took / step, done + step
+        done += step
         spent += took if len(rows) > 1 or took > COMPILING else 0.0
         if spent >= seconds or stop():
             break
         step = max(1, int(step * min(4.0, STEP_SECONDS / took)))
-    return np.concatenate(rows), cost
+    return np.concatenate(rows)
 
 
 def _exact(config: Configuration) -> dict[str, Any]:

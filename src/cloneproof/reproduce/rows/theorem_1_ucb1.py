@@ -32,22 +32,6 @@ def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
     )
 
 
-def bonus_table(tried: list[BonusCase]) -> FindingsTable:
-    """What other bonuses of the class come to."""
-
-    def times(case: BonusCase) -> str:
-        return ", ".join(str(t) for t in list(case.paying)[:4]) + (" .." if len(case.paying) > 4 else "") or "never"
-
-    return table(
-        "Bonuses of the Discussion's class",
-        "bonus f(t, n) | t counts | pays here at T | another instance: c | gain there at T = 4",
-        ((case.name, CLOCK_WORDS[case.clock], times(case), f"{case.good:.3g}", case.elsewhere) for case in tried),
-        "Here: the paper's prior, 0 or 1. Another instance: prior 0 or c without noise, c half of f(4, 1) − f(4, 2) "
-        "and at most 1/2. Why it always works: honest registration pulls good, bad, good, bad; with a copy one of the "
-        "four rounds goes to the third arm, and the fourth to a good one.",
-    )
-
-
 def run(setting: Setting) -> Findings:
     """Exact gains at every horizon; long runs; the paper's own horizon; other bonuses, on this instance and another."""
     near, far = setting.pick(quick=40, full=2_000), setting.pick(quick=500, full=20_000)
@@ -104,7 +88,7 @@ def run(setting: Setting) -> Findings:
                 ("horizons compared", sum(compared)),
             ),
         ),
-        tables=(paying_table(ways), bonus_table(tried)),
+        tables=(paying_table(ways),),
     )
 
 

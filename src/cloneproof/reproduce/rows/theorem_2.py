@@ -1,4 +1,4 @@
-"""Theorem 2: TRP and PI against direct audits; its footnote on equal means; what the introduction says beside it."""
+"""Theorem 2: TRP and PI against direct audits; its footnote on equal means; whether PI is necessary."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import indifferent
 from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_value
-from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
 from cloneproof.reproduce.trp import (
-    AGENT,
     HALF,
     ROUNDING,
     RulePayoff,
@@ -30,18 +29,10 @@ from cloneproof.reproduce.trp import (
 
 BERN = Discrete([0, 1], [0.5, 0.5])
 INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h-ucb": {}, "epsilon-greedy": {}}
-INFORMED: dict[str, dict[str, Any]] = {
-    "ucb1": {},
-    "h-ucb": {},
-    "s-ucb": {},
-    "epsilon-greedy": {},
-    "etc": {"arm_rounds": 2},
-    "prior-independent-etc": {},
-}  # those of the catalogue that an exact engine takes for one agent at any horizon
 
 
 def run(setting: Setting) -> Findings:
-    """Random trials; a rule that is TRP for different means only; a mechanism without PI; the fully informed agent."""
+    """Random trials; a rule that is TRP for different means only; a mechanism without PI."""
     cases = list(trials(setting, setting.pick(quick=10, full=84)))
     held = [case for case in cases if case.trp]
     invariance = {
@@ -50,14 +41,13 @@ def run(setting: Setting) -> Findings:
     }
     footnote = Unionized(rule_c, setting.pick(quick=(5, 100), full=(1, 2, 3, 4, 5, 7, 10, 20, 100)))
     favour = Favouring(setting)
-    informed = {name: Informed(setting.mechanism(name, **options)) for name, options in INFORMED.items()}
     return Findings(
         computed=(
             f"{len(cases)} random markets of one agent (two or three originals, priors of two or three values, with "
             "and without noise) under UCB with four constants, ETC with m = 1 to 8, ε-greedy and H-UCB: the RP-regret "
             "of every realisation with up to three copies of each original, and apart from it the payoff over the "
-            "prior. Then a rule in fractions that is TRP where all means differ, the Discussion's mechanism that "
-            "favours an agent by its index, and an agent who knows its means. All exact."
+            "prior. Then a rule in fractions that is TRP where all means differ, and the Discussion's mechanism that "
+            "favours an agent by its index. All exact."
         ),
         checks=(
             claim(
@@ -100,19 +90,6 @@ def run(setting: Setting) -> Findings:
                 "Introduction: permutation invariance is necessary for replication-proofness.",
                 None if favour.works is None else not favour.works,
                 ("mechanisms above that are one without the other", int(bool(favour.works))),
-            ),
-            claim(
-                "Introduction: with one fully informed agent any algorithm is replication-proof: its best arm alone, "
-                "in however many copies, earns all there is, and nothing earns more.",
-                all_of([example.best_alone for example in informed.values()]),
-                ("mechanisms", len(informed)),
-            ),
-            ours(
-                "That needs its other arms left out: an agent who knows its means and registers every original gains "
-                "by copies of the good one under some of these mechanisms.",
-                any(example.honest_is_best is False for example in informed.values()),
-                ("UCB1, means (1, 0), T = 7: honest", informed["ucb1"].payoff[1, 1]),
-                ("the good arm twice, the bad one once", informed["ucb1"].payoff[2, 1]),
             ),
         ),
         figures=(_scatter(cases),),
@@ -176,31 +153,6 @@ class Favouring:
         return max(self.gains, key=by_value)
 
 
-class Informed:
-    """One agent who knows that its means are 1 and 0, T = 7: what every registration of up to three each earns."""
-
-    HORIZON = 7
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        market = Market([Agent(AGENT, 2, BERN)], horizon=self.HORIZON).at({AGENT: (1, 0)})
-        vectors = [(a, b) for a in range(4) for b in range(4) if a + b]
-        self.payoff = {copies: evaluate(market, mechanism, {AGENT: copies}).payoff[AGENT] for copies in vectors}
-
-    @property
-    def best_alone(self) -> bool | None:
-        """Whether the good arm alone earns a reward in each round, and nothing more than that."""
-        alone = [abs(self.payoff[a, 0].value - self.HORIZON) <= self.payoff[a, 0].error + ROUNDING for a in (1, 2, 3)]
-        rest = [at_most(payoff - self.payoff[1, 0], 0, self.HORIZON * ROUNDING) for payoff in self.payoff.values()]
-        return all_of([*alone, *rest])
-
-    @property
-    def honest_is_best(self) -> bool | None:
-        """Whether no copies beat every original once."""
-        honest = self.payoff[1, 1]
-        copied = [payoff for copies, payoff in self.payoff.items() if min(copies) > 0]
-        return all_of([at_most(payoff - honest, 0, self.HORIZON * ROUNDING) for payoff in copied])
-
-
 def _scatter(cases: list[Trial]) -> Lines:
     names = list(dict.fromkeys(case.mechanism.name for case in cases))
     return Lines(
@@ -244,7 +196,7 @@ ROW = Row(
     "Theorem 2: TRP and PI are sufficient",
     "Theorem 2 (thm:single_pf_rp): “in the single-agent setting, if an algorithm is TRP and PI, then it is "
     "replication-proof”; its footnote on priors with point masses. Discussion: one that favours agents by their index "
-    "is replication-proof without PI. Introduction: with one fully informed agent any algorithm is replication-proof.",
+    "is replication-proof without PI.",
     run,
     summary={
         "confirmed with corrections": (
