@@ -32,75 +32,51 @@ GOOD = {  # an argument of each name of `cp.bounds`; strings, which no formula t
 CALLS = r"""
 cp.evaluate(1, UCB1)
 cp.evaluate("c.toml", UCB1)
-cp.evaluate(Path("c.toml"), UCB1)
 cp.evaluate(MARKET, "ucb1")
 cp.evaluate(MARKET, UCB1, copies=3)
 cp.evaluate(MARKET, UCB1, copies={"ana": "21"})
 cp.evaluate(MARKET, UCB1, copies={"ana": (10**12, 1)})
-cp.evaluate(MARKET, UCB1, copies={"ana": (float("nan"), 1)})
 cp.evaluate(MARKET, UCB1, engine="magic")
-cp.evaluate(MARKET, UCB1, engine=[])
 cp.evaluate(MARKET, UCB1, arithmetic="int")
-cp.evaluate(MARKET, UCB1, arithmetic=[])
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=-1)
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs="many")
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=10**30)
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", precision=0)
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", confidence=1)
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", confidence="high")
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", seed=-1)
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=0)
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=10**9, search=cp.Search(runs=10))
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", budget_seconds=-1)
 cp.evaluate(MARKET, UCB1, progress=3, engine="monte-carlo")
-cp.gain(1, UCB1, "ana", (2, 1))
-cp.gain(MARKET, "ucb1", "ana", (2, 1))
 cp.gain(MARKET, UCB1, "nobody", (2, 1))
-cp.gain(MARKET, UCB1, ["ana"], (2, 1))
 cp.gain(MARKET, UCB1, 3, (2, 1))
 cp.gain(MARKET, UCB1, "ana", 2)
-cp.gain(MARKET, UCB1, "ana", (2, 1), runs=0)
 cp.gain(MARKET, UCB1, "ana", (2, 1), resume=3)
 cp.audit(1, UCB1)
 cp.audit(MARKET, "ucb1")
 cp.audit(MARKET, UCB1, agent="nobody")
 cp.audit(MARKET, UCB1, agent=["ana"])
 cp.audit(MARKET, UCB1, max_copies=0)
-cp.audit(MARKET, UCB1, max_copies="4")
 cp.audit(MARKET, UCB1, opponents="all")
-cp.audit(MARKET, UCB1, opponents=[])
 cp.audit(MARKET, UCB1, tolerance=-1)
-cp.audit(MARKET, UCB1, tolerance="small")
 cp.audit(MARKET, UCB1, horizons="a:b")
 cp.audit(MARKET, UCB1, horizons=3)
 cp.audit(MARKET, UCB1, budget_seconds=0)
-cp.audit(MARKET, UCB1, budget_seconds="soon")
-cp.audit(MARKET, UCB1, runs=0)
-cp.audit(MARKET, UCB1, seed=-1)
 cp.audit(MARKET, lambda market: None)
 cp.audit(MARKET, cp.BlackBox(lambda view: None), also=("withholding",))
-cp.simulate(1, UCB1)
-cp.simulate(MARKET, "ucb1")
-cp.simulate(MARKET, UCB1, copies=3)
 cp.simulate(MARKET, UCB1, seed="x")
 cp.simulate(MARKET, UCB1, run=-1)
 cp.mechanism("etc", market="c.toml")
-cp.mechanism("holdout-h-etc", market=3)
 cp.mechanism("etcc")
 cp.mechanism(3)
 cp.mechanism("etc")
-cp.mechanism("etc", arm_rounds="abc")
 cp.mechanism("etc", arm_rounds=2.5)
 cp.mechanism("etc", rounds=3)
 cp.mechanism("etc", arm_rounds=2, order=[])
 cp.mechanism("etc", market=MARKET, factor=-1)
-cp.mechanism("ucb1", constant="x")
-cp.mechanism("ucb1", bonus=3)
 cp.mechanism("holdout-h-etc", agents=0, horizon=10, max_originals=1)
 cp.mechanism("holdout-h-etc", agents=2, horizon="soon", max_originals=1)
 cp.mechanism("holdout-h-etc", agents=2, horizon=10, max_originals=2, gap=0)
 cp.Mechanism(arm="ucb")
-cp.Mechanism(arm=cp.rule("ucb"), agent="ucb")
 cp.Mechanism(arm=cp.rule("ucb"), restart="sometimes")
 cp.Mechanism(arm=cp.rule("ucb"), score="some")
 cp.Mechanism(arm=cp.rule("ucb"), sample=3)
@@ -116,19 +92,13 @@ cp.rule("ucb", bonus=3)
 cp.session("ucb1", {"ana": 1}, 10)
 cp.session(UCB1, {"ana": 0}, 10)
 cp.session(UCB1, 3, 10)
-cp.session(UCB1, {"ana": 10**12}, 10)
 cp.session(UCB1, {"": 1}, 10)
-cp.session(UCB1, {"a\nb": 1}, 10)
 cp.session(UCB1, {"ana": 1}, 0)
-cp.session(UCB1, {"ana": 1}, 10**30)
 cp.session(UCB1, {"ana": 1}, 10, share=0)
 cp.session(UCB1, {"ana": 1}, 10, rewards="gauss")
-cp.session(UCB1, {"ana": 1}, 10, rewards=3)
 cp.session(UCB1, {"ana": 1}, 10, seed=1.5)
 cp.session(UCB1, {"ana": 1}, 10).reward(1, 0.5)
-cp.session(UCB1, {"ana": 1}, 10).reward("x", 0.5)
 cp.session(UCB1, {"ana": 1}, 10).decide_run("x")
-cp.session(UCB1, {"ana": 1}, 10).reward_many(3)
 cp.session(UCB1, {"ana": 1}, 10).reward_many([3])
 cp.Session.from_json("x")
 cp.Session.from_json("{}")
@@ -138,14 +108,10 @@ cp.Agent("", 1, cp.Point(0.5))
 cp.Agent("a\nb", 1, cp.Point(0.5))
 cp.Agent(3, 1, cp.Point(0.5))
 cp.Agent("ana", 1)
-cp.Agent("ana", 1, 0.5)
 cp.Agent("ana", 1, [])
-cp.Agent("ana", "x", cp.Point(0.5))
 cp.Agent("ana", 2, [cp.Point(0.5)])
 cp.Agent("ana", 2.5, cp.Point(0.5))
 cp.Market([], 10)
-cp.Market(3, 10)
-cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], "ten")
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10**16)
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, share=2)
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards=3)
@@ -153,9 +119,7 @@ cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={"family": "gaussian"
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, gap=0)
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, max_originals=0)
 cp.Point(2)
-cp.Point("x")
 cp.Discrete([0, 1], [1])
-cp.Discrete(3, 4)
 cp.Discrete([0, 1], [-1, 2])
 cp.Uniform(1, 0)
 cp.Beta(0, 1)
@@ -164,7 +128,6 @@ cp.Empirical([])
 cp.Empirical([0.5], bins=0)
 cp.load_market(3)
 cp.load_market("missing.toml")
-cp.load_market(".")
 cp.save_market("c.toml", "d.toml")
 cp.save_market(MARKET, 3)
 cp.save_market(MARKET, "no/where.toml")
@@ -172,13 +135,9 @@ cp.sweep(3, ".")
 cp.sweep("missing.toml", ".")
 cp.sweep({}, ".")
 cp.sweep({"market": "c.toml", "mechanism": "ucb1"}, ".")
-cp.sweep({"market": 3, "mechanism": "ucb1"}, ".")
 cp.sweep({"market": MARKET, "mechanism": "ucb1"}, 3)
-cp.sweep({"market": MARKET, "mechanism": "ucb1"}, None)
 cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", workers=0)
 cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", cluster="x")
-cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", cluster=3)
-cp.sweep({"market": MARKET, "mechanism": 3}, ".")
 cp.BlackBox(3)
 cp.BlackBox(max, call_limit=0)
 cp.check_mechanism(3)
@@ -187,61 +146,41 @@ cp.write_certificate(AUDIT, 3)
 cp.write_certificate(AUDIT, ".")
 cp.verify(3)
 cp.verify("missing.json")
-cp.verify("missing.json", market="c.toml")
 MARKET.at(3)
-MARKET.at({"ana": 3})
 MARKET.at({"ana": (0.5,)})
 MARKET.with_horizon("x")
 cp.parts.Rule("mine", 3)
-cp.parts.Rule(3, max)
 cp.parts.Rule("mine", max, explore=-1)
-cp.parts.Rule("mine", max, parameters=3)
 cp.parts.HoldOut(0, 1)
 cp.parts.Sample("x")
 cp.parts.Doubling(-1)
-cp.results.write_replay(3, "x.json")
 cp.results.write_replay(AUDIT, "x.json")
-cp.paper.simulate_runs("c.toml", UCB1)
-cp.paper.simulate_runs(MARKET, "x")
 cp.paper.simulate_runs(MARKET, UCB1, runs=0)
 cp.paper.summarise(x for x in [])
 cp.paper.summarise([1, 2])
-cp.paper.evaluate_horizons("c.toml", UCB1, [5])
 cp.paper.evaluate_horizons(MARKET, UCB1, [0])
-cp.paper.evaluate_horizons(MARKET, UCB1, ["x"])
-cp.paper.rp_regret("x", cp.paper.Instance((1., 0.), (1, 1)), 7)
 cp.paper.rp_regret(UCB1, "x", 7)
 cp.paper.rp_regret(UCB1, cp.paper.Instance((1., 0.), (1, 1)), 0)
-cp.paper.rp_regret(UCB1, cp.paper.Instance((1., 0.), (1, 1)), "x")
-cp.paper.check_trp("x", [0, 1], 2, 7)
 cp.paper.check_trp(UCB1, 3, 2, 7)
 cp.paper.check_trp(UCB1, [0, 1], 2, -7)
-cp.paper.check_trp(UCB1, [0, 1], 2, 7, tolerance="x")
 cp.paper.check_permutation_invariance("x")
 cp.paper.Instance(3, 4)
 cp.paper.Instance((2.0,), (1,))
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))] * 2, 10)
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, share=float("nan"))
-cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, share=10**400)
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, delays="some")
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards="gausian")
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={"family": "gaussian", "sdd": 1})
-cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={"family": "gaussian", "sd": float("nan")})
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={"family": "beta", "concentration": -1})
 cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 10, rewards={})
 cp.Agent("ana\x1b[2J", 1, cp.Point(0.5))
-cp.Agent("ana\u2028", 1, cp.Point(0.5))
 cp.Agent("ana\ud800", 1, cp.Point(0.5))
-cp.Point(10**400)
 cp.Point(float("nan"))
 cp.Discrete([0, 1], [0.5, 0.6])
 cp.Discrete([0, 0], [0.5, 0.5])
-cp.Discrete([0, float("nan")], [0.5, 0.5])
 cp.Discrete([0, 2], [0.5, 0.5])
-cp.Uniform(0.5, 0.5)
 MARKET.at({"anna": (0.5, 0.5)})
 cp.paper.Instance((0.5,), (1, 2))
-cp.paper.Instance((0.5,), (-1,))
 cp.paper.Instance((0.5,), (1,)).permuted((1,))
 list(cp.Market([cp.Agent("ana", 1, cp.Uniform())], 10).realisations())
 cp.rule("ucb", konstant=1)
@@ -274,24 +213,19 @@ cp.session(UCB1, {"ana": 1}, 10, window=1.5)
 cp.session(cp.mechanism("thompson"), {"ana": 1}, 5, rewards="gaussian")
 HOLD_OUT(agents=3, horizon=100)
 HOLD_OUT(agents=3, max_originals=2)
-HOLD_OUT(agents=3, horizon=1.5, max_originals=2)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, agent_gap=2)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, gaps=0.1)
 HOLD_OUT(horizon="unknown", max_originals=2, arm_rounds=3)
 HOLD_OUT(horizon="unknown", max_originals=2, max_arms=1)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, rates=(0, 0.1), relative_gap=0.2)
-HOLD_OUT(agents=3, horizon=100, max_originals=2, rates=(0.1, 1.5), relative_gap=0.2)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, rates=(0.2, 0.1), relative_gap=0.2)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, rates=(0.1, 0.2), relative_gap=0)
-HOLD_OUT(agents=3, horizon=100, max_originals=2, rates=(0.1, 0.2))
 HOLD_OUT(agents=3, horizon=100, max_originals=2, relative_gap=0.2)
-HOLD_OUT(agents=3, horizon=100, max_originals=2, values=(0.1, 1.5))
 HOLD_OUT(agents=3, horizon=100, max_originals=2, values=(0.1, 0.1 + 1e-9))
 HOLD_OUT(agents=3, horizon=100, max_originals=2, values=(0.1,), gap=0.1)
 HOLD_OUT(agents=3, horizon=100, max_originals=2, sub_gaussian=0)
 HOLD_OUT()
 bounds.psi([], 2, 10, 0.5)
-bounds.psi([0.5], 2, 10, "x")
 bounds.psi([0.5, 2], 2, 10, 0.5)
 bounds.doubling_arm_rounds(1000, 1e9)
 """.strip().split("\n")
@@ -311,25 +245,16 @@ audit
 audit m.toml
 audit missing.toml -m ucb1
 audit bad.toml -m ucb1
-audit big.toml -m ucb1
-audit name.toml -m ucb1
 audit . -m ucb1
-audit m.toml -m ucbb
-audit m.toml -m etc --set arm_rounds=abc
 audit m.toml -m etc --set arm_rounds
 audit m.toml -m etc --set arm_rounds=0
 audit m.toml -m etc --set market=3
 audit m.toml -m ucb1 --agent nobody
 audit m.toml -m ucb1 --max-copies 0
-audit m.toml -m ucb1 --max-copies x
 audit m.toml -m ucb1 --opponents all
 audit m.toml -m ucb1 --horizons 5
-audit m.toml -m ucb1 --horizons 5:1
 audit m.toml -m ucb1 --tolerance -1
-audit m.toml -m ucb1 --tolerance nan
 audit m.toml -m ucb1 --budget -1
-audit m.toml -m ucb1 --budget nan
-audit m.toml -m ucb1 --runs 0
 audit m.toml -m ucb1 --seed -1
 audit m.toml -m ucb1 --html no/where.html
 audit m.toml -m ucb1 --certificate .
@@ -337,12 +262,7 @@ audit m.toml -m ucb1 --bogus
 audit --from-ledger missing.db
 audit m.toml -m ucb1 --from-ledger x
 audit m.toml -m ucb1 --copy-odds -1
-audit m.toml -m ucb1 --market feed
-audit m.toml -m ucb1 --season 3
-audit m.toml -m ucb1 --atoms 0
 evaluate m.toml
-evaluate missing.toml -m ucb1
-evaluate big.toml -m ucb1
 evaluate m.toml -m ucb1 --engine magic
 evaluate m.toml -m ucb1 --arithmetic int
 evaluate m.toml -m ucb1 --horizons x
@@ -350,26 +270,18 @@ evaluate m.toml -m ucb1 --copies ana
 evaluate m.toml -m ucb1 --copies bo=1
 evaluate m.toml -m ucb1 --copies ana=1,1 --copies ana=2,1
 evaluate m.toml -m ucb1 --copies ana=99999999999999999999,1
-evaluate m.toml -m ucb1 --engine monte-carlo --runs 0
-evaluate m.toml -m ucb1 --engine monte-carlo --precision 0
-evaluate m.toml -m ucb1 --engine monte-carlo --confidence 2
-evaluate m.toml -m ucb1 --engine monte-carlo --threads 0
 evaluate m.toml -m ucb1 --engine monte-carlo --budget 0
 evaluate m.toml -m ucb1 --horizons 1:99999999
 simulate m.toml -m ucb1 --runs 0
 simulate m.toml -m ucb1 --seed -1
-simulate m.toml -m ucb1 --copies ana=x
-simulate big.toml -m ucb1
 simulate m.toml -m h-etc-r --set choice=never
 mechanisms missing.toml
-mechanisms big.toml
 mechanisms m.toml --award-table
 sweep
 sweep grid.toml
 sweep missing.toml --store s
 sweep gridbad.toml --store s
 sweep grid.toml --store m.toml
-sweep grid.toml --store s --workers 0
 sweep grid.toml --store s --cluster nowhere
 sweep grid.toml --store s --output t.xls
 sweep grid.toml --store s --output no/t.csv
@@ -377,7 +289,6 @@ sweep --status missing
 verify
 verify missing.json
 verify x.json
-verify m.toml
 verify .
 reproduce
 reproduce --out m.toml
@@ -385,13 +296,10 @@ reproduce --out r --only nothing
 reproduce --out r --seed -1
 serve .
 serve s.db --port 99999
-serve s.db --port x
 serve s.db --agent-rate -1
-serve s.db --agent-rate nan
 serve s.db --create-key king
 replay missing.db
 replay m.toml
-replay .
 """.strip().split("\n")
 
 

@@ -69,27 +69,6 @@ def test_horizons_are_reported_each(tmp_path):
     assert [one["horizon"] for one in data["by_horizon"]] == [5, 6, 7, 8, 9]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--agent", "eve"], "'eve'"),
-        (["--max-copies", "0"], "copies"),
-        (["--opponents", "all"], "opponents"),
-        (["--horizons", "9:1"], "FIRST:LAST"),
-        (["--tolerance", "-1"], "tolerance"),
-        (["--budget", "0"], "seconds"),
-        (["--copy-odds", "-1"], "only with --from-ledger"),
-        (["--season", "1"], "only with --from-ledger"),
-    ],
-)
-def test_bad_input_exits_2_with_one_sentence(arguments, words):
-    done = run(CREATORS, "-m", "etc", *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
     (tmp_path / "turns.py").write_text(
         "class InTurn:\n"

@@ -114,25 +114,6 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
     assert json.loads(here("--status", store, "--json")[1])["runs"] > 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "expected GRID.toml and --store DIR"),
-        (("nowhere.toml", "--store", "store"), "expected a readable grid file"),
-        (("--status", "nowhere"), "expected the folder of a store"),
-        (("grid.toml", "--store", "store", "--output", "table.xls"), "ends in .csv or .parquet"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words, tmp_path, monkeypatch, here):
-    monkeypatch.chdir(tmp_path)
-    code, _, said = here(*arguments)
-    assert code == 2
-    assert said.startswith("error: ")
-    assert words in said
-    assert said.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_status_of_another_versions_store_is_told(tmp_path, here):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=10)
     cp.sweep({"market": market, "mechanism": "ucb1", "runs": 5, "engine": "monte-carlo"}, tmp_path, workers=1)

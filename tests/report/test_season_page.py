@@ -10,7 +10,6 @@ from test_audit_page import text_of
 from cloneproof.errors import FileError
 from cloneproof.report import season_page as module
 from cloneproof.report.season_page import season_page, write_season_page
-from cloneproof.report.style import Picture
 from cloneproof.report.words import copies_words, error_words, number
 from support.audits_by_hand import season_audit
 
@@ -75,9 +74,6 @@ def test_where_nothing_looks_like_copies_it_says_so(past, undrawn):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures take a second, and are not what these tests are about."""
-    blank = Picture("", "", "", "")
-    for name in ("worth_of_copies", "fitted_priors"):
-        monkeypatch.setattr(module, name, lambda past: blank)
     monkeypatch.setattr("cloneproof.report.audit_page.audit_figures", lambda audit: [])
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._sources import LIBRARIES, WORKER, code_version, sources, worker_digest
-from test_structure import import_graph
 
 ROOT = Path(cp.__file__).parent
 DISCOVERED = ("market.rewards", "mechanisms.rules", "mechanisms.scores", "mechanisms.restarts")  # found by name
@@ -72,23 +71,6 @@ def test_a_new_file_in_a_package_that_is_searched_by_name_counts(copy):
         file.write_text("def brand_new(): ...\n", encoding="utf-8")
         assert worker_digest(copy) != worker_digest(ROOT), package
         file.unlink()
-
-
-def test_the_sources_are_those_of_a_parsed_import_graph():
-    """The same closure by the syntax tree, over every import statement."""
-    graph = import_graph(ROOT.parent)
-    for package in DISCOVERED:
-        inside = {name for name in graph if name.startswith(f"cloneproof.{package}.")}
-        for name, file in sources(WORKER).items():
-            if f'"cloneproof.{package}"' in file.read_text(encoding="utf-8"):
-                graph[name] |= inside
-    found, ahead = set(), [WORKER]
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            ahead += [] if name == "cloneproof" else [*graph[name], name.rpartition(".")[0]]
-    assert set(sources(WORKER)) == found
 
 
 def test_everything_that_a_worker_loads_is_among_the_sources():

@@ -281,12 +281,6 @@ def test_processes_give_the_same_bits(tmp_path):
     assert cp.sweep(grid, tmp_path / "two", workers=2).to_csv() == cp.sweep(grid, tmp_path / "one", workers=1).to_csv()
 
 
-@pytest.mark.parametrize("workers", [0, 1.5, "two"])
-def test_bad_workers(tmp_path, workers):
-    with pytest.raises(SweepError, match="number of workers"):
-        cp.sweep(SAMPLED, tmp_path, workers=workers)
-
-
 def test_progress_ends_at_all_and_never_goes_back(tmp_path):
     seen = []
     cp.sweep(SAMPLED, tmp_path, workers=2, sizes=TINY, progress=lambda state: seen.append(replace(state)))
