@@ -67,7 +67,9 @@ class Lines:
 
 def lines_from_dict(data: dict[str, Any]) -> Lines:
     """The inverse of `dataclasses.asdict`, also where JSON made lists of the tuples."""
-    series = (Series(**{k: tuple(v) if isinstance(v, list) else v for k, v in each.items()}) for each in data["series"])
+    series = [
+        Series(**each | {name: tuple(each[name]) for name in ("x", "y", "low", "high")}) for each in data["series"]
+    ]
     return Lines(**data | {"series": tuple(series), "marks": tuple(Mark(**mark) for mark in data["marks"])})
 
 
