@@ -23,7 +23,7 @@ from cloneproof.serve import calls
 from cloneproof.serve.http.monitoring import LogLines, configure_log, json_line, text_line
 from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
 from cloneproof.serve.offline import back_up, replay_all
-from cloneproof.serve.storage import MemoryStorage, open_storage
+from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.queue import QueueWaits
 from support.service import COMMAND, Clock, Desk, Process, open_market, spec, sqlite
 
@@ -223,7 +223,7 @@ def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
     key, record = new_key("platform", None, 0)
     file = tmp_path / "key"
     file.write_text(f"{key}\n")
-    storage = MemoryStorage()
+    storage = open_storage(":memory:")
     for _ in range(2):
         install_keys(storage, [key_from_file(str(file), "platform", 5)])
         assert KeyRing(storage.keys()).caller(f"Bearer {key}".encode()).role == "platform"

@@ -311,7 +311,7 @@ def without_the_news(monkeypatch):
 
 
 def ids_that_are_not_stored(monkeypatch):
-    monkeypatch.setattr(postgres, "id_rows", lambda *of_it: [])
+    monkeypatch.setattr("cloneproof.serve.storage.sql.id_rows", lambda *of_it: [])
 
 
 def turns_without_a_lock(monkeypatch):

@@ -22,7 +22,7 @@ from schemathesis.checks import (
 from cloneproof.serve.http.app import ROUTES, App, document
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.service import Service, new_key
-from cloneproof.serve.storage import MemoryStorage
+from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.shared import make_writer
 from support.service import TERMS
@@ -62,7 +62,7 @@ def served(storage):
 @pytest.fixture(scope="module")
 def services(request):
     """One over memory, one over PostgreSQL: to make up a call takes longer than to answer it, so both get each."""
-    with served(MemoryStorage()) as memory:
+    with served(open_storage(":memory:")) as memory:
         try:
             server = request.getfixturevalue("server")
         except pytest.skip.Exception:  # the tests of PostgreSQL say so

@@ -24,7 +24,7 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import Registry
 from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import build_mechanism
-from cloneproof.serve.storage import MemoryStorage
+from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.commands import Decide, Reward
 from support.service import SECRET, Clock, Desk, spec, sqlite
 
@@ -51,7 +51,7 @@ class Market(RuleBasedStateMachine):
         self.balances: dict[str, int] = {}
 
     def new_storage(self):
-        return MemoryStorage()
+        return open_storage(":memory:")
 
     def post(self, path, body=None):
         return self.desk.call("POST", f"{FEED}{path}", body)

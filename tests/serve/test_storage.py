@@ -15,7 +15,7 @@ from cloneproof.cli import main
 from cloneproof.errors import ServeError
 from cloneproof.serve.market.entries import GENESIS, Chain, Decided, Known, Wanted, chain_hashes, seal, unseal
 from cloneproof.serve.offline import replay_all
-from cloneproof.serve.storage import MemoryStorage, open_storage
+from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.postgres import emptied
@@ -71,7 +71,7 @@ def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
 
 @pytest.mark.parametrize("interval", [50, 333, 10**6])
 def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
-    memory = MemoryStorage()
+    memory = open_storage(":memory:")
     unbroken = played(memory, 700)
     storage = sqlite(tmp_path / "a.db", interval)
     markets = played(storage, 400)

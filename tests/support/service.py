@@ -27,8 +27,8 @@ from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key
-from cloneproof.serve.storage import MemoryStorage, SqliteStorage, Storage
-from cloneproof.serve.storage.interface import SharedStorage
+from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
+from cloneproof.serve.storage.sql import SharedStorage
 from cloneproof.serve.writer.shared import make_writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
@@ -85,7 +85,7 @@ class Desk:
         self, storage: Storage | None = None, agent_rate: float | None = None, clock: Clock | None = None
     ) -> None:
         self.clock = clock or Clock()
-        self.storage = storage or MemoryStorage()
+        self.storage = storage or open_storage(":memory:")
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
@@ -156,7 +156,7 @@ def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
 @contextmanager
 def in_thread() -> Iterator[tuple[str, str]]:
     """A service of this process on a socket, as browsers need one; its address and a platform's key."""
-    storage = MemoryStorage()
+    storage = open_storage(":memory:")
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))

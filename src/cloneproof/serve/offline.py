@@ -125,24 +125,30 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
 @contextmanager
 def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
     """The ledgers at a place, by market, all as they are at one moment, also while it is served."""
+    with _reading(place) as rows:
+        found = list(rows("SELECT name, number, secret FROM markets ORDER BY number"))
+        snapshots = {number: (entry, body) for number, entry, body in rows("SELECT market, entry, body FROM snapshots")}
+        blocks = "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place"
+        yield {
+            name: StoredLedger(partial(rows, blocks, number << 40, (number + 1) << 40), secret, snapshots.get(number))
+            for name, number, secret in found
+        }
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[Callable[..., Iterable[Any]]]:
+    """The rows of queries, all as they are at one moment."""
     if is_postgres(place):
         check_driver()
-        from cloneproof.serve.storage.postgres import stored_blocks
+        from cloneproof.serve.storage.postgres import reading
 
-        with stored_blocks(place) as blocks:
-            yield {name: StoredLedger(rows, secret, snapshot) for name, (rows, secret, snapshot) in blocks.items()}
+        with reading(place) as rows:
+            yield rows
         return
     connection = open_for_reading(place)
     try:
         connection.execute("BEGIN")
-        rows = connection.execute(
-            "SELECT name, number, secret, entry, body FROM markets"
-            " LEFT JOIN snapshots ON market = number ORDER BY number"
-        ).fetchall()
-        yield {
-            name: StoredLedger(partial(_blocks, connection, number), secret, None if entry is None else (entry, body))
-            for name, number, secret, entry, body in rows
-        }
+        yield lambda statement, *values: connection.execute(statement, values)
     except sqlite3.DatabaseError as problem:
         raise ServeError(f"{place!r} cannot be read ({problem}); restore it from a copy") from None
     finally:
@@ -173,13 +179,6 @@ def _mode(place: str) -> str:
     place = os.path.realpath(place)
     fixed = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
     return "ro&immutable=1" if fixed else "ro"
-
-
-def _blocks(connection: sqlite3.Connection, number: int) -> sqlite3.Cursor:
-    return connection.execute(
-        "SELECT hash_before, hash_after, lines FROM ledger WHERE place > ? AND place < ? ORDER BY place",
-        (number << 40, (number + 1) << 40),
-    )
 
 
 @dataclass(frozen=True)

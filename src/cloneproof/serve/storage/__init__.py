@@ -6,8 +6,7 @@ A storage is a small interface; there is nothing about markets in it. `open_stor
 from __future__ import annotations
 
 from cloneproof.errors import ServeError
-from cloneproof.serve.storage.interface import Storage
-from cloneproof.serve.storage.memory import MemoryStorage
+from cloneproof.serve.storage.sql import Storage
 from cloneproof.serve.storage.sqlite import SqliteStorage
 
 
@@ -28,16 +27,12 @@ def display_place(place: str) -> str:
 
 def open_storage(place: str) -> Storage:
     """The storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
-    if is_postgres(place):
-        return _postgres(place)
-    return MemoryStorage() if place == ":memory:" else SqliteStorage(place)
-
-
-def _postgres(address: str) -> Storage:
+    if not is_postgres(place):
+        return SqliteStorage(place)
     check_driver()
     from cloneproof.serve.storage.postgres import PostgresStorage
 
-    return PostgresStorage(address)
+    return PostgresStorage(place)
 
 
 def check_driver() -> None:

@@ -18,18 +18,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 import psycopg
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Entry, decode
-from cloneproof.serve.storage.interface import RemoteBlock, StoredMarket, blocks
-from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, SHIFT, IdRow, SqlStorage, id_rows
+from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, RemoteBlock, SharedStorage, StoredMarket, new_rows
 
 SCHEMA_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01
 _PAGE: Final = 500  # blocks that are read at a time
+_cursors: Final = count()
 
 VERSION: Final = 2  # of the schema
 
@@ -236,7 +237,7 @@ class _Transaction:
         self._cursor.executemany(_dialect(statement), rows)
 
 
-class PostgresStorage(SqlStorage):
+class PostgresStorage(SharedStorage):
     """A service's storage in a database that other processes of the service use at the same time."""
 
     ids_query = "SELECT hash, first FROM ids WHERE hash = ANY(?::bigint[]) AND market = ?"
@@ -244,9 +245,8 @@ class PostgresStorage(SqlStorage):
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:
         super().__init__()
-        self.turn_time = 0
         self._seq = 0  # entries of all markets that this process has seen
-        self._interval, self.checkpoint_due = interval, False
+        self._interval, self._checkpoint_due = interval, False
         self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
         try:
             with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
@@ -325,32 +325,31 @@ class PostgresStorage(SqlStorage):
                 connection.execute("ROLLBACK")
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
-        seq, rows, ids = self._seq, list[tuple[object, ...]](), list[IdRow]()
-        for market, _, new in appended:
-            for block in blocks(new):
-                seq += len(block.entries)
-                place = (market << SHIFT) + block.first
-                rows.append((place, len(block.entries), block.before, block.after, block.text, seq))
-                ids += id_rows(market, block.first, block.entries)
+        seq, (rows, ids) = self._seq, new_rows(appended)
+        numbered = [(*row, seq := seq + row[1]) for row in rows]
         with self._writer.use(renew=False) as connection:
             if not self.has_turn:
                 raise psycopg.OperationalError("the turn is over")
             with connection.pipeline(), connection.cursor() as cursor:
                 self._add_markets(_Transaction(cursor), appended)
-                cursor.executemany("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", rows)
+                cursor.executemany("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", numbered)
                 if ids:
                     columns = [self._list(column) for column in zip(*sorted(set(ids)), strict=True)]
                     cursor.execute(
                         "INSERT INTO ids SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[])", columns
                     )
                 cursor.execute("COMMIT")
-        self.checkpoint_due |= seq // self._interval > self._seq // self._interval
+        self._checkpoint_due |= seq // self._interval > self._seq // self._interval
         self._seq = seq
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
+    @property
+    def checkpoint_due(self) -> bool:
+        return self._checkpoint_due
+
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         super().checkpoint(snapshots)
-        self.checkpoint_due = False
+        self._checkpoint_due = False
 
     def close(self) -> None:
         for link in (self._key_link, self._reader, self._writer):
@@ -361,13 +360,9 @@ def _secrets(connection: psycopg.Connection, markets: list[int]) -> Iterator[tup
     yield from connection.execute("SELECT number, secret FROM markets WHERE number = ANY(%s)", (markets,))
 
 
-Blocks = Iterator[tuple[bytes, bytes, str]]
-StoredRow = tuple[Callable[[], Blocks], bytes | None, tuple[int, bytes] | None]
-
-
 @contextmanager
-def stored_blocks(address: str) -> Iterator[dict[str, StoredRow]]:
-    """What is stored of each market: its blocks (hash before, hash after, lines), its secret, its last snapshot."""
+def reading(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
+    """The rows of queries, all as they are at one moment, read a page at a time."""
     try:
         with psycopg.connect(address, connect_timeout=CONNECT_SECONDS) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -376,24 +371,14 @@ def stored_blocks(address: str) -> Iterator[dict[str, StoredRow]]:
                 raise ServeError(
                     f"expected a database of `cloneproof serve`, got {without_password(address)}, which is none"
                 )
-            rows = connection.execute(
-                "SELECT name, number, secret, entry, body FROM cloneproof.markets"
-                " LEFT JOIN cloneproof.snapshots ON market = number ORDER BY number"
-            ).fetchall()
-            yield {
-                name: (partial(_blocks, connection, number), secret, None if entry is None else (entry, body))
-                for name, number, secret, entry, body in rows
-            }
+            connection.execute("SET LOCAL search_path = cloneproof")
+            yield partial(_rows, connection)
     except psycopg.Error as problem:
         raise address_error(address, problem) from None
 
 
-def _blocks(connection: psycopg.Connection, market: int) -> Blocks:
-    with connection.cursor(f"ledger_{market}") as cursor:  # on the server's side, a page at a time
-        cursor.itersize = 500
-        cursor.execute(
-            "SELECT hash_before, hash_after, lines FROM cloneproof.ledger WHERE place > %s AND place < %s"
-            " ORDER BY place",
-            (market << SHIFT, (market + 1) << SHIFT),
-        )
+def _rows(connection: psycopg.Connection, statement: str, *values: object) -> Iterator[Any]:
+    with connection.cursor(f"rows_{next(_cursors)}") as cursor:  # on the server's side
+        cursor.itersize = _PAGE
+        cursor.execute(_dialect(statement), values)
         yield from cursor

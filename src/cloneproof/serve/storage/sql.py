@@ -1,64 +1,156 @@
-"""What the storages in SQL share: ledgers in blocks, snapshots, keys, and where an id is in the ledger.
+"""A storage: ledgers in blocks of lines, by market number; snapshots and an index of ids, derived from them; keys.
 
-A commit appends the new lines of each market's ledger, one row for a block of lines. An old entry is found by a hash
-of its id in the table `ids`, which names the block. Hashes may collide, ids do not: the block has the last word.
+There is nothing about markets in it. `Storage` has what SQLite and PostgreSQL share, and says what the service asks of
+any storage. A commit appends the new lines of each market's ledger, one row for a block of lines. An old entry is found
+by a hash of its id in the table `ids`, which names the block. Hashes may collide, ids do not: the block has the last
+word. One caller at a time, except for `lines` and `keys`, which may be asked at the same time.
+
+To add a storage, derive a class from `Storage` and name it in `open_storage`. It promises:
+
+- `commit` stores everything it is given or nothing, and what it stored is durable when it returns. Replies follow it.
+- `find` knows every id of any age: exactly-once rests on it.
+- A start after `kill -9` or a power cut finds everything that was committed.
+- If several processes may write, it is a `SharedStorage`: it has turns, and knows what the others appended.
 """
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from struct import unpack
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from cloneproof.errors import Refused
-from cloneproof.serve.market.entries import (
-    EMPTY,
-    Appended,
-    Decided,
-    Defaulted,
-    Entry,
-    Head,
-    Known,
-    Late,
-    Rewarded,
-    Wanted,
-    decode,
-)
-from cloneproof.serve.storage.interface import (
-    KeyRecord,
-    Line,
-    StoredMarket,
-    lines_after,
-    log,
-    page_of,
-    snapshot_entry,
-    usable_head,
-)
+import msgspec
 
+from cloneproof.errors import Refused, ServeError
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.entries import EMPTY, Appended, Entry, Head, Known, Wanted, decode
+from cloneproof.serve.market.terms import Role
+
+log = logging.getLogger("cloneproof.serve")
+BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 ENTRIES_PER_CHECKPOINT: Final = 1 << 17
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
 _PAGE: Final = 500  # blocks that are read at a time
 _HASH: Final = blake2b(digest_size=8)
 IdRow = tuple[int, int, int]  # market, hash, first entry of the block
+LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
+
+
+class StoredMarket(NamedTuple):
+    """A market as it is found at a start: its last snapshot, the lines after it, and the secret of its dice."""
+
+    number: int
+    name: str
+    snapshot: bytes | None
+    lines: Iterable[bytes]
+    secret: bytes | None = None
+
+
+class Line(NamedTuple):
+    """A line of a ledger, and the hash of the chain after it."""
+
+    n: int
+    line: bytes
+    hash: bytes
+
+
+class RemoteBlock(NamedTuple):
+    """What another process appended to a market's ledger: lines and entries, the hash after the last; a new secret."""
+
+    market: int
+    lines: list[bytes]
+    entries: list[Entry]
+    hash: bytes
+    secret: bytes | None = None
+
+
+class KeyRecord(msgspec.Struct, frozen=True):
+    """An API key: never the key itself, only the hash of its secret half."""
+
+    id: str
+    role: Role
+    agent: str | None
+    hash: bytes
+    created: int
+    revoked: bool = False
+
+
+def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_there: bytes | None) -> Head:
+    """Where to go on reading a ledger: after its snapshot, if that is intact, else at the beginning.
+
+    `hash_there` is the hash that the ledger has after the entry that the snapshot is stored for.
+    """
+    if snapshot is None:
+        return EMPTY
+    found = ledger.unseal(snapshot) if isinstance(snapshot, bytes) else None  # SQLite stores anything anywhere
+    if found is None or found.head.n != entry:
+        log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", market)
+        return EMPTY
+    if found.head.hash != hash_there:
+        raise ServeError(
+            f"market {market!r}: the ledger is not the one that its snapshot of entry {entry} was taken of; "
+            "`cloneproof replay` says where it breaks; restore a copy"
+        )
+    return found.head
+
+
+def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[LedgerRow], list[IdRow]]:
+    """The rows of `ledger` and of `ids` for new entries."""
+    rows, ids = list[LedgerRow](), list[IdRow]()
+    for market, _, new in appended:
+        before = new.before
+        for start in range(0, len(new.lines), BLOCK):
+            lines, first = new.lines[start : start + BLOCK], new.first + start
+            after = new.hashes[start + len(lines) - 1]
+            rows.append(((market << SHIFT) + first, len(lines), before, after, b"\n".join(lines).decode()))
+            ids += id_rows(market, first, new.entries[start : start + BLOCK])
+            before = after
+    return rows, ids
+
+
+def lines_after(head: Head, rows: Iterable[tuple[int, bytes, bytes, str]]) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines after a head in stored blocks (first, hash before, hash after, text), checked; with their number."""
+    after, expected = head
+    for first, before, hash_after, text in rows:
+        lines = text.encode().split(b"\n")
+        if first + len(lines) - 1 <= after:
+            continue  # the last one before, which the snapshot is of
+        ledger.check_block(first, expected, before, hash_after, lines)
+        expected = hash_after
+        yield max(first, after + 1), lines[max(0, after + 1 - first) :]
+
+
+def page_of(rows: Iterable[tuple[int, bytes, str]], after: int, limit: int) -> list[Line]:
+    """The lines from number `after` + 1 on, at most `limit`, of stored blocks (first, hash before, text)."""
+    page = list[Line]()
+    for first, before, text in rows:
+        block = text.encode().split(b"\n")
+        for number, (line, hash_) in enumerate(zip(block, ledger.chain_hashes(before, block), strict=True), first):
+            if after < number <= after + limit:
+                page.append(Line(number, line, hash_))
+        if first + len(block) > after + limit:
+            break
+    return page
 
 
 def index_keys(entry: Entry) -> tuple[str, ...]:
     """The texts that an entry is found under; a letter tells ids of requests, events and decisions apart.
 
-    >>> index_keys(Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
+    >>> index_keys(ledger.Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
     ('e:click-9', 'l:3')
     """
-    if type(entry) is Decided:
+    if type(entry) is ledger.Decided:
         return (f"q:{entry.request}",)
-    if type(entry) is Rewarded:
+    if type(entry) is ledger.Rewarded:
         return (f"e:{entry.event}",)
-    if type(entry) is Defaulted:
+    if type(entry) is ledger.Defaulted:
         return (f"d:{entry.id}",)
-    return (f"e:{entry.event}", f"l:{entry.id}") if type(entry) is Late else ()
+    return (f"e:{entry.event}", f"l:{entry.id}") if type(entry) is ledger.Late else ()
 
 
 def _wanted_keys(wanted: Wanted) -> list[str]:
@@ -93,8 +185,8 @@ class Statements(Protocol):
         """Run one statement for every row."""
 
 
-class SqlStorage(ABC):
-    """A storage in a database; what differs between SQLite and PostgreSQL is below `_rows`."""
+class Storage(ABC):
+    """What the service asks of a storage, in SQL; what is abstract differs between SQLite and PostgreSQL."""
 
     ids_query: str  # by a list of hashes, which is one parameter, and the market
     blocks_query: str  # by a list of places
@@ -102,6 +194,31 @@ class SqlStorage(ABC):
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
         self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
+
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse, if what was opened is not there any more; quick, and may be asked at any time."""
+
+    @abstractmethod
+    def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
+        """Store new entries of markets (number, name), all or none; durable when the call returns."""
+
+    @property
+    @abstractmethod
+    def checkpoint_due(self) -> bool:
+        """Whether so much was appended that the next start would take long without snapshots."""
+
+    @abstractmethod
+    def probe(self) -> None:
+        """Write something that changes nothing, durably; an error where that is not possible."""
+
+    @abstractmethod
+    def watch(self) -> None:
+        """Let fail what has waited too long for a database; asked every second, from another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it; what was committed stays."""
 
     @abstractmethod
     def _rows(self, statement: str, *values: object) -> list[Any]:
@@ -124,6 +241,7 @@ class SqlStorage(ABC):
         """Values as one parameter."""
 
     def markets(self) -> list[StoredMarket]:
+        """Every market, with what is needed to go on with it."""
         self._heads = {}
         rows = self._rows(
             "SELECT number, name, entry, body, secret FROM markets"
@@ -168,6 +286,7 @@ class SqlStorage(ABC):
             place = rows[-1][0] + 1
 
     def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
+        """The entries that are stored under these ids, of any age, by market; a refusal where one cannot be read."""
         found: dict[int, Known | Refused] = {}
         for market, asked in wanted.items():
             try:
@@ -207,16 +326,18 @@ class SqlStorage(ABC):
             database.executemany("INSERT INTO markets (number, name, secret) VALUES (?, ?, ?)", rows)
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
+        """Store snapshots of markets that changed since their last ones; each was taken between two commits."""
         with self._transaction() as database:
             database.executemany("DELETE FROM snapshots WHERE market = ?", [(market,) for market in self._damaged])
             database.executemany(
                 "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT (market) DO UPDATE"
                 " SET entry = excluded.entry, body = excluded.body WHERE snapshots.entry < excluded.entry",
-                [(market, snapshot_entry(body), body) for market, body in snapshots.items()],
+                [(market, found.head.n, body) for market, body in snapshots.items() if (found := ledger.unseal(body))],
             )
         self._damaged.clear()
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
+        """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""
         base = market << SHIFT
         rows = self._read(
             f"SELECT place, hash_before, lines FROM ledger WHERE place > ? AND place < ? AND place >= ({_BLOCK_OF})"
@@ -226,6 +347,7 @@ class SqlStorage(ABC):
         return page_of(((place - base, before, text) for place, before, text in rows), after, limit)
 
     def keys(self) -> list[KeyRecord]:
+        """Every API key."""
         rows = self._read("SELECT id, role, agent, hash, created, revoked FROM api_keys")
         return [
             KeyRecord(number, role, agent, hash_, created, bool(revoked))
@@ -233,6 +355,7 @@ class SqlStorage(ABC):
         ]
 
     def put_key(self, key: KeyRecord) -> None:
+        """Store a new key, or a changed one."""
         self._write(
             "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
             " SET revoked = api_keys.revoked OR excluded.revoked",
@@ -242,3 +365,22 @@ class SqlStorage(ABC):
 
 # The place of the block that has an entry, or would have it.
 _BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? AND place <= ?"
+
+
+class SharedStorage(Storage):
+    """A storage that several processes write to, in turns: between `begin` and the commit nobody else appends."""
+
+    turn_time = 0  # when the turn began, by the clock that all processes share, in milliseconds
+
+    @property
+    @abstractmethod
+    def has_turn(self) -> bool:
+        """Whether it is this process's turn."""
+
+    @abstractmethod
+    def begin(self) -> list[RemoteBlock]:
+        """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """End a turn in which nothing was appended."""

@@ -17,8 +17,16 @@ import msgspec
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Head, decode
-from cloneproof.serve.storage.interface import StoredMarket, blocks, log
-from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, SHIFT, IdRow, SqlStorage, Statements, id_rows
+from cloneproof.serve.storage.sql import (
+    ENTRIES_PER_CHECKPOINT,
+    IdRow,
+    Statements,
+    Storage,
+    StoredMarket,
+    id_rows,
+    log,
+    new_rows,
+)
 
 _held: Final = set[tuple[int, int]]()  # by this process: to open and close such a file again would end SQLite's locks
 
@@ -195,8 +203,8 @@ def open_connection(path: str) -> Connection:
     return connection  # type: ignore[no-any-return]
 
 
-class SqliteStorage(SqlStorage):
-    """A service's whole storage in one file; a second service on the same file is refused."""
+class SqliteStorage(Storage):
+    """A service's whole storage in one file; a second service on the same file is refused. `:memory:` is no file."""
 
     # a cross join is gone through from left to right
     ids_query = "SELECT hash, first FROM json_each(?) CROSS JOIN ids WHERE market = ? AND hash = value"
@@ -206,9 +214,14 @@ class SqliteStorage(SqlStorage):
         self, path: str, connect: Callable[[str], Connection] = open_connection, interval: int = ENTRIES_PER_CHECKPOINT
     ) -> None:
         super().__init__()
-        _check_path(path)
         self._interval, self._since = interval, 0  # entries between checkpoints, and since the last one
         self._ids, self._indexed = NewIds(interval), dict[int, int]()
+        self._lock: FileLock | None = None
+        if path == ":memory:":
+            self._writer = self._reader = connect(path)  # another connection would have a memory of its own
+            self._prepare()
+            return
+        _check_path(path)
         with ExitStack() as undo:  # what is refused leaves nothing behind
             existed = os.path.exists(path)
             self._lock = FileLock(path)
@@ -266,7 +279,8 @@ class SqliteStorage(SqlStorage):
         return msgspec.json.encode([*values]).decode()
 
     def check(self) -> None:
-        self._lock.check()
+        if self._lock is not None:
+            self._lock.check()
 
     def probe(self) -> None:
         with self._transaction() as database:
@@ -293,12 +307,7 @@ class SqliteStorage(SqlStorage):
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         self.check()
-        rows, ids = list[tuple[object, ...]](), list[IdRow]()
-        for market, _, new in appended:
-            for block in blocks(new):
-                row = ((market << SHIFT) + block.first, len(block.entries), block.before, block.after, block.text)
-                rows.append(row)
-                ids += id_rows(market, block.first, block.entries)
+        rows, ids = new_rows(appended)
         slice_ = self._ids.next_slice(self._heads)
         with self._transaction() as database:
             self._add_markets(database, appended)
@@ -336,7 +345,8 @@ class SqliteStorage(SqlStorage):
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def _check_path(path: str) -> None:

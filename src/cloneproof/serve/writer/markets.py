@@ -12,7 +12,7 @@ from cloneproof.serve.market.entries import Appended, Known
 from cloneproof.serve.market.live import LiveMarket, declared_market
 from cloneproof.serve.market.replay import recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.storage.interface import Storage
+from cloneproof.serve.storage.sql import Storage
 
 KnownEntries = defaultdict[int, Known]  # by the number of a market
 

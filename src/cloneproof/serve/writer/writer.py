@@ -21,7 +21,7 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Known, Wanted, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on, take_snapshot
-from cloneproof.serve.storage.interface import Line, Storage
+from cloneproof.serve.storage.sql import Line, Storage
 from cloneproof.serve.writer.commands import LATER, Command, Do, Settle, merge, split_reply
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.writer.queue import Group, QueuedCall, QueueWaits, RoundRobin
