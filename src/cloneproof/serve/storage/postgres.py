@@ -32,7 +32,7 @@ TURN_LOCK: Final = 0x636C6F6E_01
 _PAGE: Final = 500  # blocks that are read at a time
 _cursors: Final = count()
 
-VERSION: Final = 2  # of the schema
+VERSION: Final = 3  # of the schema
 
 SCHEMA: Final = """
     CREATE SCHEMA cloneproof;
@@ -52,10 +52,8 @@ SCHEMA: Final = """
     );
     ALTER TABLE cloneproof.ledger ALTER COLUMN lines SET STORAGE EXTERNAL;  -- compressing costs more than it saves
     CREATE TABLE cloneproof.snapshots (market integer PRIMARY KEY, entry bigint NOT NULL, body bytea NOT NULL);
-    CREATE TABLE cloneproof.ids (       -- derived: the first entry of the block that has an id
-        market integer NOT NULL, hash bigint NOT NULL, first bigint NOT NULL
-    );
-    CREATE INDEX ids_by_hash ON cloneproof.ids (market, hash);
+    CREATE TABLE cloneproof.ids (hash bigint NOT NULL, place bigint NOT NULL);  -- derived: the block that has an id
+    CREATE INDEX ids_by_hash ON cloneproof.ids (hash);
     CREATE TABLE cloneproof.api_keys (
         id text PRIMARY KEY, role text NOT NULL, agent text, hash bytea NOT NULL, created bigint NOT NULL,
         revoked boolean NOT NULL
@@ -240,7 +238,7 @@ class _Transaction:
 class PostgresStorage(SharedStorage):
     """A service's storage in a database that other processes of the service use at the same time."""
 
-    ids_query = "SELECT hash, first FROM ids WHERE hash = ANY(?::bigint[]) AND market = ?"
+    ids_query = "SELECT hash, place FROM ids WHERE hash = ANY(?::bigint[])"
     blocks_query = "SELECT place, lines FROM ledger WHERE place = ANY(?::bigint[])"
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:
@@ -335,9 +333,7 @@ class PostgresStorage(SharedStorage):
                 cursor.executemany("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", numbered)
                 if ids:
                     columns = [self._list(column) for column in zip(*sorted(set(ids)), strict=True)]
-                    cursor.execute(
-                        "INSERT INTO ids SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[])", columns
-                    )
+                    cursor.execute("INSERT INTO ids SELECT * FROM unnest(%s::bigint[], %s::bigint[])", columns)
                 cursor.execute("COMMIT")
         self._checkpoint_due |= seq // self._interval > self._seq // self._interval
         self._seq = seq

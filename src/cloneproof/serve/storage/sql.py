@@ -36,8 +36,7 @@ BLOCK: Final = 100  # entries a row: an old one is found by reading its row
 ENTRIES_PER_CHECKPOINT: Final = 1 << 17
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
 _PAGE: Final = 500  # blocks that are read at a time
-_HASH: Final = blake2b(digest_size=8)
-IdRow = tuple[int, int, int]  # market, hash, first entry of the block
+IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
 
 
@@ -105,10 +104,10 @@ def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[Ledger
     for market, _, new in appended:
         before = new.before
         for start in range(0, len(new.lines), BLOCK):
-            lines, first = new.lines[start : start + BLOCK], new.first + start
+            lines, place = new.lines[start : start + BLOCK], (market << SHIFT) + new.first + start
             after = new.hashes[start + len(lines) - 1]
-            rows.append(((market << SHIFT) + first, len(lines), before, after, b"\n".join(lines).decode()))
-            ids += id_rows(market, first, new.entries[start : start + BLOCK])
+            rows.append((place, len(lines), before, after, b"\n".join(lines).decode()))
+            ids += id_rows(market, place, new.entries[start : start + BLOCK])
             before = after
     return rows, ids
 
@@ -159,20 +158,20 @@ def _wanted_keys(wanted: Wanted) -> list[str]:
     return keys + [f"{kind}:{decision}" for decision in wanted.decisions for kind in "dl"]
 
 
-def hash_keys(keys: Iterable[str]) -> Sequence[int]:
-    """A hash of 64 bits, with a sign, for each key."""
-    digests = []
+def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
+    """A hash of 64 bits, with a sign, for each key of a market."""
+    base, digests = blake2b(b"%d:" % market, digest_size=8), []
     for key in keys:
-        digest = _HASH.copy()  # less time than a new one
+        digest = base.copy()  # less time than a new one
         digest.update(key.encode())
         digests.append(digest.digest())
     return unpack(f"<{len(digests)}q", b"".join(digests))
 
 
-def id_rows(market: int, first: int, entries: Iterable[Entry]) -> list[IdRow]:
+def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
     """The rows of `ids` for the entries of a block."""
     keys = [key for entry in entries for key in index_keys(entry)]
-    return [(market, hash_, first) for hash_ in hash_keys(keys)]
+    return [(hash_, place) for hash_ in hash_keys(market, keys)]
 
 
 class Statements(Protocol):
@@ -188,7 +187,7 @@ class Statements(Protocol):
 class Storage(ABC):
     """What the service asks of a storage, in SQL; what is abstract differs between SQLite and PostgreSQL."""
 
-    ids_query: str  # by a list of hashes, which is one parameter, and the market
+    ids_query: str  # by a list of hashes, which is one parameter
     blocks_query: str  # by a list of places
 
     def __init__(self) -> None:
@@ -301,23 +300,22 @@ class Storage(ABC):
         return found
 
     def _found(self, market: int, keys: Sequence[str]) -> Known:
-        hashes = hash_keys(keys)
-        known, candidates = Known(), self._candidates(market, hashes)
+        hashes = hash_keys(market, keys)
+        known, candidates = Known(), self._candidates(hashes)
         if candidates:
             by_hash, by_place = defaultdict[int, list[str]](list), defaultdict[int, list[str]](list)
             for key, hash_ in zip(keys, hashes, strict=True):
                 by_hash[hash_].append(key)
-            for hash_, first in candidates:
-                by_place[(market << SHIFT) + first] += by_hash[hash_]
-            places = self._list(by_place)
-            for place, text in self._rows(self.blocks_query, places):
+            for hash_, place in candidates:
+                by_place[place] += by_hash[hash_]
+            for place, text in self._rows(self.blocks_query, self._list(by_place)):
                 entries = {key: entry for entry in map(decode, text.split("\n")) for key in index_keys(entry)}
                 known.add(entries[key] for key in by_place[place] if key in entries)
         return known
 
-    def _candidates(self, market: int, hashes: Sequence[int]) -> list[tuple[int, int]]:
-        """Hashes that are known, each with the first entry of a block."""
-        return self._rows(self.ids_query, self._list(hashes), market)
+    def _candidates(self, hashes: Sequence[int]) -> list[IdRow]:
+        """The rows of `ids` with these hashes."""
+        return self._rows(self.ids_query, self._list(hashes))
 
     @staticmethod
     def _add_markets(database: Statements, appended: Sequence[tuple[int, str, Appended]]) -> None:

@@ -11,14 +11,16 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
+import numpy as np
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Head, decode
 from cloneproof.serve.storage.sql import (
     ENTRIES_PER_CHECKPOINT,
+    SHIFT,
     IdRow,
     Statements,
     Storage,
@@ -96,7 +98,7 @@ def _already_served(path: str) -> ServeError:
 
 APPLICATION_ID: Final = 0x636C6F6E  # "clon"
 
-VERSION: Final = 2  # of the schema
+VERSION: Final = 3  # of the schema
 
 SCHEMA: Final = """
     CREATE TABLE markets (
@@ -113,8 +115,8 @@ SCHEMA: Final = """
         lines TEXT NOT NULL            -- one JSON object a line
     );
     CREATE TABLE snapshots (market INTEGER PRIMARY KEY, entry INTEGER NOT NULL, body BLOB NOT NULL);
-    CREATE TABLE ids (                 -- derived: the first entry of the block that has an id
-        market INTEGER, hash INTEGER, first INTEGER, PRIMARY KEY (market, hash, first)
+    CREATE TABLE ids (                 -- derived: the block that has an id
+        hash INTEGER, place INTEGER, PRIMARY KEY (hash, place)
     ) WITHOUT ROWID;
     CREATE TABLE api_keys (
         id TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, hash BLOB NOT NULL, created INTEGER NOT NULL,
@@ -136,65 +138,57 @@ def is_service_file(connection: Connection) -> bool:
     return (application, connection.execute("PRAGMA user_version").fetchone()[0]) == (APPLICATION_ID, VERSION)
 
 
-_SLICES, _SLICE_BITS = 32, 59  # a slice is the upper 5 bits of a hash, with their sign
-
-
-class Slice(NamedTuple):
-    """New ids of one range of hashes, sorted as the table is; with the last one, up to which entries all are stored."""
-
-    rows: list[IdRow]
-    indexed: list[tuple[int, int]]
+_SLICES: Final = 32
 
 
 class NewIds:
-    """Ids that are in the ledger and not in the table of ids yet, in slices by their hash.
+    """Ids that are in the ledger and not in the table of ids yet: the block of each by its hash.
 
     Ids are random, so each one that was stored with its entry would write a page of its own: 30 microseconds in a
-    table of three million. So they wait here until there are many, and then each commit stores one slice of them,
-    which is a part of the table. A start reads those that are missing from the ledger.
+    table of three million. So they wait here until there are many, and then each commit stores a slice of them, in the
+    order of their hashes, which is a part of the table. A start reads those that are missing from the ledger.
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._count = most, 0
-        self._new: list[dict[int, tuple[IdRow, ...]]] = [{} for _ in range(_SLICES)]  # by hash
-        self._full: list[dict[int, tuple[IdRow, ...]]] = [{} for _ in range(_SLICES)]  # being stored
-        self._next = _SLICES  # the next of these
-        self._indexed: list[tuple[int, int]] = []  # (last entry, market), when all of them are
+        self._most = most
+        self._new: dict[int, tuple[int, ...]] = {}  # by hash: places
+        self._full: dict[int, tuple[int, ...]] = {}  # being stored
+        self._left: list[int] = []  # hashes of these that are not stored yet, the largest first
+        self.indexed: list[tuple[int, int]] = []  # (last entry, market), when all of them are
 
-    def add(self, rows: Sequence[IdRow]) -> None:
+    def add(self, rows: Iterable[IdRow]) -> None:
         """Take in ids of entries that are stored."""
-        for row in rows:
-            hash_ = row[1]
-            ids = self._new[hash_ >> _SLICE_BITS]
-            ids[hash_] = (*ids[hash_], row) if hash_ in ids else (row,)
-        self._count += len(rows)
+        new = self._new
+        for hash_, place in rows:
+            new[hash_] = (*new[hash_], place) if hash_ in new else (place,)
 
-    def find(self, market: int, hashes: Iterable[int]) -> list[tuple[int, int]]:
-        """Hashes that are known, each with the first entry of a block."""
-        found = list[IdRow]()
-        for hash_ in hashes:
-            number = hash_ >> _SLICE_BITS
-            if hash_ in self._new[number] or hash_ in self._full[number]:
-                found += (*self._new[number].get(hash_, ()), *self._full[number].get(hash_, ()))
-        return [(hash_, first) for of, hash_, first in found if of == market]
+    def find(self, hashes: Iterable[int]) -> list[IdRow]:
+        """Those that are known."""
+        new, full = self._new, self._full
+        known = [hash_ for hash_ in hashes if hash_ in new or hash_ in full]
+        return [(hash_, place) for hash_ in known for place in (*new.get(hash_, ()), *full.get(hash_, ()))]
 
-    def next_slice(self, heads: Mapping[int, int]) -> Slice:
-        """What the next commit is to store; `heads` are the last entries whose ids were taken in, by market."""
-        if self._next == _SLICES:
-            if self._count < self._most:
-                return Slice([], [])
-            self._full, self._new = self._new, self._full
-            self._next = self._count = 0
-            self._indexed = [(entry, market) for market, entry in heads.items()]
-        ids = self._full[self._next]
-        rows = [row for hash_ in sorted(ids) for row in ids[hash_]]
-        return Slice(rows, self._indexed if self._next == _SLICES - 1 else [])
+    def next_slice(self, heads: Mapping[int, int]) -> tuple[list[IdRow], bool]:
+        """What the next commit is to store, and whether it is the last of its kind.
+
+        `heads` are the last entries whose ids were taken in, by market.
+        """
+        if not self._left and len(self._new) >= self._most:
+            self._full, self._new = self._new, {}
+            self._left = np.sort(np.fromiter(self._full, np.int64))[::-1].tolist()  # ten times as fast as `sorted`
+            self.indexed = [(entry, market) for market, entry in heads.items()]
+        slice_ = self._left[: -self._size - 1 : -1]
+        return [(hash_, place) for hash_ in slice_ for place in self._full[hash_]], 0 < len(slice_) == len(self._left)
 
     def mark_stored(self) -> None:
         """The commit of the slice succeeded."""
-        if self._next < _SLICES:
-            self._full[self._next].clear()
-            self._next += 1
+        del self._left[-self._size :]
+        if not self._left:
+            self._full = {}
+
+    @property
+    def _size(self) -> int:
+        return 1 + self._most // _SLICES
 
 
 def open_connection(path: str) -> Connection:
@@ -207,7 +201,7 @@ class SqliteStorage(Storage):
     """A service's whole storage in one file; a second service on the same file is refused. `:memory:` is no file."""
 
     # a cross join is gone through from left to right
-    ids_query = "SELECT hash, first FROM json_each(?) CROSS JOIN ids WHERE market = ? AND hash = value"
+    ids_query = "SELECT hash, place FROM json_each(?) CROSS JOIN ids WHERE hash = value"
     blocks_query = "SELECT place, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
 
     def __init__(
@@ -300,19 +294,19 @@ class SqliteStorage(Storage):
         yield from super()._tail(market, head)
         self._since += self._heads[market] - head.n
         for first, _, _, text in self._blocks(market, self._indexed[market] + 1):
-            self._ids.add(id_rows(market, first, map(decode, text.split("\n"))))
+            self._ids.add(id_rows(market, (market << SHIFT) + first, map(decode, text.split("\n"))))
 
-    def _candidates(self, market: int, hashes: Sequence[int]) -> list[tuple[int, int]]:
-        return self._ids.find(market, hashes) + super()._candidates(market, hashes)
+    def _candidates(self, hashes: Sequence[int]) -> list[IdRow]:
+        return self._ids.find(hashes) + super()._candidates(hashes)
 
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         self.check()
         rows, ids = new_rows(appended)
-        slice_ = self._ids.next_slice(self._heads)
+        slice_, last = self._ids.next_slice(self._heads)
         with self._transaction() as database:
             self._add_markets(database, appended)
             database.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", rows)
-            stored = self._store_ids(database, slice_)
+            stored = self._store_ids(database, slice_, self._ids.indexed if last else [])
         if stored:
             self._ids.mark_stored()
         self._ids.add(ids)
@@ -320,12 +314,12 @@ class SqliteStorage(Storage):
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
     @staticmethod
-    def _store_ids(database: Connection, slice_: Slice) -> bool:
+    def _store_ids(database: Connection, rows: Sequence[IdRow], indexed: Sequence[tuple[int, int]]) -> bool:
         """Whether it could be done; where a page of the table is damaged, ids stay in memory and the ledger goes on."""
         database.execute("SAVEPOINT ids")
         try:
-            database.executemany("INSERT INTO ids VALUES (?, ?, ?) ON CONFLICT DO NOTHING", slice_.rows)
-            database.executemany("UPDATE markets SET indexed = ? WHERE number = ?", slice_.indexed)
+            database.executemany("INSERT INTO ids VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+            database.executemany("UPDATE markets SET indexed = ? WHERE number = ?", indexed)
         except sqlite3.DatabaseError as problem:
             if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
                 raise
