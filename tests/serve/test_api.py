@@ -19,7 +19,7 @@ from cloneproof.serve.market import live as declaration
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket, declared_market
 from cloneproof.serve.market.terms import complete
-from cloneproof.serve.messages import DecisionReply
+from cloneproof.serve.messages import DecisionReply, WhatIf
 from support.service import SECRET, SEED, TERMS, Desk, open_market, spec, sqlite
 
 FEED = "/v1/markets/feed"
@@ -319,7 +319,7 @@ def test_every_call_of_the_client_is_a_route():
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
         calls.seasons("m"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", MADE, 1.0), calls.balances("m"),
-        calls.what_if("m", calls.WhatIf()),
+        calls.what_if("m", WhatIf()),
         calls.reward_batch("m", [("e", MADE, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
     ]  # fmt: skip
@@ -430,7 +430,7 @@ def test_a_large_declaration_is_computed_beside_the_event_loop(monkeypatch):
         where.append(threading.current_thread().name)
         return declared_market(body)
 
-    monkeypatch.setattr(handlers, "declared_market", noted)
+    monkeypatch.setattr(declaration, "declared_market", noted)
     with Desk() as desk:
         large = TERMS | HOLD_OUT | {"max_agents": 10_000, "max_originals": 100}
         assert desk.call("POST", "/v1/markets", large).status_code == 201

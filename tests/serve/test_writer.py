@@ -103,7 +103,7 @@ def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
         for call, part in waiting.next_group():
             assert reply.value is None
             sizes.append(part.size)
-            call.enter_reply(list(part.requests))
+            call.enter_reply(list(part.items))
     assert sizes == [150] * 6 + [100]
     assert reply.value == [f"0-{n}" for n in range(1000)]
 
@@ -348,7 +348,7 @@ def opened(horizon):
 
 def singles(command):
     if isinstance(command, Decide):
-        return [Decide(command.market, [one]) for one in command.requests]
+        return [Decide(command.market, [one]) for one in command.items]
     return [Reward(command.market, [one]) for one in command.items]
 
 

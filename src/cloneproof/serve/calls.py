@@ -10,7 +10,6 @@ import msgspec
 
 from cloneproof.serve import messages as m
 from cloneproof.serve.market.terms import MarketSpec, Role
-from cloneproof.serve.messages import WhatIf, WhatIfView
 
 T = TypeVar("T")
 
@@ -116,9 +115,9 @@ def balances(name: str) -> Call[m.Balances]:
     return Call("GET", _market(name, "balances"), m.Balances)
 
 
-def what_if(name: str, question: WhatIf) -> Call[WhatIfView]:
+def what_if(name: str, question: m.WhatIf) -> Call[m.WhatIfView]:
     """What would a copy earn? Takes seconds."""
-    return Call("POST", _market(name, "what-if"), WhatIfView, question)
+    return Call("POST", _market(name, "what-if"), m.WhatIfView, question)
 
 
 def create_key(role: Role, agent_name: str | None = None) -> Call[m.NewKey]:

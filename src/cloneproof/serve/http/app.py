@@ -22,11 +22,9 @@ import msgspec
 from cloneproof.errors import Refused
 from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
-from cloneproof.serve.http.handlers import what_if
 from cloneproof.serve.http.monitoring import log_call
 from cloneproof.serve.http.service import MOST_BYTES, Caller, Service
 from cloneproof.serve.market.terms import MarketSpec, Role, invalid
-from cloneproof.serve.messages import ItemError, WhatIf, WhatIfView
 
 Header = tuple[bytes, bytes]
 
@@ -120,7 +118,7 @@ ROUTES: Final = (
     Route("POST", f"{MARKET}/rewards/batch", h.reward_batch, PLATFORM, m.RewardBatch, m.Rewards),
     Route("GET", f"{MARKET}/ledger", h.show_ledger, ALL, None, m.LedgerPage, query=("after", "limit")),
     Route("GET", f"{MARKET}/balances", h.show_balances, READERS, None, m.Balances),
-    Route("POST", f"{MARKET}/what-if", what_if, READERS, WhatIf, WhatIfView),
+    Route("POST", f"{MARKET}/what-if", h.what_if, READERS, m.WhatIf, m.WhatIfView),
     Route("POST", "/v1/keys", h.create_key, PLATFORM, m.KeyRequest, m.NewKey, (201,)),
     Route("GET", "/v1/keys", h.list_keys, PLATFORM, None, m.Keys),
     Route("DELETE", "/v1/keys/{key}", h.revoke_key, PLATFORM, None, m.KeyView),
@@ -185,9 +183,11 @@ _QUERY: Final = {
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """The whole document, version 3.1."""
-    types = list({type_: None for route in routes for type_ in (route.body, route.reply) if type_ is not None})
-    shapes, components = msgspec.json.schema_components([*types, ItemError], ref_template="#/components/schemas/{name}")
-    schema_of = dict(zip([*types, ItemError], shapes, strict=True))
+    types = list(dict.fromkeys(type_ for route in routes for type_ in (route.body, route.reply) if type_ is not None))
+    shapes, components = msgspec.json.schema_components(
+        [*types, m.ItemError], ref_template="#/components/schemas/{name}"
+    )
+    schema_of = dict(zip([*types, m.ItemError], shapes, strict=True))
     paths: dict[str, Any] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of)
@@ -222,7 +222,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
         operation["security"] = [{"key": []}]
         operation["x-roles"] = sorted(route.roles)
         for status, words in _REFUSALS.items():
-            operation["responses"].setdefault(str(status), _content(schema_of[ItemError], words))
+            operation["responses"].setdefault(str(status), _content(schema_of[m.ItemError], words))
     return operation
 
 
@@ -313,11 +313,11 @@ class App:
                 status, text, kind = await self._answer_fixed(service, method, path, scope)
         except Refused as refusal:
             status, scope["refusal"] = refusal.status, refusal.code
-            text = _encode(ItemError(status, refusal.code, refusal.message))
+            text = _encode(m.ItemError(status, refusal.code, refusal.message))
         except Exception:
             log.exception("a call to %s failed", name)
             status = 500
-            text = _encode(ItemError(500, "internal", "this is a fault of the service; see its log"))
+            text = _encode(m.ItemError(500, "internal", "this is a fault of the service; see its log"))
         seconds = time.perf_counter() - begun
         service.metrics.count(name, status, seconds)
         log_call(service.writer.markets.by_name, scope, name, status, seconds)

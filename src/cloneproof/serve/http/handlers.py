@@ -15,53 +15,12 @@ from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.serve import messages as m
 from cloneproof.serve.http import views
 from cloneproof.serve.http.service import Caller, Service, new_key
-from cloneproof.serve.http.views import agent_key, open_position, own_lines, seal_position, shown_to_agent
-from cloneproof.serve.market.live import (
-    LiveMarket,
-    check_declaration,
-    check_room,
-    check_room_for_agent,
-    declared_market,
-)
+from cloneproof.serve.market import live
+from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
-from cloneproof.serve.messages import (
-    AgentRequest,
-    Agents,
-    AgentView,
-    ArmRequest,
-    Balances,
-    DecisionBatch,
-    DecisionReply,
-    DecisionRequest,
-    Decisions,
-    Health,
-    History,
-    ItemError,
-    KeyRequest,
-    Keys,
-    KeyView,
-    LedgerLine,
-    LedgerPage,
-    Markets,
-    MarketView,
-    NewKey,
-    Progress,
-    Registered,
-    RewardBatch,
-    RewardItem,
-    RewardReply,
-    Rewards,
-    SeasonRequest,
-    Seasons,
-    StartRequest,
-    Task,
-    Version,
-    WhatIf,
-    WhatIfFailed,
-    WhatIfView,
-)
 from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds
@@ -74,7 +33,7 @@ Params = dict[str, str]
 
 async def health(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Whether the process lives."""
-    return 200, Health("alive")
+    return 200, m.Health("alive")
 
 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
@@ -82,13 +41,13 @@ async def ready(service: Service, caller: Caller | None, params: Params, body: N
     try:
         await service.check_ready()
     except Refused as refusal:
-        return 503, Health(refusal.message)
-    return 200, Health("ready")
+        return 503, m.Health(refusal.message)
+    return 200, m.Health("ready")
 
 
 async def version(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
     """Which cloneproof serves; for whoever deploys it, without a key."""
-    return 200, Version(__version__, 1)
+    return 200, m.Version(__version__, 1)
 
 
 T = TypeVar("T")
@@ -113,10 +72,10 @@ def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[
 
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market: the mechanism and its terms are public and fixed from then on."""
-    check_declaration(body)  # without waiting for the thread
-    declared = await service.writer.threads.compute(lambda: declared_market(body))
+    live.check_declaration(body)  # without waiting for the thread
+    declared = await service.writer.threads.compute(lambda: live.declared_market(body))
 
-    def work(markets: ServedMarkets, now: int) -> tuple[MarketView, bool]:
+    def work(markets: ServedMarkets, now: int) -> tuple[m.MarketView, bool]:
         market, fresh = markets.create(body, now, declared)
         return views.market(market), fresh
 
@@ -127,84 +86,86 @@ async def create_market(service: Service, caller: Caller, params: Params, body: 
 async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """The names of all markets; for an agent's key, of those in which the agent is registered."""
 
-    def work(markets: ServedMarkets, now: int) -> Markets:
+    def work(markets: ServedMarkets, now: int) -> m.Markets:
         agent = caller.agent
-        return Markets(sorted(name for name, one in markets.by_name.items() if agent is None or agent in one.registry))
+        return m.Markets(
+            sorted(name for name, one in markets.by_name.items() if agent is None or agent in one.registry)
+        )
 
     return 200, await service.writer.submit(Do("", work))
 
 
 @reads
-def show_market(market: LiveMarket, params: Params) -> MarketView:
+def show_market(market: LiveMarket, params: Params) -> m.MarketView:
     """The terms of a market and where it stands."""
     return views.market(market)
 
 
 @reads
-def show_progress(market: LiveMarket, params: Params) -> Progress:
+def show_progress(market: LiveMarket, params: Params) -> m.Progress:
     """How far the season is, with every agent's and arm's statistics."""
     return views.progress(market)
 
 
 @reads
-def show_history(market: LiveMarket, params: Params) -> History:
+def show_history(market: LiveMarket, params: Params) -> m.History:
     """How the season went: some points of it, for a figure."""
     return views.history(market)
 
 
 @reads
-def list_seasons(market: LiveMarket, params: Params) -> Seasons:
+def list_seasons(market: LiveMarket, params: Params) -> m.Seasons:
     """All seasons of a market, with the decisions that belong to each."""
     return views.seasons(market)
 
 
 @reads
-def list_agents(market: LiveMarket, params: Params) -> Agents:
+def list_agents(market: LiveMarket, params: Params) -> m.Agents:
     """All agents with their arms, statistics and balances."""
-    return Agents([views.agent(record) for record in market.registry.agents.values()])
+    return m.Agents([views.agent(record) for record in market.registry.agents.values()])
 
 
 @reads
-def show_agent(market: LiveMarket, params: Params) -> AgentView:
+def show_agent(market: LiveMarket, params: Params) -> m.AgentView:
     """One agent with its arms, statistics and balance."""
     return views.agent(market.registry.agent(params["agent"]))
 
 
 @reads
-def show_balances(market: LiveMarket, params: Params) -> Balances:
+def show_balances(market: LiveMarket, params: Params) -> m.Balances:
     """Every agent's balance in micro-units."""
-    return Balances({name: record.balance for name, record in market.registry.agents.items()})
+    return m.Balances({name: record.balance for name, record in market.registry.agents.items()})
 
 
-async def register_agent(service: Service, caller: Caller, params: Params, body: AgentRequest) -> HttpAnswer:
+async def register_agent(service: Service, caller: Caller, params: Params, body: m.AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
 
-    def work(market: LiveMarket, now: int) -> Registered:
+    def work(market: LiveMarket, now: int) -> m.Registered:
         if body.agent not in market.registry:
-            check_room_for_agent(market)
+            live.check_room_for_agent(market)
         entry = market.register_agent(body.agent, now)
-        return Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
+        return m.Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
     reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
 
 
-async def register_arm(service: Service, caller: Caller, params: Params, body: ArmRequest) -> HttpAnswer:
+async def register_arm(service: Service, caller: Caller, params: Params, body: m.ArmRequest) -> HttpAnswer:
     """Register an arm of an agent: for this season while it is open, else for the next."""
     agent = params["agent"]
 
-    def work(market: LiveMarket, now: int) -> Registered:
+    def work(market: LiveMarket, now: int) -> m.Registered:
         if market.registry.check_room_for_arm(agent, body.arm):
-            check_room(market, agent)
+            live.check_room(market, agent)
         entry = market.register_arm(agent, body.arm, now)
         season = next(arm.season for arm in reversed(market.registry.agent(agent).arms) if arm.arm == body.arm)
-        return Registered(agent, body.arm, season, entry is None)
+        return m.Registered(agent, body.arm, season, entry is None)
 
     reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
 
 
-async def start(service: Service, caller: Caller, params: Params, body: StartRequest) -> HttpAnswer:
+async def start(service: Service, caller: Caller, params: Params, body: m.StartRequest) -> HttpAnswer:
     """Close registration; the mechanism runs."""
 
     def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
@@ -223,7 +184,7 @@ async def start(service: Service, caller: Caller, params: Params, body: StartReq
             await service.writer.threads.compute(lambda: market.open_session(registered, body.beacon)),
         )
 
-    def work(market: LiveMarket, now: int) -> MarketView:
+    def work(market: LiveMarket, now: int) -> m.MarketView:
         market.start(now, body.beacon, prepared)
         return views.market(market)
 
@@ -235,10 +196,10 @@ async def settle(service: Service, caller: Caller, params: Params, body: None) -
     return 200, await service.writer.submit(Settle(params["market"], views.market))
 
 
-async def open_season(service: Service, caller: Caller, params: Params, body: SeasonRequest) -> HttpAnswer:
+async def open_season(service: Service, caller: Caller, params: Params, body: m.SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
 
-    def work(market: LiveMarket, now: int) -> tuple[MarketView, bool]:
+    def work(market: LiveMarket, now: int) -> tuple[m.MarketView, bool]:
         entry = market.open_season(body.season, now)
         return views.market(market), entry is not None
 
@@ -246,29 +207,29 @@ async def open_season(service: Service, caller: Caller, params: Params, body: Se
     return 201 if fresh else 200, view
 
 
-def _single(reply: DecisionReply | RewardReply | ItemError) -> HttpAnswer:
+def _single(reply: m.DecisionReply | m.RewardReply | m.ItemError) -> HttpAnswer:
     return reply.status, reply
 
 
-async def decide(service: Service, caller: Caller, params: Params, body: DecisionRequest) -> HttpAnswer:
+async def decide(service: Service, caller: Caller, params: Params, body: m.DecisionRequest) -> HttpAnswer:
     """Whom to serve now; the same `request_id` again gets the same decision."""
     return _single((await service.writer.submit(Decide(params["market"], (body.request_id,))))[0])
 
 
-async def decide_batch(service: Service, caller: Caller, params: Params, body: DecisionBatch) -> HttpAnswer:
+async def decide_batch(service: Service, caller: Caller, params: Params, body: m.DecisionBatch) -> HttpAnswer:
     """Up to 1,000 decisions, a result for each."""
     requests = [item.request_id for item in body.items]
-    return 200, Decisions(await service.writer.submit(Decide(params["market"], requests)))
+    return 200, m.Decisions(await service.writer.submit(Decide(params["market"], requests)))
 
 
-async def reward(service: Service, caller: Caller, params: Params, body: RewardItem) -> HttpAnswer:
+async def reward(service: Service, caller: Caller, params: Params, body: m.RewardItem) -> HttpAnswer:
     """Enter a reward; durable before the reply, once and for all."""
     return _single((await service.writer.submit(Reward(params["market"], (body,))))[0])
 
 
-async def reward_batch(service: Service, caller: Caller, params: Params, body: RewardBatch) -> HttpAnswer:
+async def reward_batch(service: Service, caller: Caller, params: Params, body: m.RewardBatch) -> HttpAnswer:
     """Up to 1,000 rewards, a result for each."""
-    return 200, Rewards(await service.writer.submit(Reward(params["market"], body.items)))
+    return 200, m.Rewards(await service.writer.submit(Reward(params["market"], body.items)))
 
 
 async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
@@ -279,44 +240,44 @@ async def show_ledger(service: Service, caller: Caller, params: Params, body: No
     after = _number(params, "after", 0, 1 << 40)
     number = await service.writer.submit(Do(params["market"], lambda markets, now: markets.number(params["market"])))
     lines = await service.writer.threads.read(lambda: service.writer.storage.lines(number, after, limit))
-    return 200, LedgerPage(
-        [LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
+    return 200, m.LedgerPage(
+        [m.LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
     )
 
 
-async def _agent_page(service: Service, agent: str, params: Params, limit: int) -> LedgerPage:
+async def _agent_page(service: Service, agent: str, params: Params, limit: int) -> m.LedgerPage:
     """At most `limit` lines of an agent among the next thousand of the ledger; `next` tells nothing of the others."""
 
     def place(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
         market = markets.market(params["market"], agent)
         assert market.dice.secret is not None
-        return markets.number(params["market"]), agent_key(market.dice.secret, agent)
+        return markets.number(params["market"]), views.agent_key(market.dice.secret, agent)
 
     number, key = await service.writer.submit(Do(params["market"], place))
-    after = open_position(key, params.get("after", "0"))
+    after = views.open_position(key, params.get("after", "0"))
 
-    def read() -> LedgerPage:
+    def read() -> m.LedgerPage:
         lines = service.writer.storage.lines(number, after, MOST_ITEMS)
-        own = own_lines(lines, agent, limit)
+        own = views.own_lines(lines, agent, limit)
         last = lines[-1].n if len(lines) == MOST_ITEMS and len(own) < limit else own[-1][0] if own else None
-        shown = [LedgerLine(None, shown_to_agent(line, key)) for _, line in own]
-        return LedgerPage(shown, None if last is None else seal_position(key, last))
+        shown = [m.LedgerLine(None, views.shown_to_agent(line, key)) for _, line in own]
+        return m.LedgerPage(shown, None if last is None else views.seal_position(key, last))
 
-    page: LedgerPage = await service.writer.threads.read(read)
+    page: m.LedgerPage = await service.writer.threads.read(read)
     return page
 
 
-async def create_key(service: Service, caller: Caller, params: Params, body: KeyRequest) -> HttpAnswer:
+async def create_key(service: Service, caller: Caller, params: Params, body: m.KeyRequest) -> HttpAnswer:
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
     await service.writer.threads.storage(lambda: service.writer.storage.put_key(record))
     service.keys.records[record.id] = record
-    return 201, NewKey(key, record.id, record.role, record.agent)
+    return 201, m.NewKey(key, record.id, record.role, record.agent)
 
 
 async def list_keys(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
     """All keys, without their secrets."""
-    return 200, Keys([_key(record) for record in service.keys.records.values()])
+    return 200, m.Keys([_key(record) for record in service.keys.records.values()])
 
 
 async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
@@ -330,8 +291,8 @@ async def revoke_key(service: Service, caller: Caller, params: Params, body: Non
     return 200, _key(revoked)
 
 
-def _key(record: Any) -> KeyView:  # noqa: ANN401
-    return KeyView(record.id, record.role, record.agent, record.created, record.revoked)
+def _key(record: Any) -> m.KeyView:  # noqa: ANN401
+    return m.KeyView(record.id, record.role, record.agent, record.created, record.revoked)
 
 
 def _number(params: Params, name: str, default: int, most: int) -> int:
@@ -347,12 +308,12 @@ SEARCH_FRACTION: Final = 0.3  # of the time limit; the rest is for the start of 
 _MOST_BYTES: Final = 1 << 24  # of an answer
 
 
-async def run_audit(task: Task, seconds: float) -> WhatIfView:
+async def run_audit(task: m.Task, seconds: float) -> m.WhatIfView:
     """The answer of the process, or a refusal with the sentence that it gave."""
     reply = msgspec.json.decode(await _last_line(msgspec.json.encode(task), seconds), type=dict)
     if reply.get("kind") == "failed":
-        raise Refused(422, "no_answer", msgspec.convert(reply, WhatIfFailed).message)
-    return msgspec.convert(reply, WhatIfView)
+        raise Refused(422, "no_answer", msgspec.convert(reply, m.WhatIfFailed).message)
+    return msgspec.convert(reply, m.WhatIfView)
 
 
 async def _last_line(task: bytes, seconds: float) -> bytes:
@@ -392,16 +353,16 @@ async def _last_line(task: bytes, seconds: float) -> bytes:
     return answer
 
 
-async def what_if(service: Service, caller: Caller, params: dict[str, str], body: WhatIf) -> tuple[int, Any]:
+async def what_if(service: Service, caller: Caller, params: dict[str, str], body: m.WhatIf) -> tuple[int, Any]:
     """What would a copy earn? The audit of this market's mechanism, under a given belief or fitted priors."""
 
-    def work(market: LiveMarket, now: int) -> Task:
+    def work(market: LiveMarket, now: int) -> m.Task:
         arms = [
             (name, arm.arm, arm.rewards, arm.total / (max(1, arm.rewards) << TICK_BITS))
             for name, count in market.registry.participants(market.season).items()
             for arm in market.registry.agents[name].arms[:count]
         ]
-        return Task(market.spec, body, arms, SEARCH_FRACTION * service.audit_seconds)
+        return m.Task(market.spec, body, arms, SEARCH_FRACTION * service.audit_seconds)
 
     if service.audit_lock.locked():
         raise Refused(429, "busy", "another audit is running; try again in a moment")

@@ -15,77 +15,67 @@ from typing import Any
 import msgspec
 
 from cloneproof.mechanisms.online.levels import TICK_BITS
+from cloneproof.serve import messages as m
 from cloneproof.serve.market.dice import season_keys
 from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import invalid
-from cloneproof.serve.messages import (
-    AgentView,
-    ArmView,
-    DiceView,
-    History,
-    HistoryPoint,
-    MarketView,
-    Progress,
-    Seasons,
-    SeasonView,
-)
 
 
-def market(live: LiveMarket) -> MarketView:
+def market(live: LiveMarket) -> m.MarketView:
     """What everybody may see: the terms, where it stands, and the dice as far as they are published."""
     spec = live.spec
-    return MarketView(spec.market, live.season, live.state, spec, live.mechanism.name, _dice(live))
+    return m.MarketView(spec.market, live.season, live.state, spec, live.mechanism.name, _dice(live))
 
 
-def _dice(live: LiveMarket) -> list[DiceView]:
+def _dice(live: LiveMarket) -> list[m.DiceView]:
     assert live.dice.secret is not None
-    keys, views = season_keys(live.dice.secret, live.season), list[DiceView]()
+    keys, views = season_keys(live.dice.secret, live.season), list[m.DiceView]()
     for season in range(1, live.season + 1):
         registered, beacon = live.starts[season - 1] if season <= len(live.starts) else (None, None)
         key = keys[season].hex() if season <= len(live.ends) else None
-        views.append(DiceView(season, keys[season - 1].hex(), registered, beacon, key))
+        views.append(m.DiceView(season, keys[season - 1].hex(), registered, beacon, key))
     return views
 
 
-def agent(record: AgentRecord) -> AgentView:
+def agent(record: AgentRecord) -> m.AgentView:
     """An agent with its arms."""
     arms = [
-        ArmView(arm.arm, arm.season, arm.decisions, arm.rewards, _mean(arm.total, arm.rewards)) for arm in record.arms
+        m.ArmView(arm.arm, arm.season, arm.decisions, arm.rewards, _mean(arm.total, arm.rewards)) for arm in record.arms
     ]
-    return AgentView(record.agent, record.season, record.balance, arms)
+    return m.AgentView(record.agent, record.season, record.balance, arms)
 
 
 def _mean(total: int, rewards: int) -> float | None:
     return total / (rewards << TICK_BITS) if rewards else None
 
 
-def seasons(live: LiveMarket) -> Seasons:
+def seasons(live: LiveMarket) -> m.Seasons:
     """All seasons, the present one last."""
     views = []
     first = 1
     for number, last in enumerate(live.ends, 1):
-        views.append(SeasonView(number, "settled", first, last))
+        views.append(m.SeasonView(number, "settled", first, last))
         first = last + 1
     if live.season > len(live.ends):
-        views.append(SeasonView(live.season, live.state, first, live.decisions))
-    return Seasons(views)
+        views.append(m.SeasonView(live.season, live.state, first, live.decisions))
+    return m.Seasons(views)
 
 
-def history(live: LiveMarket) -> History:
+def history(live: LiveMarket) -> m.History:
     """How the season went; an agent that came later has no decisions before."""
-    return History(
+    return m.History(
         live.season,
         list(live.registry.agents),
-        [HistoryPoint(at, round_, int(paid), decisions) for at, round_, paid, decisions in live.history.points],
+        [m.HistoryPoint(at, round_, int(paid), decisions) for at, round_, paid, decisions in live.history.points],
     )
 
 
-def progress(live: LiveMarket) -> Progress:
+def progress(live: LiveMarket) -> m.Progress:
     """What platform and auditors may see."""
     running = live.session
-    return Progress(
+    return m.Progress(
         live.spec.market,
         live.season,
         live.state,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
 from cloneproof.serve.market.entries import Decided, Known, Rewarded, Wanted
@@ -17,50 +17,40 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.messages import DecisionReply, ItemError, RewardItem, RewardReply
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 
+T = TypeVar("T")
 LATER: Final = object()
 """The reply of a command that has more to do, and is to be run again in the next group, before others of its market."""
 DEFAULTS_AT_ONCE: Final = 200  # of a season that is settled, in one group
 
 
-class Command(Protocol):
-    """Something to be done between two transactions."""
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something to be done between two transactions; the market is empty where it is about none that exists."""
 
-    @property
-    def market(self) -> str:
-        """The market that it is about; empty where it is about none that exists."""
+    market: str
 
     @property
     def size(self) -> int:
         """How many items it has."""
+        return 1
 
     def part(self, start: int, most: int) -> Self:
         """The command for its items from `start` on, at most so many; itself where it cannot be divided."""
-
-    def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        """The ids whose old entries must be known."""
-
-    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-        """Do it; the reply."""
-
-
-class _Whole:
-    """What commands of one item have in common."""
-
-    __slots__ = ()
-    size = 1
-
-    def part(self, start: int, most: int) -> Self:
         return self
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
+        """The ids whose old entries must be known."""
         return None
+
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
+        """Do it; the reply."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class Do(_Whole):
+class Do(Command):
     """Anything that needs no old entries."""
 
-    market: str
     work: Callable[[ServedMarkets, int], Any]
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
@@ -68,14 +58,13 @@ class Do(_Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class Settle(_Whole):
+class Settle(Command):
     """Settle a market's season; the reply is a view of the market then.
 
     A season with many rewards missing is settled over several groups, so that other markets go on meanwhile. Its own
     calls wait; after a crash in between, the next start goes on with it.
     """
 
-    market: str
     view: Callable[[LiveMarket], Any]
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
@@ -89,38 +78,43 @@ class Settle(_Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class Decide:
+class Batch(Command, Generic[T]):
+    """Items that are done one after the other, with a reply for each."""
+
+    items: Sequence[T]
+
+    @property
+    def size(self) -> int:
+        return len(self.items)
+
+    def part(self, start: int, most: int) -> Self:
+        return type(self)(self.market, self.items[start : start + most])
+
+    def join(self, others: Sequence[Self]) -> Self:
+        """One command for this and others on the same market; its replies follow on each other."""
+        return type(self)(self.market, [*self.items, *(item for other in others for item in other.items)])
+
+
+class Decide(Batch[str]):
     """Decisions for requests; a request that was answered before gets the same answer.
 
     Where the time of its group is over, there are replies to the first requests only.
     """
 
-    market: str
-    requests: Sequence[str]
-
-    @property
-    def size(self) -> int:
-        return len(self.requests)
-
-    def part(self, start: int, most: int) -> Decide:
-        return Decide(self.market, self.requests[start : start + most])
-
-    def join(self, others: Sequence[Decide]) -> Decide:
-        """One command for this and others on the same market; its replies follow on each other."""
-        return Decide(self.market, [*self.requests, *(request for other in others for request in other.requests)])
+    __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        return Wanted(requests=list(self.requests))
+        return Wanted(requests=list(self.items))
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
-        fresh = [request for request in dict.fromkeys(self.requests) if request not in seen.requests]
+        fresh = [request for request in dict.fromkeys(self.items) if request not in seen.requests]
         decided, defaults, refusal = market.decide_in_windows(fresh, now, markets.out_of_time)
         seen.add(defaults)
-        if len(decided) == len(self.requests):
+        if len(decided) == len(self.items):
             replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
         else:
-            replies = list(_replies_in_order(self.requests, seen, decided, refusal))
+            replies = list(_replies_in_order(self.items, seen, decided, refusal))
         seen.add(decided)
         return replies
 
@@ -145,23 +139,10 @@ def _replies_in_order(
         answered.add(request)
 
 
-@dataclass(frozen=True, slots=True)
-class Reward:
+class Reward(Batch[RewardItem]):
     """Rewards of decisions; an event that was taken before is a duplicate, or a conflict if it says something else."""
 
-    market: str
-    items: Sequence[RewardItem]
-
-    @property
-    def size(self) -> int:
-        return len(self.items)
-
-    def part(self, start: int, most: int) -> Reward:
-        return Reward(self.market, self.items[start : start + most])
-
-    def join(self, others: Sequence[Reward]) -> Reward:
-        """One command for this and others on the same market; its replies follow on each other."""
-        return Reward(self.market, [*self.items, *(item for other in others for item in other.items)])
+    __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
         market, events = markets.by_name.get(self.market), [item.event_id for item in self.items]
@@ -247,7 +228,7 @@ def merge(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
     """The same commands with decisions and rewards of a market joined, each with the positions of what is in it."""
     places: dict[tuple[type, str], list[int]] = {}
     for at, command in enumerate(commands):
-        if isinstance(command, Decide | Reward):
+        if isinstance(command, Batch):
             places.setdefault((type(command), command.market), []).append(at)
         else:
             yield from _join_at(commands, places)
