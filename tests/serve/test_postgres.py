@@ -328,8 +328,13 @@ def test_a_planted_fault_is_caught(address, plant, monkeypatch):
 
 def test_without_the_lock_two_services_get_in_each_others_way(address, monkeypatch):
     turns_without_a_lock(monkeypatch)
+
+    def repeat():
+        for _ in range(5):  # on a busy machine they may miss each other
+            test_the_same_call_at_two_services_at_once_counts_once(emptied(address))
+
     with pytest.raises((AssertionError, KeyError)):
-        test_the_same_call_at_two_services_at_once_counts_once(address)
+        repeat()
 
 
 def test_addresses(address):
