@@ -85,7 +85,7 @@ def best_leaving_out(market: cp.Market, made: cp.Mechanism) -> cp.results.Equili
     honest = full_copies(market.agents, None)
     table = payoff_table(market, made, honest, None, 0)
     strategies = Strategies(vectors, kinds, 1e-6, damping=1.0)
-    return iterate(market, made, table, strategies, honest, 12, Deadline(), 1, "items left out")
+    return iterate(table, strategies, honest, 12, Deadline(), 1, "items left out")
 
 
 def profile(found: cp.results.Equilibrium) -> str:

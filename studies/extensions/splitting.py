@@ -56,7 +56,8 @@ def both_accounts(honest_market: cp.Market, mechanism: cp.Mechanism, split: Spli
         worlds = [(math.prod(atoms[k][1] for k in at), tuple(atoms[k][0] for k in at)) for at in sizes]
     total = 0.0
     for weight, means in worlds:
-        two = split_market(honest_market, first.name, split, means)
+        drawn = honest_market if means is None else honest_market.at({first.name: means})
+        two = split_market(drawn, first.name, split)
         paid = closed_form(two, mechanism, full_copies(two.agents, None)).payoff
         total += weight * (paid[first.name].value + paid[first.name + SECOND_NAME].value)
     return total

@@ -1,6 +1,5 @@
 """Certificates: two implementations agree, tampering is found out unless it stays true, damage is called damage."""
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from cloneproof.analysis.certificate.verification import PRECISION, check
 from cloneproof.analysis.certificate.writer import mechanism_data, write_certificate
 from cloneproof.cli.app import app
 from cloneproof.errors import CertificateError
+from support.changes import with_change
 
 THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
 MARKET = cp.Market([cp.Agent("ana", 2, THREE), cp.Agent("bo", 1, cp.Point(0.6))], horizon=600, share=0.5)
@@ -148,15 +148,6 @@ def numbers(data, path=()):
             yield from numbers(value, (*path, position))
     elif isinstance(data, int | float) and not isinstance(data, bool):
         yield path
-
-
-def with_change(data, path, value):
-    changed = copy.deepcopy(data)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
-    return changed
 
 
 def still_true(data):

@@ -1,6 +1,5 @@
 """A certificate names its market and mechanism; what is forged, or about another market, is rejected."""
 
-import copy
 import json
 
 import pytest
@@ -14,6 +13,7 @@ from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
+from support.changes import with_change
 from support.command import run as run_command
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -45,12 +45,7 @@ def honest():
 
 
 def edited(data, *path, to):
-    changed = copy.deepcopy(data)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = to
-    return changed
+    return with_change(data, path, to)
 
 
 def written(folder, data):

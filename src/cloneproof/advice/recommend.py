@@ -106,7 +106,7 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
         vectors = {name: _ladder(own, ladder) for name, own in kinds.items()}
         strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
-        return iterate(market, made, table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
+        return iterate(table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
     except CloneproofError:
         return None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
@@ -21,40 +20,24 @@ from cloneproof.errors import EngineError
 from cloneproof.market.market import Agent, FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
-PaidAlike = tuple[int, CopyVector]  # the kind of agent, and what it registers
 VectorGains = dict[CopyVector, Estimate]
 
 
-class PayoffTable(Protocol):
-    """Payoffs of profiles, each computed once."""
-
-    left_out: set[CopyVector]
-    kinds: dict[str, int]
-
-    @property
-    def method(self) -> str:
-        """How payoffs are computed, in words."""
-        ...
-
-    def evaluation(self, profile: FullCopies) -> Evaluation:
-        """Everybody's payoff and the regret."""
-        ...
-
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        """What the agent gains by each vector in place of its own; those that no engine can do are left out."""
-        ...
-
-
 @dataclass
-class ExactPayoffs:
-    """By the closed form or the state tree."""
+class PayoffTable:
+    """Payoffs of profiles, each computed once: by an exact engine, or in so many pairs of runs for each vector."""
 
     market: Market
     mechanism: Mechanism
-    engine: ExactEngine
+    engine: ExactEngine | None  # None: sampled
+    runs: int = 0
+    seed: int = 0
+    seconds: float | None = None  # the most for one vector, where it samples
     left_out: set[CopyVector] = field(default_factory=set)
     kinds: dict[str, int] = field(init=False)
-    known: dict[object, tuple[dict[PaidAlike, Estimate], Evaluation]] = field(default_factory=dict)
+    evaluations: dict[object, Evaluation] = field(default_factory=dict)
+    namesakes: dict[object, dict[tuple[int, CopyVector], str]] = field(default_factory=dict)  # who is paid alike
+    sampled_gains: dict[object, Estimate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.kinds = agent_kinds(self.market, self.mechanism)
@@ -62,92 +45,54 @@ class ExactPayoffs:
     @property
     def method(self) -> str:
         """How payoffs are computed, in words."""
-        return f"exact ({self.engine})"
+        if self.engine is not None:
+            return f"exact ({self.engine})"
+        return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
 
     def evaluation(self, profile: FullCopies) -> Evaluation:
-        return self._solve(profile)[1]
+        """Everybody's payoff and the regret."""
+        if self.engine is not None:
+            return self._exact(profile, self.engine)
+        key = tuple(sorted(profile.items()))
+        if key not in self.evaluations:
+            limits = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
+            self.evaluations[key] = evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=limits)
+        return self.evaluations[key]
 
     def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        own = self._solve(profile)[0][self._role(profile, agent)]
-        gains = {}
-        for vector in vectors:
-            if vector == profile[agent.name]:
-                continue
-            changed = {**profile, agent.name: vector}
+        """What the agent gains by each vector in place of its own; those that no engine can do are left out."""
+        name = agent.name
+        others = [vector for vector in vectors if vector != profile[name]]
+        if self.engine is None:
+            return {vector: self._sampled(profile, name, vector) for vector in others}
+        own, gains = self.evaluation(profile).payoff[name], {}
+        for vector in others:
             try:
-                gains[vector] = self._solve(changed)[0][self._role(changed, agent)] - own
+                gains[vector] = self.evaluation({**profile, name: vector}).payoff[name] - own
             except EngineError:
                 self.left_out.add(vector)
         return gains
 
-    def _solve(self, profile: FullCopies) -> tuple[dict[PaidAlike, Estimate], Evaluation]:
-        roles = [self._role(profile, agent) for agent in self.market.agents]
-        key = tuple(sorted(roles))
-        if key not in self.known:
-            world = [(self.market, self.mechanism)]
-            found = exact_evaluations(world, profile, self.engine)[0][self.market.horizon]
-            paid = {role: found.payoff[agent.name] for role, agent in zip(roles, self.market.agents, strict=True)}
-            self.known[key] = paid, found
-        paid, found = self.known[key]
-        payoff = {agent.name: paid[role] for role, agent in zip(roles, self.market.agents, strict=True)}
-        return paid, Evaluation(payoff, found.regret, found.engine, found.notes)
+    def _exact(self, profile: FullCopies, engine: ExactEngine) -> Evaluation:
+        roles = [(self.kinds[agent.name], profile[agent.name]) for agent in self.market.agents]
+        key, names = tuple(sorted(roles)), [agent.name for agent in self.market.agents]
+        if key not in self.evaluations:
+            found = exact_evaluations([(self.market, self.mechanism)], profile, engine)[0][self.market.horizon]
+            self.evaluations[key], self.namesakes[key] = found, dict(zip(roles, names, strict=True))
+        found, namesakes = self.evaluations[key], self.namesakes[key]
+        payoff = {name: found.payoff[namesakes[role]] for role, name in zip(roles, names, strict=True)}
+        return Evaluation(payoff, found.regret, found.engine, found.notes)
 
-    def _role(self, profile: FullCopies, agent: Agent) -> PaidAlike:
-        return self.kinds[agent.name], profile[agent.name]
-
-
-@dataclass
-class SampledPayoffs:
-    """In so many pairs of runs with common random numbers for each vector, or in as many as there is time for."""
-
-    market: Market
-    mechanism: Mechanism
-    runs: int
-    seed: int = 0
-    seconds: float | None = None  # the most for one vector
-    left_out: set[CopyVector] = field(default_factory=set)
-    kinds: dict[str, int] = field(init=False)
-    known: dict[object, Estimate] = field(default_factory=dict)
-    evaluated: dict[object, Evaluation] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.kinds = agent_kinds(self.market, self.mechanism)
-
-    @property
-    def method(self) -> str:
-        """How payoffs are computed, in words."""
-        return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
-
-    def evaluation(self, profile: FullCopies) -> Evaluation:
-        key = tuple(sorted(profile.items()))
-        if key not in self.evaluated:
-            self.evaluated[key] = evaluate(
-                self.market,
-                self.mechanism,
-                profile,
-                engine="monte-carlo",
-                search=Search(runs=self.runs, seed=self.seed, seconds=self.seconds),
-            )
-        return self.evaluated[key]
-
-    def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent.name))
-        own = profile[agent.name]
-        gains = {}
-        for vector in vectors:
-            if vector == own:
-                continue
-            key = (self.kinds[agent.name], others, own, vector)
-            if key not in self.known:
-                self.known[key] = self._sample(profile, agent.name, vector)
-            gains[vector] = self.known[key]
-        return gains
-
-    def _sample(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
-        sampling = PairedSampling(runs=self.runs, seed=self.seed, stop_when_decided=False, budget_seconds=self.seconds)
-        changed = {**profile, agent: vector}
-        totals, *_ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
-        return totals.estimates(sampling.confidence, f"{totals.runs} pairs of runs, seed {self.seed}")[0]
+    def _sampled(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
+        others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent))
+        key = (self.kinds[agent], others, profile[agent], vector)
+        if key not in self.sampled_gains:
+            sampling = PairedSampling(self.runs, seed=self.seed, stop_when_decided=False, budget_seconds=self.seconds)
+            changed = {**profile, agent: vector}
+            totals, *_ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
+            method = f"{totals.runs} pairs of runs, seed {self.seed}"
+            self.sampled_gains[key] = totals.estimates(sampling.confidence, method)[0]
+        return self.sampled_gains[key]
 
 
 def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
@@ -170,17 +115,17 @@ def payoff_table(
     world = [(market, mechanism)]
     try:
         exact_evaluations(world, honest, "closed-form")
-        return ExactPayoffs(market, mechanism, "closed-form")
+        return PayoffTable(market, mechanism, "closed-form")
     except EngineError as refusal:
         if runs is not None:
-            return SampledPayoffs(market, mechanism, runs, seed, seconds)
+            return PayoffTable(market, mechanism, None, runs, seed, seconds)
         try:
             exact_evaluations(world, honest, "tree")
         except EngineError as second:
             raise EngineError(
                 f"no exact engine can do this: {refusal.reason}; {second.reason}; give runs, e.g. runs=200, to sample"
             ) from None
-        return ExactPayoffs(market, mechanism, "tree")
+        return PayoffTable(market, mechanism, "tree")
 
 
 @dataclass(frozen=True)
@@ -212,14 +157,14 @@ class Strategies:
         best = min((vector for vector, gain in gains.items() if gain.value >= most - slack), key=lambda v: (sum(v), v))
         return BestResponse(best, gains[best], gains[best].low > 0 and gains[best].value > slack)
 
-    def all_responses(self, market: Market, table: PayoffTable, profile: FullCopies) -> dict[str, BestResponse]:
+    def all_responses(self, table: PayoffTable, profile: FullCopies) -> dict[str, BestResponse]:
         """Everybody's; agents of one kind that register the same have the same."""
         known: dict[tuple[int, CopyVector], BestResponse] = {}
-        for agent in market.agents:
+        for agent in table.market.agents:
             role = (table.kinds[agent.name], profile[agent.name])
             if role not in known:
                 known[role] = self.best_response(table, profile, agent)
-        return {agent.name: known[table.kinds[agent.name], profile[agent.name]] for agent in market.agents}
+        return {agent.name: known[table.kinds[agent.name], profile[agent.name]] for agent in table.market.agents}
 
     def step(self, agent: str, own: CopyVector, best: CopyVector) -> CopyVector:
         """Part of the way, and at least one copy of each original that differs.
@@ -232,12 +177,7 @@ class Strategies:
             number + int(math.copysign(math.ceil(self.damping * abs(aim - number)), aim - number))
             for number, aim in zip(own, best, strict=True)
         ]
-        labels = self.kinds[agent].labels
-        for label in set(labels):  # originals of one kind: the largest number first
-            places = [k for k, other in enumerate(labels) if other == label]
-            for place, number in zip(places, sorted((moved[k] for k in places), reverse=True), strict=True):
-                moved[place] = number
-        return tuple(moved)
+        return self.kinds[agent].sorted(tuple(moved))
 
 
 @dataclass(frozen=True)
@@ -249,14 +189,12 @@ class Path:
     responses: Mapping[str, BestResponse] | None = None
 
 
-def together(
-    market: Market, table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline
-) -> Path:
+def together(table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline) -> Path:
     """All agents move at once."""
     profiles = [start]
     while True:
         profile = profiles[-1]
-        responses = strategies.all_responses(market, table, profile)
+        responses = strategies.all_responses(table, profile)
         if not any(response.pays for response in responses.values()):
             return Path(tuple(profiles), (), responses)
         following = {
@@ -271,19 +209,17 @@ def together(
         clock.tell(len(profiles) - 1, steps, "best responses, all at once")
 
 
-def in_turn(
-    market: Market, table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline
-) -> Path:
+def in_turn(table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline) -> Path:
     """One agent after the other, each all the way; a profile is compared with those at the same turn."""
     profiles = [start]
     rounds = [start]  # after everybody had a turn
     while True:
-        for agent in market.agents:
+        for agent in table.market.agents:
             response = strategies.best_response(table, profiles[-1], agent)
             if response.pays:
                 profiles.append({**profiles[-1], agent.name: response.copies})
         profile = profiles[-1]
-        responses = strategies.all_responses(market, table, profile)
+        responses = strategies.all_responses(table, profile)
         if not any(response.pays for response in responses.values()):
             return Path(tuple(profiles), (), responses)
         if profile in rounds:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cloneproof._checks import count, number_in, whole
-from cloneproof._tables import Displayed, Tabular
+from cloneproof._tables import Displayed, Tabular, fields_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.best_responses import PayoffTable, Strategies, in_turn, payoff_table, together
 from cloneproof.engines.deadline import Deadline
@@ -103,20 +103,10 @@ class Equilibrium(Displayed, Tabular):
     def to_dict(self) -> dict[str, Any]:
         """The equilibrium as data for JSON."""
         return {
-            "status": self.status,
-            "mechanism": self.mechanism.to_dict(),
-            "copies": _listed(self.copies),
-            "incentives": {name: incentive.to_dict() for name, incentive in self.incentives.items()},
-            "responses": _listed(self.responses),
-            "largest_incentive": self.largest_incentive,
-            "regret": self.evaluation.regret.to_dict(),
+            **fields_of(self, "status", "mechanism", "copies", "incentives", "responses", "largest_incentive"),
             "honest_regret": self.honest.regret.to_dict(),
-            "payoff": {name: payoff.to_dict() for name, payoff in self.evaluation.payoff.items()},
-            "cycle": [_listed(profile) for profile in self.cycle],
-            "path": [_listed(profile) for profile in self.path],
-            "at_cap": list(self.at_cap),
-            "max_copies": self.max_copies,
-            "scope": self.scope,
+            **fields_of(self.evaluation, "regret", "payoff"),
+            **fields_of(self, "cycle", "path", "at_cap", "max_copies", "scope"),
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -132,28 +122,16 @@ class Equilibrium(Displayed, Tabular):
         }
 
 
-def _listed(profile: FullCopies) -> dict[str, list[int]]:
-    return {name: list(own) for name, own in profile.items()}
-
-
 def iterate(
-    market: Market,
-    mechanism: Mechanism,
-    table: PayoffTable,
-    strategies: Strategies,
-    start: FullCopies,
-    steps: int,
-    clock: Deadline,
-    cap: int,
-    tried: str,
+    table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, cap: int, tried: str
 ) -> Equilibrium:
     """All at once, part of the way; after a cycle in turn, all the way. `tried` says which vectors these are."""
-    path, how = together(market, table, strategies, start, steps, clock), "all agents move at once"
+    path, how = together(table, strategies, start, steps, clock), "all agents move at once"
     if path.cycle:
-        path = in_turn(market, table, strategies, path.cycle[0], steps, clock)
+        path = in_turn(table, strategies, path.cycle[0], steps, clock)
         how = "agents move in turn, after a cycle of moves at once"
     last = path.cycle[0] if path.cycle else path.profiles[-1]
-    responses = path.responses or strategies.all_responses(market, table, last)
+    responses = path.responses or strategies.all_responses(table, last)
     status: PathEnd = "equilibrium"
     if path.cycle:
         status = "cycle"
@@ -161,14 +139,14 @@ def iterate(
         status = "unfinished"
     left_out = f"; {len(table.left_out)} vectors were too large for the engine" if table.left_out else ""
     return Equilibrium(
-        market=market,
-        mechanism=mechanism,
+        market=table.market,
+        mechanism=table.mechanism,
         status=status,
         copies=last,
         incentives={name: response.gain for name, response in responses.items()},
         responses={name: response.copies for name, response in responses.items()},
         evaluation=table.evaluation(last),
-        honest=table.evaluation(full_copies(market.agents, None)),
+        honest=table.evaluation(full_copies(table.market.agents, None)),
         cycle=path.cycle,
         path=path.profiles,
         max_copies=cap,
@@ -254,7 +232,7 @@ def equilibrium(
     clock = Deadline(budget_seconds, progress)
     table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed))
     tried = f"every vector of up to {cap} copies of each original{', originals left out included' if withhold else ''}"
-    return iterate(market, mechanism, table, strategies, full, moves, clock, cap, tried)
+    return iterate(table, strategies, full, moves, clock, cap, tried)
 
 
 def _strategies(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import whole
+from cloneproof._checks import known, one_of, whole
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
 from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes, lockstep_chunk
@@ -17,17 +17,11 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import (
-    ChunkOutcomes,
-    check_sampling,
-    limit_of,
-    run_source,
-    sample,
-)
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling, limit_of, run_source, sample
 from cloneproof.engines.tree.state_tree import tree
-from cloneproof.errors import EngineError, MechanismError, brief, did_you_mean
+from cloneproof.errors import EngineError, MechanismError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
 ExactEngine = Literal["auto", "closed-form", "tree"]
@@ -66,8 +60,8 @@ def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple
     """The horizons at which the mechanisms are equal, together."""
     groups: list[tuple[Market, Mechanism, list[int]]] = []
     for horizon, (market, mechanism) in worlds.items():
-        for _, known, members in groups:
-            if known == mechanism:
+        for _, other, members in groups:
+            if other == mechanism:
                 members.append(horizon)
                 break
         else:
@@ -167,7 +161,8 @@ def evaluate(
     [1000.0, 1955.0]
     """
     full = full_copies(checked_market(market).agents, copies)
-    _check(engine, arithmetic)
+    known(engine, get_args(EngineName), "engine", EngineError)
+    one_of(arithmetic, get_args(ArithmeticName), "arithmetic", EngineError)
     check_mechanism_or_box(mechanism)
     check_sampling(precision=precision, confidence=confidence, threads=threads, progress=progress)
     threads = whole(threads)
@@ -254,7 +249,7 @@ def evaluate_horizons(
     [3.0, 3.75, 4.5, 5.0]
     """
     full = full_copies(checked_market(market).agents, copies)
-    _check(engine, "float")
+    known(engine, get_args(EngineName), "engine", EngineError)
     if engine == "monte-carlo":
         raise EngineError(
             "expected an exact engine for many horizons, got 'monte-carlo'; call evaluate for each horizon"
@@ -262,9 +257,10 @@ def evaluate_horizons(
     if isinstance(horizons, str) or not isinstance(horizons, Iterable):
         raise EngineError(f"expected horizons as a list or a range, got {brief(horizons)}; give e.g. range(1, 2001)")
     markets = {each.horizon: each for each in (market.with_horizon(horizon) for horizon in horizons)}
-    mechanisms = {rounds: mechanism(each) if callable(mechanism) else mechanism for rounds, each in markets.items()}
-    for chosen in mechanisms.values():
-        _check_mechanism(chosen)
+    mechanisms = {
+        rounds: checked_mechanism(mechanism(each) if callable(mechanism) else mechanism)
+        for rounds, each in markets.items()
+    }
     worlds = zip(markets.values(), mechanisms.values(), strict=True)
     try:
         evaluations, refusals = exact_evaluations(worlds, full, engine)
@@ -275,19 +271,6 @@ def evaluate_horizons(
         rounds: with_notes(each, markets[rounds], mechanisms[rounds], full, passed_over[rounds])
         for rounds, each in evaluations.items()
     }
-
-
-def _check(engine: object, arithmetic: object) -> None:
-    if engine not in get_args(EngineName):
-        known = get_args(EngineName)
-        raise EngineError(f"unknown engine {engine!r}; {did_you_mean(str(engine), known)}known are {', '.join(known)}")
-    if arithmetic not in get_args(ArithmeticName):
-        raise EngineError(f"expected arithmetic 'float' or 'ball', got {arithmetic!r}; choose one of them")
-
-
-def _check_mechanism(mechanism: object) -> None:
-    if not isinstance(mechanism, Mechanism):
-        raise MechanismError(f"expected a mechanism, got {brief(mechanism)}; make one with cp.mechanism(name, ..)")
 
 
 def _candidates(engine: EngineName, arithmetic: ArithmeticName) -> tuple[EngineName, ...]:

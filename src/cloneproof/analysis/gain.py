@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
-from cloneproof._tables import Displayed
+from cloneproof._tables import Displayed, fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
@@ -32,6 +33,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     ChunkOutcomes,
     DeviceName,
     J,
+    RunSource,
     check_sampling,
     expected_count,
     identity,
@@ -51,10 +53,7 @@ DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
 @dataclass(frozen=True)
 class PairedSampling:
-    """When to stop drawing pairs, and with what means; the fields are the options of `cloneproof.gain`.
-
-    `outcomes` and `chunk` say where the runs come from and how many at a time: for stores that have them already.
-    """
+    """The options of `cloneproof.gain`, and for stores that have runs already: where they are, how many at a time."""
 
     runs: int | None = None
     precision: float | None = None
@@ -106,34 +105,32 @@ def draw_pairs(
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
     honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
-    position = list(originals).index(agent)
-
-    def drive_jobs(
-        before: J,
-        after: J,
-        outcomes: ChunkOutcomes[J],
-        executor: Callable[[int], Executor],
-        largest: int = LARGEST_CHUNK,
-    ) -> tuple[RunTotals, StopReason]:
-        served = served_bounds(market, agent)
-        bounds = (gain_bounds(market, agent), served, served)
-        estimands = Estimands(bounds, strata.weights, identity(after, agent), reach_of(strata.means, agent), BOLD)
-        start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
-        plan = _run_plan(sampling, len(strata.weights), executor, largest)
-        return drive(partial(_pair_rows, outcomes, before, after, position), start, plan)
-
+    kind: type[Any] = Job
     if isinstance(mechanism, BlackBox):
-        sampling = replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
-        boxes = [BlackBoxJob(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-        if sampling.outcomes is not None:
-            return *drive_jobs(boxes[0], boxes[1], sampling.outcomes, InlineExecutor), ()
-        with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
-            return *drive_jobs(boxes[0], boxes[1], outcomes, InlineExecutor), ()
-    jobs = [Job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+        kind, sampling = BlackBoxJob, replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
+    jobs = [kind(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+    served = served_bounds(market, agent)
+    bounds = (gain_bounds(market, agent), served, served)
+    estimands = Estimands(bounds, strata.weights, identity(jobs[1], agent), reach_of(strata.means, agent), BOLD)
+    start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
+    with _source(jobs, sampling) as source:
+        rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], list(originals).index(agent))
+        plan = _run_plan(sampling, len(strata.weights), source.executor, source.largest)
+        return *drive(rows, start, plan), source.notes
+
+
+@contextmanager
+def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
+    """Who plays the runs: whoever has them already, processes for a black box, or the kernels."""
+    box = isinstance(jobs[0], BlackBoxJob)
     if sampling.outcomes is not None:
-        return *drive_jobs(jobs[0], jobs[1], sampling.outcomes, DaemonThreads), ()
-    source = run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.precision, sampling.budget_seconds, 1))
-    return *drive_jobs(jobs[0], jobs[1], source.outcomes, source.executor, source.largest), source.notes
+        yield RunSource(sampling.outcomes, InlineExecutor if box else DaemonThreads, LARGEST_CHUNK, ())
+    elif box:
+        with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
+            yield RunSource(outcomes, InlineExecutor, LARGEST_CHUNK, ())  # type: ignore[arg-type]
+    else:
+        limit = limit_of(sampling.runs, sampling.precision, sampling.budget_seconds, 1)
+        yield run_source(sampling.device, jobs, limit)
 
 
 def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor], largest: int) -> RunPlan:
@@ -162,26 +159,6 @@ def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, fir
     return np.column_stack([after - before, before, after])
 
 
-def variance_reduction(totals: RunTotals) -> tuple[float | None, float | None]:
-    """(independent runs) / (what was done), and / (pairs without strata), by the variances met, per run."""
-    if totals.count < 2:
-        return None, None
-    weights = np.array(totals.estimands.weights)[:, None]
-    means, squares = totals.sums / totals.count, totals.squares / totals.count
-    inside = squares - means**2
-    inside = np.where(inside > 1e-12 * squares, inside, 0.0) * totals.count / (totals.count - 1)  # rounding is no noise
-    over_all = (weights * inside).sum(axis=0) + (weights * (means - (weights * means).sum(axis=0)) ** 2).sum(axis=0)
-    paired = float(len(weights) * (weights**2 * inside).sum(axis=0)[0])
-    independent = float(over_all[1] + over_all[2])
-    return _ratio(independent, paired), _ratio(independent, float(over_all[0]))
-
-
-def _ratio(above: float, below: float) -> float | None:
-    if below > 0:
-        return above / below
-    return float("inf") if above > 0 else None
-
-
 GainDecision = Literal["pays", "does not pay", "undecided"]
 
 
@@ -204,11 +181,6 @@ class Gain(Displayed):
         How many pairs of runs were drawn.
     stopped : {"decided", "enough", "runs", "budget", "interrupted"}
         Why the sampling ended.
-    variance_reduction : float or None
-        The variance of independent runs in the two worlds over that of the paired and stratified estimate, at the same
-        number of runs; infinite where pairs leave no noise, None for fewer than two observations.
-    pairing : float or None
-        The part of it that is due to common random numbers; the rest is due to the strata.
     progress : RunTotals
         The sums so far: `cp.gain(.., resume=progress)` goes on from here.
     """
@@ -221,8 +193,6 @@ class Gain(Displayed):
     confidence: float
     runs: int
     stopped: StopReason | Literal["decided"]
-    variance_reduction: float | None
-    pairing: float | None
     progress: RunTotals
 
     def __repr__(self) -> str:
@@ -244,28 +214,9 @@ class Gain(Displayed):
         return self.stopped in ("budget", "interrupted")
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON; an infinite reduction of variance is None.
-
-        Returns
-        -------
-        dict
-            agent, copies, gain, honest, copied, decided, confidence, runs, stopped, partial, variance_reduction and
-            pairing.
-        """
-        ratios = {"variance_reduction": self.variance_reduction, "pairing": self.pairing}
-        return {
-            "agent": self.agent,
-            "copies": {name: list(numbers) for name, numbers in self.copies.items()},
-            "gain": self.estimate.to_dict(),
-            "honest": self.honest.to_dict(),
-            "copied": self.copied.to_dict(),
-            "decided": self.decided,
-            "confidence": self.confidence,
-            "runs": self.runs,
-            "stopped": self.stopped,
-            "partial": self.partial,
-            **{key: None if value == float("inf") else value for key, value in ratios.items()},
-        }
+        """The gain as data for JSON."""
+        parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
+        return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
 
 
 @takes_old_keywords
@@ -362,7 +313,4 @@ def sampled_gain(
     reason: StopReason | Literal["decided"] = stopped
     if stopped == "enough" and not sampling.is_precise(totals):
         reason = "decided"
-    return Gain(
-        agent, copies, difference, honest, copied, sampling.confidence, totals.runs, reason,
-        *variance_reduction(totals), totals,
-    )  # fmt: skip
+    return Gain(agent, copies, difference, honest, copied, sampling.confidence, totals.runs, reason, totals)

@@ -9,14 +9,11 @@ ALPHA whoever draws it.
 from __future__ import annotations
 
 import json
-import math
 import platform
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cloneproof._files import write_whole
 from cloneproof.analysis.audit.question import MechanismOrFactory
 from cloneproof.analysis.audit.race_state import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness, pays
@@ -24,13 +21,16 @@ from cloneproof.analysis.certificate.document import RejectedError, number, requ
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.certificate.writer import (
     checked_certificate,
+    interval,
     market_data,
     market_differences,
     mechanism_differences,
+    version_of,
+    write_json,
 )
 from cloneproof.analysis.gain import PassLength, gain
 from cloneproof.analysis.search import Search
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.sampler import kernels_installed
 from cloneproof.errors import CertificateError, CloneproofError, brief
@@ -61,11 +61,7 @@ def write_replay(audit: Audit, path: str | Path) -> None:
     """
     if not isinstance(audit, Audit):
         raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
-    text = json.dumps(replay_record(audit), indent=1, allow_nan=False) + "\n"
-    try:
-        write_whole(path, text)
-    except OSError as problem:
-        raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+    write_json(replay_record(audit), path)
 
 
 def replay_record(audit: Audit) -> dict[str, Any]:
@@ -82,7 +78,7 @@ def replay_record(audit: Audit) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "made_by": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "made_by": {"python": platform.python_version(), **{name: version_of(name) for name in PACKAGES}},
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
         "market": market_to_toml(audit.market),
@@ -109,35 +105,10 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
         "pairs": sample.progress.runs,
         "seed": sample.seed,
         "confidence": sample.confidence,
-        "honest": _interval(honest),
-        "gain": _interval(difference),
+        "honest": interval(honest),
+        "gain": interval(difference),
         "sums": json.loads(sample.progress.to_json()),
     }
-
-
-class ReplayTimer:
-    """The time that a replay may take, and how far it has come: in rounds, which the record counts beforehand."""
-
-    def __init__(self, seconds: float, rounds: int) -> None:
-        self._seconds, self._rounds, self._began, self._done = seconds, rounds, time.monotonic(), 0
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self._began + self._seconds - time.monotonic()
-
-    def finish(self, rounds: int) -> None:
-        """So many more rounds are drawn, and came out the same where they end a deviation."""
-        self._done += rounds
-
-    def stop(self, checked: int, of: int) -> ReplayTimeOver:
-        """What there is to say when the time is over."""
-        passed = time.monotonic() - self._began
-        words = f"{self._seconds:g} s were over after {self._done:.3g} of {self._rounds:.3g} rounds; "
-        words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
-        if self._done:
-            words += f"; all of it takes about {_duration(passed * self._rounds / self._done)} here: allow that much"
-        return ReplayTimeOver(words)
 
 
 class ReplayTimeOver(CertificateError):  # noqa: N818 (it names what happened)
@@ -161,7 +132,7 @@ def replay(
     data: dict[str, Any],
     market: Market | None = None,
     mechanism: MechanismOrFactory | None = None,
-    budget_seconds: float = math.inf,
+    budget_seconds: float | None = None,
 ) -> Verification:
     """Draw everything again: the same bits, and the verdict that follows from them, or what differs.
 
@@ -198,7 +169,7 @@ def _check_about(data: dict[str, Any], market: Market | None, mechanism: Mechani
             raise RejectedError(words)
 
 
-def _replay(data: dict[str, Any], budget_seconds: float) -> str:
+def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
     listed = data["deviations"]
     tolerance = float(number(data["tolerance"]))
     confidences = [float(number(deviation["confidence"])) for deviation in listed]
@@ -210,35 +181,44 @@ def _replay(data: dict[str, Any], budget_seconds: float) -> str:
     require(rounds <= MOST_ROUNDS, f"{rounds:.2g} rounds are more than can be replayed, {MOST_ROUNDS:.0e}")
     market = market_from_toml(data["market"], "the record")
     mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
-    witnesses, timer = dict[tuple[str, tuple[int, ...], int], Witness](), ReplayTimer(budget_seconds, rounds)
+    witnesses, clock, done = dict[tuple[str, tuple[int, ...], int], Witness](), Deadline(budget_seconds), 0
     for deviation, confidence in zip(listed, confidences, strict=True):
         agent, horizon = deviation["agent"], deviation["horizon"]
         copies = tuple(whole(number, least=0) for number in deviation["copies"])
         at_horizon = market.with_horizon(horizon)
-        if timer.left <= 0:
-            raise timer.stop(len(witnesses), len(listed))
-        left = None if math.isinf(timer.left) else timer.left
+        if clock.spent:
+            raise _time_over(clock, done, rounds, len(witnesses), len(listed))
+        left = None if clock.left is None else max(clock.left, 1e-3)
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
             confidence=confidence, stratify=_passes(at_horizon, len(deviation["sums"]["weights"])),
             stop_when_decided=False, search=Search(seconds=left, runs=deviation["pairs"], seed=deviation["seed"]),
         )  # fmt: skip
-        timer.finish(2 * drawn.runs * horizon)
+        done += 2 * drawn.runs * horizon
         if drawn.stopped == "interrupted":
             raise KeyboardInterrupt
         if drawn.stopped == "budget":
-            raise timer.stop(len(witnesses), len(listed))
+            raise _time_over(clock, done, rounds, len(witnesses), len(listed))
         who = f"copies {copies} of {agent!r} at horizon {horizon}"
         same_sums = json.loads(drawn.progress.to_json()) == deviation["sums"]
         require(same_sums, f"{who}: other sums came out{_made_by(data)}")
         for key, estimate in (("honest", drawn.honest), ("gain", drawn.estimate)):
-            interval = f"{estimate.value} ± {estimate.error}"
-            require(_interval(estimate) == deviation[key], f"{who}: the interval of {key!r} is {interval}")
+            words = f"{estimate.value} ± {estimate.error}"
+            require(interval(estimate) == deviation[key], f"{who}: the interval of {key!r} is {words}")
         require((agent, copies, horizon) not in witnesses, f"{who}: listed twice")
         witnesses[agent, copies, horizon] = Witness(
             agent, copies, drawn.honest, drawn.copied, drawn.estimate, at_horizon, drawn.copies
         )
     return _follows(data, witnesses, tolerance)
+
+
+def _time_over(clock: Deadline, done: int, rounds: int, checked: int, of: int) -> ReplayTimeOver:
+    """What there is to say when the time is over."""
+    words = f"{clock.budget:g} s were over after {done:.3g} of {rounds:.3g} rounds; "
+    words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
+    if done:
+        words += f"; all of it takes about {_duration(clock.seconds * rounds / done)} here: allow that much"
+    return ReplayTimeOver(words)
 
 
 def _passes(market: Market, length: int) -> PassLength:
@@ -271,14 +251,10 @@ def _name(agent: str, copies: tuple[int, ...], horizon: int) -> dict[str, Any]:
     return {"agent": agent, "copies": list(copies), "horizon": horizon}
 
 
-def _interval(estimate: Estimate) -> dict[str, float]:
-    return {"value": estimate.value, "error": estimate.error}
-
-
 def _made_by(data: dict[str, Any]) -> str:
     """A hint where other versions made the record."""
     made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
-    return "" if made == _version("cloneproof") else f" (it was made by cloneproof {made})"
+    return "" if made == version_of("cloneproof") else f" (it was made by cloneproof {made})"
 
 
 def _check_kernels() -> None:
@@ -287,10 +263,3 @@ def _check_kernels() -> None:
         raise CertificateError(
             "expected compiled kernels for a record of runs, got none; pip install 'cloneproof[fast]'"
         )
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # a source tree that is not installed
-        return "unknown"

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import dominance as all_agents
 from cloneproof.analysis.audit import exact_search as exact
 from cloneproof.analysis.audit import sampled_search as sampling
 from cloneproof.analysis.audit.audit import answer
@@ -92,14 +91,6 @@ def test_planted_weaknesses_of_known_size_are_found_and_proven(m, horizon, size)
     assert found.worst.honest.low <= honest <= found.worst.honest.high
     if sum(found.worst.copies) < 12:
         assert found.worst.gain.low <= copied - honest <= found.worst.gain.high
-
-
-def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
-    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
-    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 120, 400)] + [UNIFORM]
-    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 3, 5)]
-    verdicts = [cp.audit(market, mechanism, search=cp.Search(copies=2)).verdict for mechanism in [*harmless, *planted]]
-    assert verdicts == ["clone-proof"] * 4 + ["exploitable"] * 3
 
 
 def clone_proof_by_construction(draw, number, horizons):
@@ -191,15 +182,6 @@ def test_uniform_etc():
     for horizon in (100, 20_000):
         market = market.with_horizon(horizon)
         assert cp.audit(market, cp.mechanism("uniform-etc", market=market)).verdict == "clone-proof"
-
-
-def test_h_etc_r_is_exploitable_at_the_smallest_trial():
-    prior = cp.Discrete([0, 0.5, 1], [1 / 3, 1 / 3, 1 / 3])
-    market = cp.Market([cp.Agent(name, 3, prior) for name in "abc"], horizon=100_000)
-    m = cp.mechanism("h-etc-r", market=market).parameters["arm_rounds"]
-    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), search=cp.Search(copies=2))
-    assert (found.verdict, found.worst.gain.kind) == ("exploitable", "proven")
-    assert found.worst.relative_gain > 0.1
 
 
 def test_h_etc_r_falls_to_a_ladder_at_the_longer_trial():
@@ -331,31 +313,6 @@ def test_progress_is_reported():
     assert seen[-1][0] == seen[-1][1]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"agent": "anna"}, "did you mean 'ana'"),
-        ({"max_copies": 0}, "copies"),
-        ({"max_copies": 2.5}, "copies"),
-        ({"opponents": "anyone"}, "did you mean 'any'"),
-        ({"tolerance": -0.1}, "tolerance"),
-        ({"tolerance": math.nan}, "tolerance"),
-        ({"horizons": "5:1"}, "FIRST:LAST"),
-        ({"horizons": "5"}, "FIRST:LAST"),
-        ({"horizons": []}, "FIRST:LAST"),
-        ({"horizons": [0, 3]}, "FIRST:LAST"),
-        ({"budget_seconds": 0}, "seconds"),
-        ({"runs": 0}, "runs"),
-        ({"opponents": "any", "horizons": "1:5"}, "opponents='any'"),
-        ({"seed": "x"}, "seed"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_bad_input_is_one_clear_sentence(options, words):
-    with pytest.raises(cp.errors.CloneproofError, match=words.replace("'", ".")):
-        cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), **options)
-
-
 def test_old_keywords_ask_the_same_with_a_warning():
     market, etc = one_agent(COIN, 7), cp.mechanism("etc", arm_rounds=1)
     new = cp.audit(market, etc, also=("withholding", "copy-cost"), search=cp.Search(copies=2, seed=3))
@@ -370,13 +327,6 @@ def test_old_keywords_ask_the_same_with_a_warning():
         cp.audit(market, etc, max_coppies=2)
 
 
-def test_what_is_no_market_or_no_mechanism_is_refused():
-    with pytest.raises(cp.errors.CloneproofError, match="market"):
-        cp.audit("market.toml", cp.mechanism("ucb1"))
-    with pytest.raises(cp.errors.CloneproofError, match="mechanism"):
-        cp.audit(one_agent(COIN, 7), "ucb1")
-
-
 def test_no_engine_is_advised_where_none_can_be_chosen():
     with pytest.raises(cp.errors.EngineError, match="opponents='market'") as refused:
         cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")
@@ -386,32 +336,11 @@ def test_no_engine_is_advised_where_none_can_be_chosen():
     assert "use engine" not in found.scope
 
 
-def test_reprs_are_short():
-    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"))
-    assert repr(found).splitlines() == [
-        "Audit('exploitable', mechanism='ucb1', tolerance=0,",
-        f"      worst={found.worst!r})",
-    ]
-    assert repr(found.worst).startswith("Witness(agent='ana', copies=(2, 1), horizon=7, gain=0.25 ± ")
-    gain = cp.gain(one_agent(COIN, 7), cp.mechanism("ucb1"), "ana", (2, 1), search=cp.Search(runs=64))
-    assert repr(gain).startswith("Gain(agent='ana', copies=(2, 1), gain=")
-    assert max(len(line) for each in (found, gain) for line in repr(each).splitlines()) < 130
-
-
-def test_opponents_any_asks_dominance_for_each_agent(monkeypatch):
-    asked = []
-
-    def dominance(case, max_copies, tolerance):
-        asked.append((case.name, max_copies, tolerance))
-        return cp.audit(
-            case.market, case.mechanism, agent=case.name, search=cp.Search(copies=max_copies), tolerance=tolerance
-        )
-
-    monkeypatch.setattr(all_agents, "dominance", dominance)
+def test_opponents_any_is_asked_for_one_agent_of_each_kind():
     market = cp.Market([*(cp.Agent(n, 2, HALF) for n in ("ana", "bo")), cp.Agent("cy", 1, cp.Point(0.3))], horizon=100)
     found = cp.audit(
         market, cp.mechanism("uniform-etc", arm_rounds=1), opponents="any", search=cp.Search(copies=2), tolerance=0.01
     )
-    assert asked == [("ana", 2, 0.01), ("cy", 2, 0.01)]
+    assert {one.agent for one in found.tried} == {"ana", "cy"}
     assert (found.verdict, found.worst.agent) == ("exploitable", "ana")
     assert "bo stands as ana does" in found.scope

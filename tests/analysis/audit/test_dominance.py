@@ -20,7 +20,7 @@ from cloneproof.analysis.audit.two_phase_game import (
     upper_sweep,
 )
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS
-from cloneproof.errors import EngineError, MarketError
+from cloneproof.errors import EngineError
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
@@ -242,30 +242,25 @@ def test_every_vector_that_has_a_score_is_searched():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=3, score_rounds=4, max_arms=6)
     game = two_phase_game(audit_case(market, mechanism, "ana"))
-    searched = deviations(game, 3)
-    assert {vector for arms in range(3, 7) for vector in of_sum(game.case.kinds, arms)} <= set(searched.vectors)
-    assert searched.unsearched == 7
+    vectors, unsearched = deviations(game, 3)
+    assert {vector for arms in range(3, 7) for vector in of_sum(game.case.kinds, arms)} <= set(vectors)
+    assert unsearched == 7
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "words"),
     [
-        ({"agent": "nobody"}, MarketError, "got 'nobody'"),
-        ({"max_copies": 0}, EngineError, "copies"),
-        ({"tolerance": -1}, EngineError, "tolerance"),
-        ({"mechanism": cp.mechanism("h-ucb")}, EngineError, "explore and then commit"),
-        ({"mechanism": cp.mechanism("etc", arm_rounds=3)}, EngineError, "compete"),
-        ({"market": cp.Market([cp.Agent("ana", 2, cp.Uniform())], 100)}, EngineError, "discrete"),
-        ({"market": cp.Market([cp.Agent("ana", 2, COIN)], 100, rewards="gaussian")}, EngineError, "bernoulli"),
+        ({"mechanism": cp.mechanism("h-ucb")}, "explore and then commit"),
+        ({"mechanism": cp.mechanism("etc", arm_rounds=3)}, "compete"),
+        ({"market": cp.Market([cp.Agent("ana", 2, cp.Uniform())], 100)}, "discrete"),
+        ({"market": cp.Market([cp.Agent("ana", 2, COIN)], 100, rewards="gaussian")}, "bernoulli"),
     ],
 )
-def test_refusals(change, error, words):
+def test_refusals(change, words):
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
-    asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9), "agent": "ana"}
-    asked |= change
-    limits = {name: asked.pop(name) for name in ("max_copies", "tolerance") if name in asked}
-    with pytest.raises(error, match=words):
-        dominance(audit_case(asked["market"], asked["mechanism"], asked["agent"]), **limits)
+    asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9)} | change
+    with pytest.raises(EngineError, match=words):
+        dominance(audit_case(asked["market"], asked["mechanism"], "ana"))
 
 
 @pytest.mark.parametrize("max_arms", [1, 3])

@@ -136,11 +136,6 @@ def test_a_good_guess_is_confirmed_by_samples(sampling):
     assert {one.gain.kind for one in found.tried} == {"estimated", "confidence"}
 
 
-def test_too_many_horizons_to_sample(sampling):
-    with pytest.raises(cp.errors.EngineError, match="at most 50 horizons"):
-        cp.audit(cp.Market(PAIR, horizon=24), cp.mechanism("thompson"), horizons="1:60")
-
-
 @pytest.mark.parametrize("rank", [1, 2, 30, 500])
 def test_every_confirmation_has_a_level_that_a_float_can_state(rank):
     assert 1.0 - (1.0 - confirmation_level(0.01, rank) / 2) == pytest.approx(

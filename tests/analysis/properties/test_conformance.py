@@ -138,11 +138,6 @@ def test_a_rule_that_returns_no_number_is_caught(rule):
     assert "every round served" in failed_checks(flat(rule))
 
 
-def test_only_mechanisms_are_checked():
-    with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
-        cp.check_mechanism("ucb1")
-
-
 def test_a_machine_with_biased_ties_is_caught(monkeypatch):
     honest = Level._one_of
     monkeypatch.setattr(Level, "_one_of", lambda level, ties, purpose, index: min(ties, key=level.keys.__getitem__))
@@ -262,10 +257,6 @@ ON_SLOTS = replace(cp.rule("ucb"), slots=cp.parts.Slots(3), name="ucb on slots")
 )
 def test_it_is_kept(mechanism):
     assert list(reservoir(mechanism)) == []
-
-
-def test_it_is_one_of_the_checks():
-    assert "reservoir" in {result.name for result in cp.check_mechanism(FLAT).results}
 
 
 class LongerTests(SlotState):

@@ -105,22 +105,6 @@ def test_errors_too_large_are_undecided():
     assert found.verdict == "undecided"
 
 
-def test_bad_questions():
-    mechanism = cp.mechanism("etc", arm_rounds=2)
-    with pytest.raises(cp.errors.MarketError, match="support"):
-        check_trp(mechanism, [0.5, 1.5], 2, 10)
-    with pytest.raises(cp.errors.MarketError, match="max_copies"):
-        check_trp(mechanism, [0, 1], 2, 10, max_copies=1)
-    with pytest.raises(cp.errors.MarketError, match="originals"):
-        check_trp(mechanism, [0, 1], 0, 10)
-    with pytest.raises(cp.errors.EngineError, match="instances to check"):
-        check_trp(mechanism, [k / 20 for k in range(21)], 6, 10)
-    with pytest.raises(cp.errors.EngineError, match="no exact engine"):
-        check_trp(cp.mechanism("thompson"), [0, 0.5], 2, 100)
-    with pytest.raises(cp.errors.MechanismError, match="expected a mechanism"):
-        check_permutation_invariance("ucb1")
-
-
 def test_sorted_copies_are_all_copies_up_to_order():
     every = {tuple(sorted(c, reverse=True)) for c in product(range(1, 5), repeat=3)} - {(1, 1, 1)}
     assert sorted(sorted_copies(3, 4)) == sorted(every)

@@ -24,12 +24,11 @@ from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
-from cloneproof.analysis.audit.exact_search import enclose, search, witnesses
+from cloneproof.analysis.audit.exact_search import enclose, payoffs, search, witnesses
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, HorizonPayoffs, SampledResult, SearchResult
+from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
 from cloneproof.analysis.audit.scan import is_scan
 from cloneproof.analysis.audit.verdict import (
-    MARGIN,
     Audit,
     InformedGain,
     InformedResponse,
@@ -44,7 +43,6 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import Agent, FullCopies, Market
-from cloneproof.market.priors import Point, Prior
 
 MOST_REALISATIONS = 256
 
@@ -166,17 +164,15 @@ def _honest_copies(market: Market) -> FullCopies:
     return {each.name: (1,) * each.count for each in market.agents}
 
 
-def split_market(market: Market, agent: str, split: Split, means: tuple[float, ...] | None = None) -> Market:
-    """The market in which the agent is several; with `means`, at these means of its originals."""
+def split_market(market: Market, agent: str, split: Split) -> Market:
+    """The market in which the agent is several."""
     agents: list[Agent] = []
     for each in market.agents:
         if each.name != agent:
             agents.append(each)
             continue
         for number, name in enumerate(account_names(agent, split.accounts)):
-            held = split.of(1 << number)
-            priors: list[Prior] = [each.priors[k] if means is None else Point(means[k]) for k in held]
-            agents.append(Agent(name, prior=priors))
+            agents.append(Agent(name, prior=[each.priors[k] for k in split.of(1 << number)]))
     return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
 
 
@@ -189,7 +185,8 @@ def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> Horiz
     name = cases[0].name
     parts: dict[int, list[tuple[float, Estimate]]] = {case.horizon: [] for case in cases}
     for weight, means in realisations:
-        markets = [split_market(case.market, name, split, means) for case in cases]
+        drawn = [case.market if means is None else case.market.at({name: means}) for case in cases]
+        markets = [split_market(market, name, split) for market in drawn]
         worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
         evaluations, _ = exact_evaluations(worlds, _honest_copies(markets[0]), engine)
         for horizon, evaluation in evaluations.items():
@@ -322,9 +319,13 @@ def _change(found: Witness | InformedGain) -> str:
 
 
 def _worth(witness: Witness, tolerance: float) -> str:
-    if pays(witness, tolerance):
-        return f"{_change(witness)}: it pays"
-    return _change(witness) + (": it does not pay" if does_not_pay(witness, tolerance) else ": undecided")
+    return f"{_change(witness)}: {_judged(witness, tolerance)}"
+
+
+def _judged(found: Witness | InformedGain, tolerance: float) -> str:
+    if pays(found, tolerance):
+        return "it pays"
+    return "it does not pay" if does_not_pay(found, tolerance) else "undecided"
 
 
 def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
@@ -347,7 +348,7 @@ def _exact_cases(results: Sequence[SearchResult]) -> Iterator[tuple[AgentCases, 
     for result in results:
         if isinstance(result, ExactResult):
             yield result.cases, result.engine
-        elif not isinstance(result, SampledResult) and all(map(best_alone_suffices, result.cases)):
+        elif result.engine == "argument" and all(map(best_alone_suffices, result.cases)):
             yield result.cases, "auto"
 
 
@@ -396,17 +397,8 @@ def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: i
 
 def _payoffs(cases: AgentCases, means: Sequence[float], vector: CopyVector, engine: ExactEngine) -> HorizonPayoffs:
     """The agent's payoff with these copies, given its means."""
-    worlds = [(_at_means(case, means), case.mechanism) for case in cases]
-    evaluations, _ = exact_evaluations(worlds, cases[0].copies(vector), engine)
-    return {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
-
-
-def _at_means(case: AuditCase, means: Sequence[float]) -> Market:
-    agents = [
-        Agent(each.name, prior=[Point(mean) for mean in means]) if each.name == case.name else each
-        for each in case.market.agents
-    ]
-    return Market(agents, case.horizon, case.market.share, case.market.rewards, ends=case.market.ends)
+    at_means = tuple(replace(case, market=case.market.at({case.name: tuple(means)})) for case in cases)
+    return payoffs(at_means, engine, vector)
 
 
 def _average(name: str, horizon: int, responses: list[InformedResponse], complete: bool) -> InformedGain:
@@ -416,21 +408,14 @@ def _average(name: str, horizon: int, responses: list[InformedResponse], complet
 
 
 def _sentence(best: InformedGain, max_copies: int, tolerance: float) -> str:
-    error = best.gain.error * (MARGIN if best.gain.kind == "estimated" else 1.0)
-    slack = tolerance * best.honest.value
-    if best.gain.heuristic:
-        judged = "undecided"
-    elif best.gain.value - error > slack:
-        judged = "it pays"
-    else:
-        judged = "it does not pay" if best.gain.value + error <= slack else "undecided"
     how = (
         "its best original alone is a best response whatever its means are"
         if best.complete
         else f"with 0, 1, 2 or {max_copies} of each original, the best for each of {len(best.responses)} realisations; "
         "other copies may pay more"
     )
+    gain = f"{best.gain.value:+.6g} ({best.relative_gain:+.2%}) at horizon {best.horizon}"
     return (
-        f"informed: if {best.agent} knew its means before it registers, its payoff would change by "
-        f"{best.gain.value:+.6g} ({best.relative_gain:+.2%}) at horizon {best.horizon}: {judged}; {how}"
+        f"informed: if {best.agent} knew its means before it registers, its payoff would change by {gain}: "
+        f"{_judged(best, tolerance)}; {how}"
     )

@@ -16,13 +16,7 @@ from typing import NamedTuple
 from cloneproof.analysis.audit.beside import Beside
 from cloneproof.analysis.audit.coverage import Coverage, copy_limits, coverage
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import (
-    ExactResult,
-    FoundDeviations,
-    SampledResult,
-    SearchResult,
-    for_exchangeable,
-)
+from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, SearchResult, for_exchangeable
 from cloneproof.analysis.audit.scan import INDEX_SCOPE, SCAN_SCOPE, index_ceiling, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
 from cloneproof.analysis.audit.verdict import (
@@ -98,7 +92,7 @@ def _added(results: Sequence[SearchResult]) -> list[str]:
     """The vectors beyond grid and ladders that a race tried where the gain rose, each by name."""
     words = []
     for agent in dict.fromkeys(result.agent for result in results):
-        of_agent = [result for result in results if result.agent == agent and isinstance(result, SampledResult)]
+        of_agent = (result for result in results if result.agent == agent)
         vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
         words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
     return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
@@ -242,7 +236,7 @@ def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) 
 
 def _bounds(result: SearchResult) -> list[BoundedDeviation]:
     """The deviations of a result with relative gains that they do not exceed, all of them together."""
-    if isinstance(result, SampledResult) and result.at_most:
+    if result.at_most:
         largest = _largest(result.at_most.values())  # which bounds the candidates that have no bound of their own
         return [(one, result.at_most.get(vector, largest)) for vector, (one,) in result.evaluated.items()]
     return [(witness, relative_gain_at_most(witness)) for witness in result.witnesses]
@@ -307,16 +301,7 @@ class DelayBound(NamedTuple):
 
 
 def delay_bound(case: AuditCase) -> DelayBound:
-    """The bound for an agent at a horizon, or why there is none.
-
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
-    >>> from cloneproof.analysis.audit.question import audit_case
-    >>> market = Market([Agent(name, 2, Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
-    >>> delay_bound(audit_case(market, mechanism("reservoir", rounds=5, draws=3, threshold=3), "ana")).gain
-    0.0
-    >>> delay_bound(audit_case(market, mechanism("ucb1"), "ana")).gain is None
-    True
-    """
+    """The bound for an agent at a horizon, or why there is none."""
     if case.running.clearing.planned_epochs:
         parts = [delay_bound(epoch) for epoch in epoch_cases(case)]
         gains = [part.gain for part in parts if part.gain is not None]

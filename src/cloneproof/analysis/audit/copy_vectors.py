@@ -81,62 +81,37 @@ def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = N
     >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
     """
-    top = arms if most is None else min(most, arms)
+    labels, top = kinds.labels, arms if most is None else min(most, arms)
     if not least * kinds.count <= arms <= top * kinds.count:
         return
-    places = _places(kinds.labels)
+    same = [labels[position + 1 :].count(label) for position, label in enumerate(labels)]
+    caps = dict.fromkeys(labels, top)  # the next original of a kind has no more copies than the last one
     numbers: list[int] = []
-    left = arms
+    left, room = arms, top * kinds.count  # for the originals that have no number yet: what they sum to, and can at most
+    before: list[tuple[int, int, int]] = []
 
-    def possible(place: _CopyPlace) -> Iterator[int]:
-        others = place.fresh * top + sum(number * numbers[where] for where, number in place.known)
-        low = -((others - left) // (1 + place.same))  # the others can still make up the sum
-        high = min(top if place.last is None else numbers[place.last], left - least * place.after)
-        return iter(range(max(least, low), high + 1))
+    def possible() -> Iterator[int]:
+        place = len(numbers)
+        cap = caps[labels[place]]
+        low = cap - (room - left) // (1 + same[place])  # the others can still make up the sum
+        return iter(range(max(least, low), min(cap, left - least * (kinds.count - place - 1)) + 1))
 
-    open_ = [possible(places[0])]
+    open_ = [possible()]
     while open_:
         number = next(open_[-1], None)
         if number is None:
             open_.pop()
-            left += numbers.pop() if numbers else 0
+            if numbers:
+                numbers.pop()
+                caps[labels[len(numbers)]], left, room = before.pop()
         elif len(open_) == kinds.count:
             yield (*numbers, number)
         else:
+            place, cap = len(numbers), caps[labels[len(numbers)]]
+            before.append((cap, left, room))
+            caps[labels[place]], left, room = number, left - number, room - cap - same[place] * (cap - number)
             numbers.append(number)
-            left -= number
-            open_.append(possible(places[len(numbers)]))
-
-
-@dataclass(frozen=True)
-class _CopyPlace:
-    """A position of a vector: the last one of its kind before it, and what comes after it.
-
-    How many originals in all, of the same kind, and of kinds not met so far; and of each other kind that was met, where
-    it was met last and how many follow.
-    """
-
-    last: int | None
-    after: int
-    same: int
-    fresh: int
-    known: tuple[tuple[int, int], ...]
-
-
-def _places(labels: tuple[int, ...]) -> list[_CopyPlace]:
-    later, met = Counter(labels), dict[int, int]()
-    places = []
-    for position, label in enumerate(labels):
-        later[label] -= 1
-        last = met.get(label)
-        met[label] = position
-        if not later[label]:
-            del later[label]
-        known = tuple((where, later[kind]) for kind, where in met.items() if kind != label and kind in later)
-        after = len(labels) - position - 1
-        fresh = after - later[label] - sum(number for _, number in known)
-        places.append(_CopyPlace(last, after, later[label], fresh, known))
-    return places
+            open_.append(possible())
 
 
 def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | None:

@@ -56,19 +56,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AgentCases, AuditCase
-from cloneproof.analysis.audit.results import HorizonPayoffs, SampledResult, SearchResult
-from cloneproof.analysis.audit.scan import (
-    INDEX_WORDS,
-    ceiling_words,
-    index_ceiling,
-    index_theorem,
-    scan_theorem,
-    sharing_steps,
-)
+from cloneproof.analysis.audit.results import HorizonPayoffs, SearchResult
+from cloneproof.analysis.audit.scan import INDEX_WORDS, ceiling_words, index_ceiling, index_theorem, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given, same_prior, theorem
 from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay
 from cloneproof.bounds import smallest
@@ -188,12 +181,18 @@ def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | Non
     if any(payoff.heuristic for payoff in payoffs.values()):
         return None
     excess = 0.0
-    for more, key, less in sharing_steps(payoffs):
-        ends, middle = (payoffs[more], payoffs[less]), payoffs[key]
-        errors = 2 * middle.error + sum(end.error for end in ends)
-        margin = MARGIN if middle.kind == "estimated" else 1.0
-        excess = max(excess, sum(end.value for end in ends) - 2 * middle.value + margin * errors)
+    for held, middle in payoffs.items():
+        for i, j in combinations([k for k, slots in enumerate(held) if slots], 2):
+            ends = [payoffs[_moved(held, i, j, slots)] for slots in (1, -1)]
+            errors = 2 * middle.error + sum(end.error for end in ends)
+            margin = MARGIN if middle.kind == "estimated" else 1.0
+            excess = max(excess, sum(end.value for end in ends) - 2 * middle.value + margin * errors)
     return excess
+
+
+def _moved(held: tuple[int, ...], i: int, j: int, slots: int) -> tuple[int, ...]:
+    """So many slots more for original i, and fewer for original j."""
+    return tuple(sorted((n + slots * ((k == i) - (k == j)) for k, n in enumerate(held)), reverse=True))
 
 
 MOST_WORLDS = 200
@@ -287,7 +286,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     """The argument for one case of a search."""
     if case.horizon in result.arguments:
         return Coverage(result.arguments[case.horizon])
-    if isinstance(result, SampledResult) and result.covers:
+    if result.covers:
         return _by_worlds(case, result, tolerance)
     honest = result.honest[case.horizon]
     arms = first_unsearched(case.kinds, result)
@@ -325,7 +324,7 @@ def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Cover
     return Coverage(None, most.high, f"{words}, which a tolerance above 0 may let pass")
 
 
-def _by_worlds(case: AuditCase, result: SampledResult, tolerance: float) -> Coverage:
+def _by_worlds(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
     """The corollary of `arms_in_play`, from bounds that hold together."""
     most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
     kinds = {witness.gain.kind for witness in result.witnesses}
@@ -364,7 +363,7 @@ ROUNDING = 1e-15  # of a mean, a share and a product, relative
 
 def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
     """The limits for one original of each kind, where the search sampled."""
-    if not isinstance(result, SampledResult):
+    if result.engine != "sampled":
         return
     for case in result.cases:
         honest = result.honest.get(case.horizon)

@@ -12,7 +12,6 @@ itself is exact.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -20,14 +19,12 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, ctx
 
-from cloneproof._checks import count, number_in
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.opponents import WorstOpponents, best_opponents, enclosed_witness, realise
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.two_phase_game import (
     NEVER,
     NOBODY,
-    Deviations,
     ScoreProfile,
     ScoreProfiler,
     ThresholdSweep,
@@ -65,27 +62,23 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> A
     >>> dominance(audit_case(market, mechanism("holdout-h-etc", market=market), "ana")).verdict
     'clone-proof'
     """
-    began = time.monotonic()
-    limit = number_in(tolerance, "tolerance", 0, error=EngineError)
-    cap = count(max_copies, "max_copies", 1, error=EngineError)
     game = two_phase_game(case)
-    searched = deviations(game, cap)
-    sweeps, notes = ([], []) if game.contest else _float_sweeps(game, searched.vectors)
-    witness = _attack(game, sweeps, limit)
+    vectors, unsearched = deviations(game, max_copies)
+    sweeps, notes = ([], []) if game.contest else _float_sweeps(game, vectors)
+    witness = _attack(game, sweeps, tolerance)
     if witness is None and game.contested and game.max_arms is None and not game.level:
         most = min(case.horizon, MOST_LADDER_ARMS // case.kinds.count)
         more, skipped = _float_sweeps(game, (vector for rungs in ladders(case.kinds, most) for vector in rungs))
-        witness, notes = _attack(game, more, limit), notes + skipped
+        witness, notes = _attack(game, more, tolerance), notes + skipped
         sweeps += more
     if witness is not None:
-        audit = _exploitable(game, witness, limit, [at_worst(game, sweep, 0.0) for sweep in sweeps])
+        audit = _exploitable(game, witness, tolerance, [at_worst(game, sweep, 0.0) for sweep in sweeps])
     else:
-        audit = _proof(game, searched, sweeps, limit)
+        audit = _proof(game, vectors, unsearched, sweeps, tolerance)
     return replace(
         audit,
         thresholds=() if game.contest else audit.thresholds or threshold_gains(game, sweeps),
         notes=(*audit.notes, *notes),
-        seconds=time.monotonic() - began,
     )
 
 
@@ -134,16 +127,22 @@ def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) 
     return None
 
 
-def _proof(game: TwoPhaseGame, searched: Deviations, float_sweeps: list[ThresholdSweep], limit: float) -> Audit:
+def _proof(
+    game: TwoPhaseGame,
+    searched: list[CopyVector],
+    unsearched: int,
+    float_sweeps: list[ThresholdSweep],
+    limit: float,
+) -> Audit:
     """Clone-proof if balls prove it, else undecided with the largest gain that is not ruled out."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
     honest = profiler.profile(game.case.kinds.honest)
-    rest, covered = _cover_rest(game, searched, honest, tolerance)
+    rest, covered = _cover_rest(game, unsearched, honest, tolerance)
     notes: list[str] = []
     profiles: list[ScoreProfile] = []
     if _most(rest, tolerance) <= 0 or game.max_arms is not None or not game.contested:
-        shown = [vector for vector in searched.vectors if sum(vector) == covered][:SHOWN]
-        for copies in [*(vector for vector in searched.vectors if sum(vector) < covered), *shown]:
+        shown = [vector for vector in searched if sum(vector) == covered][:SHOWN]
+        for copies in [*(vector for vector in searched if sum(vector) < covered), *shown]:
             try:
                 profiles.append(profiler.profile(copies))
             except EngineError as refusal:
@@ -185,10 +184,10 @@ def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance:
 
 
 def _cover_rest(
-    game: TwoPhaseGame, searched: Deviations, honest: ScoreProfile, tolerance: Number
+    game: TwoPhaseGame, unsearched: int, honest: ScoreProfile, tolerance: Number
 ) -> tuple[ThresholdSweep, int]:
     """An upper bound over all vectors of at least so many arms: as few as it proves anything for."""
-    originals, unsearched = len(game.priors), searched.unsearched
+    originals = len(game.priors)
     first = originals + 1 if not game.contested else max(originals, game.max_arms or unsearched) + 1
     fewest = min(first, unsearched)
     rest = upper_sweep(game, honest, fewest, threshold_grid([honest]), BALLS)
@@ -309,22 +308,11 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
 
 
 def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
-    """Whether some copies pay the agent against some opponents: complete for `clone-proof`.
-
-    >>> from cloneproof import Agent, Discrete, Market, mechanism
-    >>> from cloneproof.analysis.audit.question import audit_case
-    >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
-    >>> case = audit_case(market, mechanism("holdout-h-etc", market=market, horizon="unknown"), "ana")
-    >>> dominance_in_epochs(case).verdict
-    'clone-proof'
-    """
-    began = time.monotonic()
+    """Whether some copies pay the agent against some opponents: complete for `clone-proof`."""
     audits = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
     not_proof = [number for number, audit in enumerate(audits) if audit.verdict != "clone-proof"]
     worst_of_each = tuple(audit.worst for audit in audits)
-    last = replace(
-        audits[-1], mechanism=case.mechanism, market=case.market, thresholds=(), seconds=time.monotonic() - began
-    )
+    last = replace(audits[-1], mechanism=case.mechanism, market=case.market, thresholds=())
     if not not_proof:
         scope = f"in each of {len(audits)} epochs, and so in their sum; the last of them: {last.scope}"
         return replace(last, scope=scope, tried=worst_of_each)
@@ -375,9 +363,8 @@ def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit |
                 audits[case.name] = check(case, limits.copies, question.tolerance)
             except OutOfTimeError:
                 audits[case.name] = _out_of_time(case, question.tolerance, clock)
-    if len(question.agents) == 1:
-        return next(iter(audits.values()))
-    return _join(audits, question.representatives, clock.seconds)
+    joined = next(iter(audits.values())) if len(question.agents) == 1 else _join(audits, question.representatives)
+    return replace(joined, seconds=clock.seconds)
 
 
 def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
@@ -391,7 +378,7 @@ def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
     return Audit(case.mechanism, case.market, "undecided", witness, scope, tolerance)
 
 
-def _join(audits: dict[str, Audit], representatives: dict[str, str], seconds: float) -> Audit:
+def _join(audits: dict[str, Audit], representatives: dict[str, str]) -> Audit:
     """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
     verdict = max((audit.verdict for audit in audits.values()), key=ORDER.index)
     deciding = [audit for audit in audits.values() if audit.verdict == verdict]
@@ -403,5 +390,4 @@ def _join(audits: dict[str, Audit], representatives: dict[str, str], seconds: fl
         scope=" ".join([*(f"{name}: {audit.scope}" for name, audit in audits.items()), *twins]),
         tried=tuple(witness for audit in audits.values() for witness in audit.tried),
         notes=tuple(dict.fromkeys(text for audit in audits.values() for text in audit.notes)),
-        seconds=seconds,
     )

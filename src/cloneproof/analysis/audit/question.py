@@ -74,14 +74,7 @@ AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, ris
 def audit_cases(
     market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
 ) -> dict[str, AgentCases]:
-    """The cases of each agent.
-
-    >>> from cloneproof import Point, mechanism
-    >>> market = Market([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], horizon=100)
-    >>> cases = audit_cases(market, mechanism("ucb1"), ["ana"], [10, 100])
-    >>> [(case.name, case.horizon) for case in cases["ana"]], cases["ana"][0].copies((2, 1))
-    ([('ana', 10), ('ana', 100)], {'ana': (2, 1), 'bo': (1,)})
-    """
+    """The cases of each agent."""
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
     box = mechanism if isinstance(mechanism, BlackBox) else None
     declared = [_declared(mechanism, each) for each in markets]
@@ -110,13 +103,9 @@ def _unknown(*numbers: float) -> float:
 
 
 def _declared(mechanism: Auditable, market: Market) -> Mechanism:
-    if isinstance(mechanism, Mechanism):
-        return mechanism
-    return stand_in(mechanism) if isinstance(mechanism, BlackBox) else _derived(mechanism, market)
-
-
-def _derived(mechanism: Callable[[Market], Mechanism], market: Market) -> Mechanism:
-    derived = mechanism(market)
+    if isinstance(mechanism, BlackBox):
+        return stand_in(mechanism)
+    derived = mechanism if isinstance(mechanism, Mechanism) else mechanism(market)
     if not isinstance(derived, Mechanism):
         raise MechanismError(
             f"expected the function of the market to return a mechanism, got {brief(derived)}; "

@@ -1,22 +1,17 @@
 """Best response by sampling, where no exact engine applies: search, then confirm.
 
 1. *Looks.* A few pairs of each candidate.
-2. *Successive halving*, then *optimism*.
-3. *Confirmation*, at any time: whoever seems to pay is sampled afresh.
+2. *Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
+   promises most gets twice the pairs, again and again.
+3. *Beyond the candidates*, where the gain of the best still rises, by a compass search on the numbers of copies (Kolda,
+   Lewis and Torczon 2003): each number, and all of them together, are multiplied and divided by a factor; if none of
+   these is better, by a smaller factor, at last by one copy more or less. Each step is a generation of candidates with
+   a seed of its own, so that no error level is lost.
+4. *Optimism*: the pairs go to whoever leaves room for the largest gain, so that the bound of what was tried falls.
 
-All statements hold together at 1 - ALPHA (`race_state`). Honest runs are played once for all candidates. It ends when a
-gain is surely above the tolerance, every candidate surely is not, or runs or budget are spent.
-
-*Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
-promises most gets twice the pairs, again and again. *Optimism*: then the pairs go to whoever leaves room for the
-largest gain, so that the bound of what the tried deviations gain falls. In between, where the gain of the best still
-rises, the search goes on around it.
-
-A coordinate search on the numbers of copies (compass search: Kolda, Lewis and Torczon 2003): from the best vector of an
-agent at a horizon each number, and all of them together, are multiplied and divided by a factor; if none of these is
-better, by a smaller factor, at last by one copy more or less. Each round of it is a generation of candidates with a
-seed of its own, so that no error level is lost. What a generation drew decides where the search goes, and
-nothing else rests on it.
+*Confirmation*, at any time: whoever seems to pay is sampled afresh. All statements hold together at 1 - ALPHA
+(`race_state`). Honest runs are played once for all candidates. It ends when a gain is surely above the tolerance, every
+candidate surely is not, or runs or budget are spent.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import Any, TypeVar
+from typing import Any
 
 from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
@@ -41,9 +36,8 @@ from cloneproof.analysis.audit.race_state import (
     RaceEntry,
     confirmation_level,
     generation_share,
-    pairs_until_ruled_out,
 )
-from cloneproof.analysis.audit.results import SampledResult
+from cloneproof.analysis.audit.results import SearchResult
 from cloneproof.analysis.audit.verdict import does_not_pay, pays, relative_gain_at_most
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.analysis.search import Search
@@ -125,31 +119,7 @@ def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Itera
             yield kinds.sorted(each)
 
 
-RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
-
-T = TypeVar("T")
-
-
-def rung_rank(vector: CopyVector) -> tuple[int, int, CopyVector]:
-    """What a vector is sorted by: its largest number of copies, then its arms.
-
-    >>> sorted([(2,), (3,), (4,), (8,), (16,), (32,), (64,), (512,), (256,)], key=rung_rank)
-    [(16,), (64,), (4,), (256,), (2,), (8,), (32,), (3,), (512,)]
-    """
-    most = max(vector)
-    return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), sum(vector), vector
-
-
-def in_turn(groups: Iterable[Iterable[T]]) -> list[T]:
-    """The first of each group, then the second of each, and so on.
-
-    >>> in_turn([[1, 2, 3], [4], [5, 6]])
-    [1, 4, 5, 2, 6, 3]
-    """
-    boxed = ([(each,) for each in group] for group in groups)
-    return [each for turn in zip_longest(*boxed, fillvalue=()) for box in turn for each in box]
-
-
+RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)  # of the ladders, in the order of first looks; then whatever has fewest arms
 FIRST = 16  # pairs of a look, if it is not dear
 LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
 MANY_PASSES = 4  # whole passes, from which on they are drawn in place of short ones
@@ -205,11 +175,18 @@ def _guessed_cost(state: Race, entry: RaceEntry) -> float:
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """The order of first looks: cases in turn, and of each the rungs that `look_order` puts first."""
+    """The order of first looks: cases in turn, and of each by its largest number of copies, then its arms."""
+
+    def rank(entry: RaceEntry) -> tuple[int, int, CopyVector]:
+        most = max(entry.copies)
+        return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), sum(entry.copies), entry.copies
+
     by_case: dict[AuditCase, list[RaceEntry]] = {}
-    for entry in candidates:
+    for entry in sorted(candidates, key=rank):
         by_case.setdefault(entry.case, []).append(entry)
-    return in_turn(sorted(of_case, key=lambda entry: rung_rank(entry.copies)) for of_case in by_case.values())
+    cases = dict.fromkeys(entry.case for entry in candidates)
+    turns = zip_longest(*(by_case[case] for case in cases))
+    return [entry for turn in turns for entry in turn if entry is not None]
 
 
 CONFIRMATIONS = 1  # the stream of their seeds
@@ -376,14 +353,14 @@ def _wanted(state: Race, draws: Draws) -> int:
     """Twice the pairs; or as many as it seems to take until it surely does not pay."""
     room = -draws.excess(state.tolerance)
     level = NONE * OF_GAIN * state.alpha
-    forecast = pairs_until_ruled_out(draws.totals.estimands, draws.variance, room, level, state.bounds)
+    forecast = draws.pairs_until_ruled_out(room, level, state.bounds)
     if math.isinf(forecast):
         return GROWTH * max(1, draws.pairs)
     least = draws.pairs + max(1, draws.pairs // 4)
     return int(max(least, min(SPARE * forecast, MOST_GROWTH * draws.pairs)))
 
 
-def race_results(state: Race) -> list[SampledResult]:
+def race_results(state: Race) -> list[SearchResult]:
     """What is known, case by case."""
     bounding = set(state.bounding)
     why = f"{state.clock.budget or state.clock.limit or 0.0:.3g} s were not enough for them"
@@ -391,28 +368,30 @@ def race_results(state: Race) -> list[SampledResult]:
         why = "interrupted"
     if state.anybody_pays():
         why = "the search ended with one that pays"
-    missing = {state.numbers[entry] for entry in bounding if entry not in state.looks}  # generations not seen whole
+    # the upper ends of a generation bound all of it without a union only if all of it was seen
+    missing = {state.numbers[entry] for entry in bounding if entry not in state.looks}
     return [
         _case_result(state, case, bounding, missing, why) for case in dict.fromkeys(e.case for e in state.candidates)
     ]
 
 
-def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SampledResult:
+def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SearchResult:
     """The case's candidates; its honest payoff is that of the candidate that knows it best."""
     looked = {entry: known(state, entry) for entry in state.looks if entry.case is case}
     planned, *added = ([entry for entry in each if entry.case is case] for each in state.generations)
     unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
     honest = min((draws.witness.honest for draws in looked.values()), key=lambda payoff: payoff.error, default=None)
-    return SampledResult(
+    return SearchResult(
         (case,),
+        "sampled",
         honest={} if honest is None else {case.horizon: honest},
         evaluated={entry.copies: [draws.witness] for entry, draws in looked.items() if entry.attacks},
         left_out={entry.copies: why for entry in unseen},
         samples={entry.copies: draws.sample for entry, draws in looked.items()},
         at_most={
-            entry.copies: _bound(state.looks[entry], state.numbers[entry] not in missing)
-            for entry in looked
-            if entry in bounding
+            entry.copies: relative_gain_at_most(draws.witness if state.numbers[entry] in missing else draws.one_sided)
+            for entry, draws in state.looks.items()
+            if entry.case is case and entry in bounding
         },
         worlds={entry.copies: draws.witness for entry, draws in looked.items() if not entry.attacks},
         added=tuple(entry.copies for entry in chain(*added)),
@@ -426,11 +405,6 @@ def known(state: Race, entry: RaceEntry) -> Draws:
         return look
     better = pays(fresh.witness, state.tolerance) or fresh.witness.gain.error <= look.witness.gain.error
     return fresh if better else look
-
-
-def _bound(draws: Draws, seen: bool) -> float | None:
-    """Of the upper ends whose largest bounds what any candidate of a generation gains, if all of it was seen or not."""
-    return relative_gain_at_most(draws.one_sided if seen else draws.witness)
 
 
 RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
@@ -447,7 +421,7 @@ def race(
     alpha: float = ALPHA,
     play: ChunkOutcomes[Any] = kernel_outcomes,
     implied: frozenset[RaceEntry] = frozenset(),
-) -> list[SampledResult]:
+) -> list[SearchResult]:
     """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha.
 
     Those `implied` gain no more than the largest of the other candidates of their case, by an argument.

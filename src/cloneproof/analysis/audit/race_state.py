@@ -37,7 +37,6 @@ second part. Pairs are meant to come in whole passes, in which a realisation is 
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -55,9 +54,9 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.job import Outcomes, strata_of
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, J, kernel_outcomes
-from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals
+from cloneproof.engines.monte_carlo.statistics import RunTotals
 
-MIXTURE, ONE_SIDED = 1.0, 1.0
+MIXTURE = 1.0  # what the mixture of rates of a confidence sequence costs, in logarithms
 
 
 def variance(totals: RunTotals, column: int = 0) -> float:
@@ -80,45 +79,6 @@ def pair_variance(totals: RunTotals, column: int = 0) -> float:
         return variance(totals, column) / float((weights**2).sum())
     means, squares = totals.sums[:, column] / count, totals.squares[:, column] / count
     return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
-
-
-def pairs_until_ruled_out(
-    estimands: Estimands, variance: float, room: float, alpha: float, bounds: BoundsName = "distribution-free"
-) -> float:
-    """The pairs in all after which the upper end of a gain has come down by `room`; infinite where there is none.
-
-    >>> from cloneproof.engines.monte_carlo.statistics import Bounds
-    >>> round(pairs_until_ruled_out(Estimands((Bounds(-1.0, 1.0),)), 0.0, 0.05, 0.01))
-    112
-    """
-    if room <= 0:
-        return math.inf
-    log = math.log(1 / alpha) + ONE_SIDED
-    slope = math.sqrt(2 * log * variance)
-    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
-    root = (slope + math.sqrt(slope**2 + 4 * largest * log * room)) / (2 * room)
-    return root**2
-
-
-def pairs_until_known(
-    estimands: Estimands, variance: float, excess: float, alpha: float, bounds: BoundsName = "distribution-free"
-) -> float:
-    """The pairs in all after which a gain of `excess` above the tolerance shows; infinite where it is none.
-
-    >>> from cloneproof.engines.monte_carlo.statistics import Bounds
-    >>> [round(pairs_until_known(Estimands((Bounds(-1.0, 1.0),)), 0.0, gain, 0.01)) for gain in (0.5, 0.05)]
-    [13, 126]
-    """
-    if excess <= 0:
-        return math.inf
-    log = math.log(2 / alpha) + MIXTURE
-    largest = _largest(estimands) if bounds == "distribution-free" else 0.0
-    return 2 * log * variance / excess**2 + largest * log / excess
-
-
-def _largest(estimands: Estimands) -> float:
-    """Half the range of a gain: what one pair of a whole pass adds to n times the mean at most, beside the middle."""
-    return (estimands.bounds[0].most - estimands.bounds[0].least) / 2
 
 
 class RaceEntry(NamedTuple):
@@ -172,8 +132,25 @@ class Draws:
         return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
     def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:
-        """The pairs in all after which a gain of `excess` above the tolerance shows."""
-        return pairs_until_known(self.totals.estimands, self.variance, excess, alpha, bounds)
+        """The pairs in all after which a gain of `excess` above the tolerance shows; infinite where it is none."""
+        if excess <= 0:
+            return math.inf
+        log = math.log(2 / alpha) + MIXTURE
+        return 2 * log * self.variance / excess**2 + self._largest(bounds) * log / excess
+
+    def pairs_until_ruled_out(self, room: float, alpha: float, bounds: BoundsName) -> float:
+        """The pairs in all after which the upper end of a gain has come down by `room`; infinite where it is none."""
+        if room <= 0:
+            return math.inf
+        log = math.log(1 / alpha) + MIXTURE
+        slope = math.sqrt(2 * log * self.variance)
+        root = (slope + math.sqrt(slope**2 + 4 * self._largest(bounds) * log * room)) / (2 * room)
+        return root**2
+
+    def _largest(self, bounds: BoundsName) -> float:
+        """Half the range of a gain: what one pair of a whole pass adds to n times the mean at most."""
+        gains = self.totals.estimands.bounds[0]
+        return (gains.most - gains.least) / 2 if bounds == "distribution-free" else 0.0
 
 
 ALPHA = 0.01
@@ -207,33 +184,14 @@ def generation_share(generation: int) -> float:
 MOST_KEPT = 1 << 17  # runs of a world; later ones are played again
 
 
-class _KeptRuns(NamedTuple):
-    """The outcomes of the first runs, a row each; a run that is not played yet has NaN."""
-
-    rows: FloatArray
-    of: tuple[object, ...]  # what the key identifies, kept alive
-
-
 class HonestRuns(Generic[J]):
-    """The outcomes of `play`, with those of honest worlds kept: the same bits, since a run depends on nothing else.
-
-    >>> from cloneproof import Agent, Market, Point, mechanism
-    >>> from cloneproof.engines.monte_carlo.job import Job
-    >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=9, rewards="deterministic")
-    >>> played = []
-    >>> def play(job, first, count):
-    ...     played.append((first, count))
-    ...     return Outcomes(np.zeros((count, 1)), np.zeros(count), np.zeros((count, 1)))
-    >>> shared, job = HonestRuns(play), Job(market, mechanism("ucb1"), {"ana": (1,)})
-    >>> _ = shared(job, 0, 4), shared(job, 2, 4)
-    >>> played
-    [(0, 4), (4, 2)]
-    """
+    """The outcomes of `play`, with those of honest worlds kept: the same bits, since a run depends on nothing else."""
 
     def __init__(self, play: ChunkOutcomes[J]) -> None:
         self.play = play
-        self.kept: dict[tuple[Any, ...], _KeptRuns] = {}
-        self.lock = threading.Lock()
+        self.kept: dict[
+            object, tuple[J, dict[int, FloatArray]]
+        ] = {}  # a job, which keeps alive what the key identifies
 
     def __call__(self, job: J, first: int, count: int) -> Outcomes:
         """The outcomes of these runs."""
@@ -241,26 +199,13 @@ class HonestRuns(Generic[J]):
         if copied or first + count > MOST_KEPT:
             return self.play(job, first, count)
         key = (id(job.market), id(job.mechanism), job.seed, len(job.strata))
-        with self.lock:
-            rows = self._rows(key, job, first + count)[first : first + count].copy()
-        missing = np.flatnonzero(np.isnan(rows[:, -1]))
-        for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
-            begin, end = int(run[0]), int(run[-1]) + 1
-            played = self.play(job, first + begin, end - begin)
-            rows[begin:end] = np.column_stack(played)
-            with self.lock:
-                self._rows(key, job, first + count)[first + begin : first + end] = rows[begin:end]
-        agents = len(job.market.agents)
-        return Outcomes(rows[:, :agents], rows[:, agents], rows[:, agents + 1 :])
-
-    def _rows(self, key: tuple[Any, ...], job: J, count: int) -> FloatArray:
-        known = self.kept.get(key)
-        if known is None or len(known.rows) < count:
-            rows = np.full((max(64, 2 * count), 2 * len(job.market.agents) + 1), np.nan)
-            if known is not None:
-                rows[: len(known.rows)] = known.rows
-            known = self.kept[key] = _KeptRuns(rows, (job.market, job.mechanism))
-        return known.rows
+        _, rows = self.kept.setdefault(key, (job, {}))
+        missing = np.array([run for run in range(first, first + count) if run not in rows], dtype=int)
+        for stretch in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
+            begin = int(stretch[0])
+            rows |= enumerate(np.column_stack(self.play(job, begin, len(stretch))), start=begin)
+        table, agents = np.array([rows[run] for run in range(first, first + count)]), len(job.market.agents)
+        return Outcomes(table[:, :agents], table[:, agents], table[:, agents + 1 :])
 
 
 FEW = 4  # pairs of a look that is dear; the fewest that are drawn at a time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Literal, Self
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AgentCases
@@ -14,9 +14,6 @@ from cloneproof.analysis.evaluate import ExactEngine
 from cloneproof.engines.estimate import ErrorKind, Estimate
 
 HorizonPayoffs = dict[int, Estimate]
-AgentResult = TypeVar("AgentResult", bound="SearchResult")
-
-
 Evaluated = dict[CopyVector, list[Witness]]  # for each vector of copies, a witness at each horizon
 EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
 
@@ -25,10 +22,18 @@ EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
 class SearchResult:
     """The deviations of one agent in its cases.
 
-    engine     what evaluated them
+    engine     what evaluated them; "argument": nobody did
     honest     the honest payoff at each horizon
     arguments  at some horizons: why no copies can pay, known before anything was searched
     left_out   the vectors that were not evaluated, and why
+
+    Of a race, which has one case:
+
+    at_most    relative gains, of which the largest bounds those of all candidates together: none may be left out; for
+               some candidates there is none, since those of others bound them
+    worlds     what was played for what it says of others, and is no replication: a world without some originals
+    covers     whether the worlds and deviations of `at_most` bound every replication (`coverage.arms_in_play`)
+    added      the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
     """
 
     cases: AgentCases
@@ -38,6 +43,10 @@ class SearchResult:
     evaluated: Evaluated = field(default_factory=dict)
     left_out: dict[CopyVector, str] = field(default_factory=dict)
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
+    covers: bool = False
+    added: tuple[CopyVector, ...] = ()
 
     @property
     def agent(self) -> str:
@@ -53,7 +62,7 @@ class SearchResult:
         """The deviations at one horizon."""
         return [witness for witness in self.witnesses if witness.horizon == horizon]
 
-    def with_witnesses(self: AgentResult, better: Iterable[Witness]) -> AgentResult:
+    def with_witnesses(self, better: Iterable[Witness]) -> Self:
         """The same with these witnesses in place of those of the same copies at the same horizon."""
         known = {(witness.copies, witness.horizon): witness for witness in better}
         evaluated = {
@@ -70,33 +79,7 @@ class ExactResult(SearchResult):
     engine: ExactEngine
 
 
-@dataclass(frozen=True)
-class SampledResult(SearchResult):
-    """Deviations of one case that were sampled in a race.
-
-    at_most  relative gains, of which the largest bounds those of all candidates together: none may be left out; for
-             some candidates there is none, since those of others bound them
-    worlds   what was played for what it says of others, and is no replication: a world without some originals
-    covers   whether the worlds and deviations of `at_most` bound every replication (`coverage.arms_in_play`)
-    added    the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
-    """
-
-    engine: EngineUsed = field(default="sampled", init=False)
-    honest: HorizonPayoffs = field(default_factory=dict)
-    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
-    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
-    covers: bool = False
-    added: tuple[CopyVector, ...] = ()
-
-
-@dataclass(frozen=True)
-class ArguedResult(SearchResult):
-    """A deviation that nobody evaluated: an argument says that it gains nothing."""
-
-    engine: EngineUsed = field(default="argument", init=False)
-
-
-def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> ArguedResult:
+def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> SearchResult:
     """A first copy in each case, whose payoff nobody had to find out."""
     witnesses = []
     honest: HorizonPayoffs = {}
@@ -113,7 +96,8 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
             gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
         honest[case.horizon] = payoff
         witnesses.append(replace(case.witness(vector, payoff, payoff), gain=gain))
-    return ArguedResult(cases, honest, {case.horizon: arguments[case.horizon] for case in cases}, {vector: witnesses})
+    known = {case.horizon: arguments[case.horizon] for case in cases}
+    return SearchResult(cases, "argument", honest, known, {vector: witnesses})
 
 
 @dataclass(frozen=True)
@@ -131,7 +115,7 @@ class FoundDeviations:
     by_scan: bool = False
 
 
-def for_exchangeable(result: AgentResult, cases: AgentCases) -> AgentResult:
+def for_exchangeable(result: SearchResult, cases: AgentCases) -> SearchResult:
     """The same findings for an agent of the same priors, under a mechanism that cannot tell the two apart."""
     at_horizon = {case.horizon: case for case in cases}
 

@@ -11,7 +11,7 @@ from cloneproof.analysis.audit.coverage import limit_worlds, worlds_that_suffice
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
-from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, SampledResult, SearchResult, argued_result
+from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, SearchResult, argued_result
 from cloneproof.analysis.audit.theorems import Argument, elementary, theorem
 from cloneproof.analysis.audit.verdict import best_of
 from cloneproof.analysis.evaluate import black_box_runs, evaluate
@@ -88,8 +88,8 @@ def sampled_results(
 
 
 def _with_arguments(
-    result: SampledResult, arguments: Mapping[AuditCase, Argument], complete: Mapping[AuditCase, list[CopyVector]]
-) -> SampledResult:
+    result: SearchResult, arguments: Mapping[AuditCase, Argument], complete: Mapping[AuditCase, list[CopyVector]]
+) -> SearchResult:
     """The result with what was known of its case, and whether it covers every vector."""
     (case,) = result.cases
     known = {case.horizon: arguments[case]} if case in arguments else {}

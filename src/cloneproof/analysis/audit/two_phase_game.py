@@ -216,16 +216,11 @@ def expected_beyond(rounds: Rounds, cap: int) -> Number:
         return total
 
 
-@dataclass(frozen=True)
-class Deviations:
-    """Vectors by increasing number of arms; every vector of fewer than `unsearched` arms is among them."""
+def deviations(game: TwoPhaseGame, max_copies: int) -> tuple[list[CopyVector], int]:
+    """Up to `max_copies` of each original, and everything that has a score where arms are limited, by rising arms.
 
-    vectors: tuple[CopyVector, ...]
-    unsearched: int
-
-
-def deviations(game: TwoPhaseGame, max_copies: int) -> Deviations:
-    """Up to `max_copies` of each original, and everything that has a score where arms are limited."""
+    With the smallest number of arms of which some vector is not among them.
+    """
     originals, limit = len(game.priors), game.max_arms or 0
     cap = 1 if game.contest else max_copies
     vectors: list[CopyVector] = []
@@ -234,9 +229,9 @@ def deviations(game: TwoPhaseGame, max_copies: int) -> Deviations:
         most = arms if arms <= limit else cap
         of_arms = list(islice(of_sum(game.case.kinds, arms, most=most), MOST_VECTORS + 1 - len(vectors)))
         if len(vectors) + len(of_arms) > MOST_VECTORS:
-            return Deviations(tuple(vectors), min(whole_until, arms))
+            return vectors, min(whole_until, arms)
         vectors += of_arms[::-1]
-    return Deviations(tuple(vectors), whole_until)
+    return vectors, whole_until
 
 
 @dataclass(frozen=True)
@@ -245,12 +240,6 @@ class AwardLaw:
 
     scores: Array
     rewards: Array
-
-    def tails(self, thresholds: Array, arithmetic: Arithmetic) -> Array:
-        """E[award's reward; score >= threshold] at many thresholds."""
-        sums = arithmetic.zeros(len(self.scores) + 1)
-        sums[:-1] = np.cumsum(self.rewards[::-1])[::-1]
-        return np.asarray(sums[np.searchsorted(self.scores, thresholds)])
 
 
 @dataclass(frozen=True)
@@ -469,11 +458,14 @@ def _won(game: TwoPhaseGame, profile: ScoreProfile, at: Array, arithmetic: Arith
 
 
 def _tails(awards: AwardLaw, at: Array, game: TwoPhaseGame, arithmetic: Arithmetic) -> Array:
-    """With what the dropped tails of the laws can be worth; exactly 0 where there is nothing to win.
+    """E[award's reward; score >= threshold], with what the dropped tails of the laws can be worth.
 
-    Never less than nothing: without a score the award is lost, and where that loss is all, its sign must not be.
+    Exactly 0 where there is nothing to win, and never less: without a score the award is lost, and where that loss is
+    all, its sign must not be.
     """
-    tails = awards.tails(at, arithmetic)
+    sums = arithmetic.zeros(len(awards.scores) + 1)
+    sums[:-1] = np.cumsum(awards.rewards[::-1])[::-1]
+    tails = np.asarray(sums[np.searchsorted(awards.scores, at)])
     if arithmetic.proven and len(awards.scores):
         lost = arb(0, LOST * game.award)
         tails = _array([(tail + lost).nonnegative_part() for tail in tails])

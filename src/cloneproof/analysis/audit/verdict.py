@@ -33,11 +33,6 @@ class Gained:
             return self.gain.value / self.honest.value
         return math.inf if self.gain.value > 0 else 0.0
 
-    @property
-    def relative_gain_or_none(self) -> float | None:
-        """The same for JSON, which has no infinities."""
-        return self.relative_gain if math.isfinite(self.relative_gain) else None
-
 
 @dataclass(frozen=True)
 class CopyLimit(Gained):
@@ -75,7 +70,7 @@ class CopyLimit(Gained):
         return fields_of(self, "agent", "original", "horizon", "honest") | {
             "limit_payoff": self.copied.to_dict(),
             "limit_of_gain": self.gain.to_dict(),
-            "limit_of_relative_gain": self.relative_gain_or_none,
+            "limit_of_relative_gain": to_data(self.relative_gain),
         }
 
 
@@ -102,13 +97,7 @@ class InformedResponse:
     best: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """The response as data for JSON.
-
-        Returns
-        -------
-        dict
-            means, chance, copies, honest and best.
-        """
+        """The response as data for JSON."""
         return fields_of(self, "means", "chance", "copies", "honest", "best")
 
 
@@ -150,16 +139,9 @@ class InformedGain(Gained, Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON; a relative gain over nothing is None.
-
-        Returns
-        -------
-        dict
-            agent, horizon, honest, informed, gain, relative_gain, complete and responses.
-        """
-        return fields_of(
-            self, "agent", "horizon", "honest", "informed", "gain", "relative_gain", "complete", "responses"
-        )
+        """The gain as data for JSON; a relative gain over nothing is None."""
+        parts = ("honest", "informed", "gain", "relative_gain", "complete", "responses")
+        return fields_of(self, "agent", "horizon", *parts)
 
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
@@ -226,13 +208,7 @@ class Witness(Gained, Displayed):
         return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The deviation as data for JSON; a relative gain over nothing is None.
-
-        Returns
-        -------
-        dict
-            agent, copies, horizon, honest, copied, gain, relative_gain and all_copies.
-        """
+        """The deviation as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
 
 
@@ -340,10 +316,7 @@ class Audit(Displayed, Tabular):
     def about_tried(self) -> str:
         """A sentence about the deviations tried, where none is known to pay and they are bounded; else nothing.
 
-        Returns
-        -------
-        str
-            Such as "none of the 66 deviations tried gains more than 0.5 % of the honest payoff, at 99 %".
+        Such as "none of the 66 deviations tried gains more than 0.5 % of the honest payoff, at 99 %".
         """
         bound = self.tried_at_most
         if self.verdict != "undecided" or bound is None or not math.isfinite(bound):
@@ -356,14 +329,7 @@ class Audit(Displayed, Tabular):
         return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`.
-
-        Returns
-        -------
-        dict
-            verdict, state, tried_at_most, about_tried, scope, tolerance, mechanism, worst, tried, by_horizon,
-            thresholds, also, limits, informed, notes, seconds and gain_at_most.
-        """
+        """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`."""
         shown = ("verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst")
         further = ("also", "limits", "informed", "notes", "seconds", "interrupted", "gain_at_most")
         return {
@@ -375,24 +341,16 @@ class Audit(Displayed, Tabular):
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each deviation tried.
-
-        Returns
-        -------
-        dict of str to list
-            agent, copies, horizon, honest, copied, gain, error (of the gain), kind and relative_gain.
-        """
-        return {
-            "agent": [witness.agent for witness in self.tried],
-            "copies": [witness.copies for witness in self.tried],
-            "horizon": [witness.horizon for witness in self.tried],
-            "honest": [witness.honest.value for witness in self.tried],
-            "copied": [witness.copied.value for witness in self.tried],
-            "gain": [witness.gain.value for witness in self.tried],
-            "error": [witness.gain.error for witness in self.tried],
-            "kind": [witness.gain.kind for witness in self.tried],
-            "relative_gain": [witness.relative_gain for witness in self.tried],
-        }
+        """One row for each deviation tried; `error` and `kind` are those of the gain."""
+        rows = [
+            (
+                *(one.agent, one.copies, one.horizon, one.honest.value, one.copied.value),
+                *(one.gain.value, one.gain.error, one.gain.kind, one.relative_gain),
+            )
+            for one in self.tried
+        ]
+        columns = ("agent", "copies", "horizon", "honest", "copied", "gain", "error", "kind", "relative_gain")
+        return {name: [row[number] for row in rows] for number, name in enumerate(columns)}
 
 
 def _score(threshold: float) -> float | str:
@@ -406,13 +364,13 @@ MARGIN = 1000.0
 NEARLY = 0.01  # gains that differ by so small a part are as good as each other, and the simpler one is shown
 
 
-def pays(witness: Witness, tolerance: float) -> bool:
+def pays(witness: Gained, tolerance: float) -> bool:
     """Whether the gain is surely above the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
 
 
-def does_not_pay(witness: Witness, tolerance: float) -> bool:
+def does_not_pay(witness: Gained, tolerance: float) -> bool:
     """Whether the gain is surely at most the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
@@ -449,7 +407,7 @@ def simplest_of(witnesses: Iterable[Witness]) -> Witness:
     return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
 
 
-def _gain_error(witness: Witness) -> float | None:
+def _gain_error(witness: Gained) -> float | None:
     """The error with its margin; None where it is heuristic, and bounds nothing."""
     gain = witness.gain
     if gain.kind != "estimated":
@@ -457,7 +415,7 @@ def _gain_error(witness: Witness) -> float | None:
     return None if gain.heuristic else MARGIN * gain.error
 
 
-def _honest_bound(witness: Witness, side: int) -> float:
+def _honest_bound(witness: Gained, side: int) -> float:
     """The upper (+1) or lower (-1) end of the honest payoff, with its margin."""
     margin = MARGIN if witness.honest.kind == "estimated" else 1.0
     return max(0.0, witness.honest.value + side * margin * witness.honest.error)

@@ -9,20 +9,8 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof.analysis.certificate.checker import attack, honesty
-from cloneproof.analysis.certificate.document import (
-    KEYS,
-    RejectedError,
-    number,
-    only,
-    require,
-)
-from cloneproof.analysis.certificate.proof_checkers import (
-    contest_attack,
-    contest_honesty,
-    is_contest_mechanism,
-    is_scan_argument,
-    scan_honesty,
-)
+from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
+from cloneproof.analysis.certificate.scan_checker import is_scan_argument, scan_honesty
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -93,21 +81,15 @@ def check(data: dict[str, Any]) -> Verification:
             only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
             if is_scan_argument(data):
                 statement = scan_honesty(data)
-            elif is_contest_mechanism(data["mechanism"]):
-                statement = (contest_attack if exploitable else contest_honesty)(data, tolerance)
             else:
                 statement = (attack if exploitable else honesty)(data, tolerance)
         _check_built(data["mechanism"])
-        return Verification(True, statement, time.monotonic() - began, about=_about(data))
+        return Verification(True, statement, time.monotonic() - began, about=facts(data))
     except RejectedError as problem:
         reason = str(problem)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         reason = f"its data make no sense ({type(problem).__name__}: {problem})"
     return Verification(False, reason, time.monotonic() - began)
-
-
-def _about(data: dict[str, Any]) -> CertificateFacts:
-    return scan_facts(data) if is_scan_argument(data) else facts(data)
 
 
 def _check_built(data: dict[str, Any]) -> None:
@@ -123,20 +105,11 @@ def _check_built(data: dict[str, Any]) -> None:
 
 def facts(data: dict[str, Any]) -> CertificateFacts:
     """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
-    market, mechanism, witness = data["market"], data["mechanism"], data.get("witness")
-    score = mechanism.get("score") or {}
-    counted = f"the first {score['rounds']} rewards after the commitment" if "rounds" in score else "all rewards"
-    most = f"{score['max_arms']}; an agent with more has no score" if score else "no limit"
-    if "constant" in (mechanism["agent"] or {}):
-        counted = f"fresh rewards, after {score['max_arms'] * mechanism['arm']['rounds']} rounds of each agent"
+    market, mechanism, witness, scan = data["market"], data["mechanism"], data.get("witness"), is_scan_argument(data)
     lines = [
         ("mechanism", mechanism["name"]),
-        ("agents", "one level" if mechanism["agent"] is None else _level(mechanism["agent"])),
-        ("arms", _level(mechanism["arm"])),
-        ("restart", "at the award" if mechanism.get("restart") else "never"),
-        ("score", counted),
-        ("max arms (K)", most),
-        ("horizon", f"{market['horizon']} rounds"),
+        *(_scan_rules(mechanism, data["argument"]["law"]) if scan else _rules(mechanism)),
+        ("horizon", f"{market['horizon']} rounds{', and every other' if scan else ''}"),
         ("rewards", f"{market['rewards']}, of which agents get {_number(market['share'])}"),
         ("tolerance", _number(data["tolerance"])),
         ("agent", repr(data["agent"])),
@@ -148,6 +121,35 @@ def facts(data: dict[str, Any]) -> CertificateFacts:
             means = "" if name == data["agent"] else f"has {prior_words(agent['priors'])} and "
             lines.append((f"attack: {name!r}", f"{means}registers {copies}"))
     return tuple(lines)
+
+
+def _rules(mechanism: dict[str, Any]) -> CertificateFacts:
+    score = mechanism.get("score") or {}
+    counted = f"the first {score['rounds']} rewards after the commitment" if "rounds" in score else "all rewards"
+    if "constant" in (mechanism["agent"] or {}):
+        counted = f"fresh rewards, after {score['max_arms'] * mechanism['arm']['rounds']} rounds of each agent"
+    return (
+        ("agents", "one level" if mechanism["agent"] is None else _level(mechanism["agent"])),
+        ("arms", _level(mechanism["arm"])),
+        ("restart", "at the award" if mechanism.get("restart") else "never"),
+        ("score", counted),
+        ("max arms (K)", f"{score['max_arms']}; an agent with more has no score" if score else "no limit"),
+    )
+
+
+def _scan_rules(mechanism: dict[str, Any], law: dict[str, Any]) -> CertificateFacts:
+    arm, agent, champion = mechanism["arm"], mechanism["agent"], "the best count is champion"
+    if arm["rule"] == "first-pass":
+        otherwise = "the best count" if arm["fallback"] == "best" else "a fresh draw"
+        champion = f"the first that counts {arm['threshold']} is champion, else {otherwise}"
+    contest = "draws of all agents in one timetable"
+    if agent is not None:
+        contest = f"{_level(agent)}, of champions on rewards after {mechanism['score']['after']} rounds each"
+    return (
+        ("agents", contest),
+        ("arms", f"{arm['draws']} draws, {arm['rounds']} pulls each; {champion}"),
+        ("scores", f"counts of {law['pulls']} coins of means {', '.join(law['means'])}"),
+    )
 
 
 def prior_words(priors: list[list[list[float]]] | None) -> str:
@@ -179,33 +181,3 @@ def _level(rule: dict[str, Any]) -> str:
 def _number(value: float) -> str:
     """All digits: two facts that differ are not to look the same."""
     return repr(value).removesuffix(".0")
-
-
-def scan_facts(data: dict[str, Any]) -> CertificateFacts:
-    """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
-    market, mechanism, law = data["market"], data["mechanism"], data["argument"]["law"]
-    arm, score = mechanism["arm"], mechanism.get("score")
-    tests = f"{arm['draws']} draws, {arm['rounds']} pulls each"
-    if arm["rule"] == "first-pass":
-        otherwise = "the best count" if arm["fallback"] == "best" else "a fresh draw"
-        tests += f"; the first that counts {arm['threshold']} is champion, else {otherwise}"
-    else:
-        tests += "; the best count is champion"
-    contest = "draws of all agents in one timetable"
-    if mechanism["agent"] is not None:
-        rule = mechanism["agent"]
-        contest = (
-            f"a contest of champions by {rule['rule']} (constant {rule['constant']!r}, for {rule['horizon']} rounds) "
-            f"on rewards after {score['after'] if score else 0} rounds each"
-        )
-    return (
-        ("mechanism", mechanism["name"]),
-        ("agents", contest),
-        ("arms", tests),
-        ("scores", f"counts of {law['pulls']} coins of means {', '.join(law['means'])}"),
-        ("horizon", f"{market['horizon']} rounds, and every other"),
-        ("rewards", f"{market['rewards']}, of which agents get {market['share']!r}"),
-        ("tolerance", repr(data["tolerance"])),
-        ("agent", repr(data["agent"])),
-        *((f"prior of {agent['name']!r}", prior_words(agent["priors"])) for agent in market["agents"]),
-    )

@@ -16,15 +16,8 @@ from cloneproof.analysis.audit.scan import scan_theorem
 from cloneproof.analysis.audit.theorems import is_contest
 from cloneproof.analysis.audit.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.certificate.document import (
-    COMPOSED,
-    FORMAT,
-    SHAPES,
-    VERSION,
-    RejectedError,
-    mechanism_shape,
-)
-from cloneproof.analysis.certificate.proof_checkers import SCAN, contest_name_fits, scan_name_fits
+from cloneproof.analysis.certificate.document import COMPOSED, FORMAT, SHAPES, VERSION, RejectedError, mechanism_shape
+from cloneproof.analysis.certificate.scan_checker import SCAN, scan_name_fits
 from cloneproof.analysis.certificate.verification import check, prior_words
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
@@ -48,7 +41,7 @@ def mechanism_data(running: Mechanism) -> dict[str, Any]:
     A name that is not the catalogue's name for these rules is left out: the checker would reject it.
     """
     data = {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
-    if scan_name_fits(data) or contest_name_fits(data):
+    if scan_name_fits(data):
         return data
     try:
         fits = data["name"] in SHAPES and SHAPES[data["name"]](mechanism_shape(data))
@@ -117,7 +110,11 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
     """
     if not isinstance(audit, Audit):
         raise CertificateError(f"expected an audit, got {brief(audit)}; make one with cp.audit(market, mechanism)")
-    data = checked_certificate(audit)
+    write_json(checked_certificate(audit), path)
+
+
+def write_json(data: dict[str, Any], path: str | Path) -> None:
+    """The data in a file, whole or not at all."""
     try:
         write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
     except OSError as problem:
@@ -152,7 +149,7 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "made_by": {name: _version(name) for name in ("cloneproof", "python-flint")},
+        "made_by": {name: version_of(name) for name in ("cloneproof", "python-flint")},
         "agent": witness.agent,
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
@@ -186,9 +183,8 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
-    if is_contest(case.running) and audit.tried and audit.worst.gain.kind == "proven":
-        return _contest_argument(audit, case)
-    if not audit.thresholds:
+    contest = is_contest(case.running) and audit.tried and audit.worst.gain.kind == "proven"
+    if not audit.thresholds and not contest:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             + _how_to_check_all_opponents(case)
@@ -200,17 +196,6 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
         if sum(witness.copies) < first
     ]
     return {"copies": listed, "from_arms": first, "bound": 0.0}
-
-
-def _contest_argument(audit: Audit, case: AuditCase) -> dict[str, Any]:
-    """The vectors that take part, each with its claimed bound; a bound covers those that take none."""
-    most = case.running.scoring.max_arms or 0
-    listed = [
-        {"copies": list(witness.copies), "bound": _loosen(witness.gain.high) if not audit.tolerance else 0.0}
-        for witness in audit.tried
-        if sum(witness.copies) <= most
-    ]
-    return {"copies": listed, "from_arms": most + 1, "bound": 0.0}
 
 
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
@@ -259,15 +244,17 @@ def _witness_data(witness: Witness) -> dict[str, Any]:
     return {
         "market": market_data(witness.market),
         "copies": {name: list(copies) for name, copies in witness.all_copies.items()},
-        **{key: _interval(getattr(witness, key)) for key in ("honest", "copied", "gain")},
+        **{key: interval(getattr(witness, key)) for key in ("honest", "copied", "gain")},
     }
 
 
-def _interval(estimate: Estimate) -> dict[str, float]:
+def interval(estimate: Estimate) -> dict[str, float]:
+    """The estimate as a file has it."""
     return {"value": estimate.value, "error": estimate.error}
 
 
-def _version(name: str) -> str:
+def version_of(name: str) -> str:
+    """The version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:  # a source tree that is not installed

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -25,6 +26,7 @@ from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, U
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.opening import Registration, open_registration
 from cloneproof.mechanisms.online.session import Session
+from cloneproof.mechanisms.online.session_file import Decision
 
 
 def least_bias(events: int, error_rate: float, most: int) -> float:
@@ -124,65 +126,11 @@ def _of_function(path: str, function: types.FunctionType) -> Iterator[tuple[str,
                 yield f"{path} uses {variable}", function.__globals__[variable]
 
 
-NAMES = ("ana", "bo", "cy")
-ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
-LATE = 3  # rounds after which a reward arrives, in the second half of the runs
-LONGEST_RUN = 600
-SlotStep = tuple[str, int, str]
-
-
-def reservoir(mechanism: Mechanism) -> Iterator[str]:
-    """Slots are tested, chosen and played alike whatever the numbers of registered arms."""
-    if not mechanism.arm.draws:
-        return
-    for agents in (1, 3):
-        rounds = agents * (mechanism.arm.draws * max(1, mechanism.arm.explore) + 2) + 12
-        horizon = min(rounds, LONGEST_RUN)
-        for seed in range(5):
-            for late in (0, LATE):
-                runs = [_steps(mechanism, arms[:agents], horizon, seed, late) for arms in ARM_NUMBERS]
-                for arms, run in zip(ARM_NUMBERS[1:], runs[1:], strict=True):
-                    if run != runs[0]:
-                        yield _difference(runs[0], run, arms[:agents], seed)
-
-
-def _steps(mechanism: Mechanism, arms: tuple[int, ...], horizon: int, seed: int, late: int) -> list[SlotStep]:
-    """Who is served, by which slot, in which phase, in each round."""
-    registration = open_registration(dict(zip(NAMES, arms, strict=False)))
-    live = Session(mechanism, registration, horizon, seed)
-    pulls: dict[tuple[str, int], int] = {}
-    rewards: list[float] = []
-    steps = []
-    for number in range(1, horizon + 1):
-        decision = live.decide()
-        slot = (decision.agent, decision.slot)
-        pulls[slot] = pulls.get(slot, 0) + 1
-        rewards.append(_scripted(seed, decision.agent, decision.slot, pulls[slot]))
-        steps.append((decision.agent, decision.slot, decision.phase))
-        if number > late:
-            live.reward(number - late, rewards[number - late - 1])
-    return steps
-
-
-def _scripted(seed: int, agent: str, slot: int, pull: int) -> float:
-    """Coarse rewards, so that ties occur."""
-    return int(uniform(substream(seed, NAMES.index(agent), slot + 1), pull) * 3) / 2
-
-
-def _difference(plain: list[SlotStep], other: list[SlotStep], arms: tuple[int, ...], seed: int) -> str:
-    number = next(k for k, (a, b) in enumerate(zip(plain, other, strict=True)) if a != b)
-    return (
-        f"with {arms} arms in place of one each, seed {seed} serves {other[number]} in round {number + 1} and not "
-        f"{plain[number]}, though every slot has the same rewards"
-    )
-
-
 ERROR_RATE = 1e-6  # of the statistical check: how often a mechanism with uniform ties fails it
 TIE_SEEDS = 2100  # at most; uniform ties are mostly cleared after 500 to 900
 LONGEST = 600  # rounds of one run
 
 SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
-SessionStep = tuple[str, int]
 
 
 def _horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
@@ -196,22 +144,36 @@ def _open(mechanism: Mechanism, registration: Registration, horizon: int, seed: 
     return Session(mechanism, registration, horizon, seed, share=0.5)
 
 
-def _tape(agent_key: int, arm_key: int, pull: int) -> float:
-    """Coarse rewards, so that ties occur, from a tape that belongs to the arm and not to its label."""
-    return int(uniform(substream(17, agent_key, arm_key), pull) * 3) / 2
+def _play(live: Session, rounds: int, reward: Callable[[Decision], float], late: int = 0) -> list[Decision]:
+    """Play some rounds from the first on, each reward so many rounds late."""
+    decisions: list[Decision] = []
+    for number in range(rounds):
+        decisions.append(live.decide())
+        if number >= late:
+            due = decisions[number - late]
+            live.reward(due.id, reward(due))
+    return decisions
 
 
-def _play(live: Session, rounds: int, pulls: dict[SessionStep, int]) -> Iterator[SessionStep]:
-    """Play some rounds on the tapes, and say whom each one served by keys."""
-    view = live.registration
-    position = {name: i for i, name in enumerate(view.names)}
-    for _ in range(rounds):
-        decision = live.decide()
-        agent = position[decision.agent]
-        key = (view.agent_keys[agent], view.arm_keys[agent][decision.arm])
-        pull = pulls[decision.agent, decision.arm] = pulls.get((decision.agent, decision.arm), 0) + 1
-        live.reward(decision.id, _tape(*key, pull))
-        yield f"{key[0]}", key[1]
+def _coarse(*key: int, pull: int) -> float:
+    """A reward of a tape, one of few values, so that ties occur."""
+    return int(uniform(substream(*key), pull) * 3) / 2
+
+
+def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: int) -> list[tuple[int, int]]:
+    """Whom each round serves, by keys; rewards are from tapes that belong to the keys, and not to labels."""
+    places = {name: place for place, name in enumerate(view.names)}
+    pulls: Counter[tuple[int, int]] = Counter()
+
+    def key(decision: Decision) -> tuple[int, int]:
+        place = places[decision.agent]
+        return view.agent_keys[place], view.arm_keys[place][decision.arm]
+
+    def reward(decision: Decision) -> float:
+        pulls[key(decision)] += 1
+        return _coarse(17, *key(decision), pull=pulls[key(decision)])
+
+    return [key(decision) for decision in _play(_open(mechanism, view, horizon, seed), horizon, reward)]
 
 
 def every_round_served(mechanism: Mechanism) -> Iterator[str]:
@@ -237,9 +199,7 @@ def same_seed_same_run(mechanism: Mechanism) -> Iterator[str]:
     """Two sessions of one seed and the same rewards make the same decisions."""
     for shape in SHAPES:
         horizon = _horizon(mechanism, shape)
-        first, second = (
-            list(_play(_open(mechanism, open_registration(shape), horizon, seed=5), horizon, {})) for _ in range(2)
-        )
+        first, second = (_served_keys(mechanism, open_registration(shape), horizon, seed=5) for _ in range(2))
         if first != second:
             yield f"two runs of seed 5 part in round {_first_difference(first, second)} in {shape}"
 
@@ -260,7 +220,7 @@ def restored_run_continues(mechanism: Mechanism) -> Iterator[str]:
                 yield f"a run restored after round {cut} parts in round {_first_difference(joined, whole)} in {shape}"
 
 
-def _play_with_late_rewards(live: Session, rounds: int, played: int) -> list[SessionStep]:
+def _play_with_late_rewards(live: Session, rounds: int, played: int) -> list[tuple[str, int]]:
     """Play with rewards that come four rounds late, the later one of each pair first."""
     steps = []
     for number in range(played + 1, played + rounds + 1):
@@ -295,11 +255,9 @@ def order_of_arrival_is_irrelevant(mechanism: Mechanism) -> Iterator[str]:
 def ledger_pays_the_share(mechanism: Mechanism) -> Iterator[str]:
     """Every agent is paid its share of the rewards of its own arms, and nothing else."""
     for shape in SHAPES:
-        horizon = _horizon(mechanism, shape)
-        live, earned = _open(mechanism, open_registration(shape), horizon, seed=3), dict.fromkeys(shape, 0.0)
-        for _ in range(horizon):
-            decision = live.decide()
-            live.reward(decision.id, 0.25 * (decision.id % 5))
+        horizon, earned = _horizon(mechanism, shape), dict.fromkeys(shape, 0.0)
+        live = _open(mechanism, open_registration(shape), horizon, seed=3)
+        for decision in _play(live, horizon, lambda decision: 0.25 * (decision.id % 5)):
             earned[decision.agent] += 0.5 * 0.25 * (decision.id % 5)
         if live.payoff != earned:
             yield f"paid {live.payoff}, earned {earned} in {shape}"
@@ -312,7 +270,7 @@ def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
     shape = {"ana": 3, "bo": 1, "cy": 2}
     horizon = _horizon(mechanism, shape)
     plain = open_registration(shape)
-    first = list(_play(_open(mechanism, plain, horizon, seed=13), horizon, {}))
+    first = _served_keys(mechanism, plain, horizon, seed=13)
     for order in permutations(range(3)):
         turned = Registration(
             tuple(plain.names[i] for i in order),
@@ -320,7 +278,7 @@ def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
             tuple(plain.agent_keys[i] for i in order),
             tuple(tuple(reversed(plain.arm_keys[i])) for i in order),
         )
-        second = list(_play(_open(mechanism, turned, horizon, seed=13), horizon, {}))
+        second = _served_keys(mechanism, turned, horizon, seed=13)
         if first != second:
             number = _first_difference(first, second)
             yield f"with agents in the order {order} and arms reversed the run parts in round {number}"
@@ -341,13 +299,8 @@ def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
     registration = open_registration(shape)
 
     def served(seed: int) -> list[int]:
-        live, found = _open(mechanism, registration, horizon, seed), []
-        for number in range(1, horizon + 1):
-            decision = live.decide()
-            live.reward(decision.id, 1.0)
-            if number in rounds:
-                found.append(cells[number, decision.agent, decision.arm])
-        return found
+        decisions = _play(_open(mechanism, registration, horizon, seed), horizon, lambda decision: 1.0)
+        return [cells[number, decisions[number - 1].agent, decisions[number - 1].arm] for number in rounds]
 
     biased, counts, seeds = biased_events(map(served, range(TIE_SEEDS)), len(cells), 0.25, ERROR_RATE, TIE_SEEDS)
     for (number, name, arm), index in cells.items():
@@ -361,13 +314,49 @@ def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
 def nothing_private_is_reachable(mechanism: Mechanism) -> Iterator[str]:
     """Neither the mechanism nor a session holds a market, an agent or a prior, directly or in a function's closure."""
     live = _open(mechanism, open_registration({"ana": 2, "bo": 1}), 8, seed=0)
-    for path in private_things(mechanism, "mechanism"):
-        yield f"{path} is reachable"
-    for path in private_things(live, "session"):
+    for path in (*private_things(mechanism, "mechanism"), *private_things(live, "session")):
         yield f"{path} is reachable"
 
 
-def _first_difference(first: list[SessionStep], second: list[SessionStep]) -> int:
+ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
+LATE = 3  # rounds after which a reward arrives, in the second half of the runs
+
+
+def reservoir(mechanism: Mechanism) -> Iterator[str]:
+    """Slots are tested, chosen and played alike whatever the numbers of registered arms."""
+    if not mechanism.arm.draws:
+        return
+    for agents in (1, 3):
+        rounds = agents * (mechanism.arm.draws * max(1, mechanism.arm.explore) + 2) + 12
+        horizon = min(rounds, LONGEST)
+        for seed, late in product(range(5), (0, LATE)):
+            plain, *others = (_served_slots(mechanism, arms[:agents], horizon, seed, late) for arms in ARM_NUMBERS)
+            for arms, other in zip(ARM_NUMBERS[1:], others, strict=True):
+                if other != plain:
+                    number = _first_difference(plain, other)
+                    yield (
+                        f"with {arms[:agents]} arms in place of one each, seed {seed} serves {other[number - 1]} in "
+                        f"round {number} and not {plain[number - 1]}, though every slot has the same rewards"
+                    )
+
+
+def _served_slots(
+    mechanism: Mechanism, arms: tuple[int, ...], horizon: int, seed: int, late: int
+) -> list[tuple[str, int, str]]:
+    """Who is served, by which slot, in which phase, in each round; rewards are from tapes of the slots."""
+    names = ("ana", "bo", "cy")[: len(arms)]
+    live = _open(mechanism, open_registration(dict(zip(names, arms, strict=True))), horizon, seed)
+    pulls: Counter[tuple[str, int]] = Counter()
+
+    def reward(decision: Decision) -> float:
+        pulls[decision.agent, decision.slot] += 1
+        pull = pulls[decision.agent, decision.slot]
+        return _coarse(seed, names.index(decision.agent), decision.slot + 1, pull=pull)
+
+    return [(each.agent, each.slot, each.phase) for each in _play(live, horizon, reward, late)]
+
+
+def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:
     """The first round in which two runs differ."""
     pairs = enumerate(zip(first, second, strict=False), start=1)
     return next((number for number, (a, b) in pairs if a != b), min(len(first), len(second)) + 1)

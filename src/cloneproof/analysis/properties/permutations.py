@@ -99,44 +99,20 @@ class Instance:
     def permutations(self) -> Iterator[tuple[Fraction, Instance]]:
         """The different permuted instances, each with its weight under a uniformly random permutation.
 
-        Equal instances are merged before they are listed: cost follows the number of different assignments of copies
-        to groups of equal means, never l!.
+        Cost follows the number of different assignments of copies to groups of equal means, never l!.
         """
         groups = Counter(self.means)
-        order = list(groups)
-        total = math.factorial(len(self.means))
-        for split, ways in _splits(Counter(self.copies), [groups[mean] for mean in order]):
-            means = tuple(mean for mean in order for _ in range(groups[mean]))
-            copies = tuple(number for part in split for number in part)
-            yield Fraction(ways, total), Instance(means, copies)
-
-
-def _splits(pool: Counter[int], sizes: Sequence[int]) -> Iterator[tuple[tuple[tuple[int, ...], ...], int]]:
-    """Deal the pool into groups of these sizes; with each deal, the number of permutations that lead to it."""
-    if not sizes:
-        yield (), 1
-        return
-    for part in _choose(sorted(pool.items()), sizes[0]):
-        chosen = Counter(dict(part))
-        ways = math.factorial(sizes[0])
-        for copies, number in chosen.items():
-            ways *= math.comb(pool[copies], number)
-
-        hand = tuple(sorted(chosen.elements()))
-        for rest, rest_ways in _splits(pool - chosen, sizes[1:]):
-            yield (hand, *rest), ways * rest_ways
-
-
-def _choose(pool: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Multisets of that size from the pool, as (item, number) pairs."""
-    if not pool:
-        if size == 0:
-            yield ()
-        return
-    (item, available), rest = pool[0], pool[1:]
-    for number in range(min(available, size), -1, -1):
-        for others in _choose(rest, size - number):
-            yield ((item, number), *others) if number else others
+        dealt: Counter[tuple[tuple[int, ...], ...]] = Counter({((),) * len(groups): 1})  # ways to hand the copies out
+        for number in sorted(self.copies):
+            following: Counter[tuple[tuple[int, ...], ...]] = Counter()
+            for hands, ways in dealt.items():
+                for place, size in enumerate(groups.values()):
+                    hand = (*hands[place], number)
+                    following[*hands[:place], hand, *hands[place + 1 :]] += ways * (size - len(hands[place]))
+            dealt = +following  # without those that have no place left
+        means, total = tuple(groups.elements()), math.factorial(len(self.means))
+        for hands, ways in sorted(dealt.items()):
+            yield Fraction(ways, total), Instance(means, tuple(copies for hand in hands for copies in hand))
 
 
 def rp_regret(
@@ -195,12 +171,13 @@ def rp_regrets(
         agent = Agent(AGENT, prior=[Point(mean) for mean in permuted.means])
         market, copies = Market([agent], horizon=max(horizons), rewards=rewards), {AGENT: permuted.copies}
         if arithmetic == "ball":
-            for horizon in horizons:
-                evaluation = evaluate(market.with_horizon(horizon), mechanism, copies, arithmetic="ball")
-                parts[horizon].append((float(weight), evaluation.regret))
+            at = {
+                rounds: evaluate(market.with_horizon(rounds), mechanism, copies, arithmetic="ball") for rounds in parts
+            }
         else:
-            for horizon, evaluation in evaluate_horizons(market, mechanism, horizons, copies).items():
-                parts[horizon].append((float(weight), evaluation.regret))
+            at = evaluate_horizons(market, mechanism, horizons, copies)
+        for horizon, evaluation in at.items():
+            parts[horizon].append((float(weight), evaluation.regret))
     return {horizon: weighted_sum(regrets) for horizon, regrets in parts.items()}
 
 
