@@ -1,6 +1,6 @@
 """The command line: `cloneproof COMMAND`. Data on stdout, progress and errors on stderr.
 
-Exit codes: 0 done, 2 bad input, 70 an error of ours, 130 interrupted (with what there was, marked partial).
+Exit codes: 0 done, 2 bad input, 70 a bug in cloneproof, 130 interrupted (with what there was, marked partial).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main() -> None:
-    """Run the command line; every error that the user can mend is one sentence and exit code 2."""
+    """Run the command line; every error that the user can fix is one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without the letters of a name still gets its table

@@ -83,22 +83,21 @@ def _remark(row: ComparedMechanism) -> str:
 def compare(
     market_file: MarketFile,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", "-m", help="Only this one; may be repeated.")
+        list[str] | None, typer.Option("--mechanism", "-m", metavar="NAME", help="Compare only this one; repeatable.")
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     budget: Annotated[
-        float, typer.Option("--seconds", "--budget", help="For each mechanism that must be sampled.")
+        float, typer.Option("--seconds", "--budget", metavar="SECONDS", help="Time for each sampled mechanism.")
     ] = 7.0,
-    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
-    seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
+    tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
+    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Audit every mechanism in a market.
+    """Audit every mechanism in a market, side by side.
 
-    A table of verdict, best attack, gain, regret honest and attacked, and time. Each has the parameters of its
-    theorem for the market; `recommend` tunes them. The first time on a machine, half of the time goes into
-    compiling.
+    The table shows verdict, best attack, gain, regret without and with that attack, and time. Each mechanism has its
+    theorem's parameters; `recommend` tunes them. The first run on a machine also compiles.
     """
     from cloneproof.advice.comparison import compare as run_compare
     from cloneproof.mechanisms.catalogue import CATALOGUE
@@ -159,36 +158,39 @@ def _cells(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
 
 
 def recommend(
-    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="A market file.")] = None,
-    agents: Annotated[int | None, typer.Option(help="Without a file: how many providers there are.")] = None,
-    originals: Annotated[int | None, typer.Option(help="How many items each of them may have.")] = None,
+    market_file: Annotated[
+        str | None, typer.Argument(metavar="MARKET.toml", help="A market file, or the options below.")
+    ] = None,
+    agents: Annotated[int | None, typer.Option(metavar="N", help="How many providers you have.")] = None,
+    originals: Annotated[int | None, typer.Option(metavar="N", help="How many items each may have.")] = None,
     rates: Annotated[
         str | None,
-        typer.Option(metavar="LOW:HIGH", help="Click rates: the lowest and the highest, or a list .002,.004,.006."),
+        typer.Option(metavar="LOW:HIGH", help="The lowest and highest click rate, or a list such as .002,.004,.006."),
     ] = None,
     relative_gap: Annotated[
-        float, typer.Option(help="Two items that differ, differ by at least this part of the lower rate.")
+        float, typer.Option(metavar="PART", help="Different items differ by at least this part of the lower rate.")
     ] = 0.25,
-    rounds: Annotated[float | None, typer.Option(help="How many rounds (page views), e.g. 1e8.")] = None,
+    rounds: Annotated[
+        float | None, typer.Option(metavar="N", help="How many rounds (page views), such as 1e8.")
+    ] = None,
     providers: Annotated[
-        str, typer.Option(help="bayesian: they know the odds of their items; informed: which are better.")
+        str,
+        typer.Option(metavar="KIND", help="bayesian: they know only odds; informed: which of their items are better."),
     ] = "bayesian",
     rule: OwnRules = None,
     policy: OwnPolicies = None,
-    seconds: Annotated[float, typer.Option(help="About how long to take.")] = 6.0,
-    seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write one page to hand on.")] = None,
-    toml: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the terms with which a service creates the market.")
-    ] = None,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Take about this long.")] = 6.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answer as a web page.")] = None,
+    toml: Annotated[str | None, typer.Option(metavar="FILE", help="Write the terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which mechanism to run in a market.
+    """Recommend a mechanism, with parameters, cost and promise.
 
-    With which numbers, at what cost, and what it promises. First what is clone-proof whatever was declared, the
-    cheapest of it; then what is, if a declaration is right. Beside it: what would be best if everybody were honest, and
-    what that one costs if everybody does what pays. Exit code 0: it fits, 1: nothing clone-proof fits the traffic, 2:
-    bad input.
+    First come mechanisms that are clone-proof whatever you declared, the cheapest first; then those that rely on a
+    declaration. For comparison: the best one if everybody were honest, and its cost if everybody does what pays.
+
+    Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 2 bad input.
     """
     for path in (html, toml):
         if path is not None:

@@ -16,7 +16,8 @@ from cloneproof.cli.verify import reproduce, verify
 
 app = typer.Typer(
     name="cloneproof",
-    help="Can your bandit be gamed by registering the same thing twice?",
+    help="Can providers game your bandit by registering the same item twice?",
+    epilog="`cloneproof COMMAND --help` shows the options of a command.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,7 +40,7 @@ app.command()(backup)
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+def _version(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
     if version:
         from cloneproof._version import __version__
 

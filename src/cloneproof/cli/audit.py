@@ -94,58 +94,81 @@ EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
 
 
 def audit(
-    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="The market file.")] = None,
+    market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="The market file.")] = None,
     mechanism: MechanismName = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:NAME", help="Instead of a mechanism: your own policy, a class or a BlackBox."),
+        typer.Option(metavar="MODULE:NAME", help="Audit your own policy (a class or a BlackBox) instead."),
     ] = None,
     rule: RuleName = None,
     settings: Settings = None,
-    agent: Annotated[str | None, typer.Option(help="Whose deviations; everybody's if left out.")] = None,
-    max_copies: Annotated[int, typer.Option(help="Every vector with up to so many of each original is tried.")] = 4,
-    opponents: Annotated[str, typer.Option(help="market: honest, with their priors; any: dominance.")] = "market",
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Audit only this agent; default: all.")] = None,
+    max_copies: Annotated[
+        int, typer.Option(metavar="N", help="Try all ways to register each original up to N times.")
+    ] = 4,
+    opponents: Annotated[
+        str, typer.Option(metavar="KIND", help="market: the others are honest; any: they may do anything.")
+    ] = "market",
     horizons: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Every horizon from first to last.")
+        str | None, typer.Option(metavar="FIRST:LAST", help="Audit every horizon from FIRST to LAST.")
     ] = None,
-    withhold: Annotated[bool, typer.Option("--withhold", help="Also leave originals out; reported apart.")] = False,
-    split: Annotated[bool, typer.Option("--split", help="Also use two accounts; reported apart.")] = False,
+    withhold: Annotated[bool, typer.Option("--withhold", help="Also report what leaving originals out gains.")] = False,
+    split: Annotated[bool, typer.Option("--split", help="Also report what a second account gains.")] = False,
     informed: Annotated[
-        bool, typer.Option("--informed", help="Also an agent that knows its means; reported apart.")
+        bool, typer.Option("--informed", help="Also report what knowing its means gains an agent.")
     ] = False,
-    copy_cost: Annotated[bool, typer.Option("--copy-cost", help="The fee per copy that would stop it.")] = False,
-    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none; 0.005 is half a %.")] = 0.0,
+    copy_cost: Annotated[
+        bool, typer.Option("--copy-cost", help="Also report which fee per copy makes honesty best.")
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(metavar="PART", help="Ignore relative gains up to this; 0.005 is half a percent.")
+    ] = 0.0,
     budget: Annotated[
         float | None,
         typer.Option(
-            "--seconds", "--budget", help="Stop searching after this time.", show_default="60, without --runs"
+            "--seconds",
+            "--budget",
+            metavar="SECONDS",
+            help="Stop searching after this time.",
+            show_default="60, without --runs",
         ),
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Pairs of runs for a candidate, where it samples.")] = None,
-    seed: Annotated[int, typer.Option(help="The seed, where it samples.")] = 0,
+    runs: Annotated[
+        int | None, typer.Option(metavar="N", help="When sampling: pairs of runs for each candidate.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report to look at.")] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report as a web page.")] = None,
     certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write what `verify` checks; of samples, a replay record.")
+        str | None, typer.Option(metavar="FILE", help="Write a certificate (or replay record) for `verify`.")
     ] = None,
     from_ledger: Annotated[
         str | None,
-        typer.Option(metavar="DB", help="Instead of a market file: a season of a service, its priors fitted."),
+        typer.Option(metavar="DB", help="Audit a season of a live market instead of a market file."),
     ] = None,
-    market_name: Annotated[str | None, typer.Option("--market", help="Which market of the ledger.")] = None,
-    season: Annotated[int | None, typer.Option(help="Which season of the ledger; the last if left out.")] = None,
+    market_name: Annotated[
+        str | None, typer.Option("--market", metavar="NAME", help="With --from-ledger: which market.")
+    ] = None,
+    season: Annotated[
+        int | None, typer.Option(metavar="N", help="With --from-ledger: which season; default: the last.")
+    ] = None,
     copy_odds: Annotated[
-        float | None, typer.Option(help="Prior odds that two arms of an agent are copies.", show_default="0.1")
+        float | None,
+        typer.Option(
+            metavar="ODDS", help="With --from-ledger: prior odds of two arms being copies.", show_default="0.1"
+        ),
     ] = None,
     atoms: Annotated[
-        int | None, typer.Option(help="Atoms of each prior that is fitted to a ledger.", show_default="3")
+        int | None, typer.Option(metavar="N", help="With --from-ledger: values of each fitted prior.", show_default="3")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to game a mechanism by registering copies. Gives a verdict, the best attack, and the scope of both.
+    """Try to game a mechanism by registering copies.
 
-    Exit code 0: clone-proof, 1: exploitable, 3: undecided, 2: bad input.
+    Prints a verdict, the best attack, and the scope: what the verdict covers.
+
+    Exit codes: 0 clone-proof, 1 exploitable, 3 undecided, 2 bad input.
     """
     for path in (html, certificate):
         if path is not None:

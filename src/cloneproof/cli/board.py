@@ -18,27 +18,38 @@ SHOWN = 10
 
 
 def board(
-    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="Battles, ratings or win rates.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Battles, ratings or win rates: CSV, Parquet, JSON lines.")
+    ],
     owners: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Who made which model: a file of two columns, or first-word."),
+        typer.Option(metavar="FILE", help="Who made which model: a file of two columns, or first-word (of the name)."),
     ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(metavar="MEANING=COLUMN", help="e.g. winner=label; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="MEANING=COLUMN", help="Which column means what, such as winner=label; repeatable."),
     ] = None,
-    rating: Annotated[str, typer.Option(help="How battles are rated: bradley-terry, elo or borda.")] = "bradley-terry",
-    producer: Annotated[str | None, typer.Option(help="Only this producer.")] = None,
-    most_models: Annotated[int | None, typer.Option(help="Keep each producer's best models only.")] = None,
-    votes: Annotated[int | None, typer.Option(help="Votes a model.", show_default="the board's median")] = None,
-    recommend: Annotated[bool, typer.Option(help="Tune a reservoir board and compare the rules.")] = True,
-    runs: Annotated[int, typer.Option(help="Runs of the simulation between entrants.")] = 50,
-    seed: Annotated[int, typer.Option(help="Its seed.")] = 0,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    rating: Annotated[
+        str, typer.Option(metavar="RULE", help="Rate battles by bradley-terry, elo or borda.")
+    ] = "bradley-terry",
+    producer: Annotated[str | None, typer.Option(metavar="NAME", help="Study only this producer.")] = None,
+    most_models: Annotated[
+        int | None, typer.Option(metavar="N", help="Keep only each producer's N best models.")
+    ] = None,
+    votes: Annotated[
+        int | None, typer.Option(metavar="N", help="Votes for each model.", show_default="the board's median")
+    ] = None,
+    recommend: Annotated[bool, typer.Option(help="Also tune a reservoir board and compare rules.")] = True,
+    runs: Annotated[int, typer.Option(metavar="N", help="Simulated boards.")] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answers as a web page.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what variants pay on a leaderboard.
+    """Say what variants gain on a leaderboard.
 
-    And what to run instead. Exit code 1: variants pay on the board as it is, 3: no gain was seen, 2: bad input.
+    Also says what to run instead.
+
+    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen, 2 bad input.
     """
     if html is not None:
         check_place(html)

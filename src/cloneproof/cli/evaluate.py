@@ -41,28 +41,35 @@ def evaluate(
     rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
-    engine: Annotated[str, typer.Option(help="auto, closed-form, tree or monte-carlo.")] = "auto",
-    arithmetic: Annotated[str, typer.Option(help="float, or ball for a rigorous enclosure.")] = "float",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="auto, closed-form, tree or monte-carlo.")] = "auto",
+    arithmetic: Annotated[str, typer.Option(metavar="KIND", help="float, or ball for proven error bounds.")] = "float",
     horizons: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Every horizon from first to last.")
+        str | None, typer.Option(metavar="FIRST:LAST", help="Evaluate every horizon from FIRST to LAST.")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Monte Carlo: the most runs (1000 if nothing else stops it).")
+        int | None,
+        typer.Option(metavar="N", help="Monte Carlo: at most N runs.", show_default="1000, unless a limit is set"),
     ] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Monte Carlo: stop when every half-width is at most this, in units of payoff.")
+        float | None, typer.Option(metavar="X", help="Monte Carlo: stop when every interval is within ± X.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Monte Carlo: the confidence of each interval.")] = 0.99,
-    budget: Annotated[float | None, typer.Option(help="Monte Carlo: the most seconds; exit 3 when spent.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Monte Carlo: threads; the bits do not depend on them.")] = None,
-    seed: Annotated[int, typer.Option(help="Monte Carlo: the seed.")] = 0,
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="Monte Carlo: the confidence of each interval.")
+    ] = 0.99,
+    budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Monte Carlo: stop after this time (exit code 3).")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Monte Carlo: threads. The results are the same.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Monte Carlo: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Compute expected payoffs and the expected regret. Each comes with its error bound.
+    """Compute expected payoffs and regret, with error bounds.
 
-    Parameters that are not set follow from the mechanism's theorem, over several horizons anew for each.
+    Parameters that you do not set follow from the mechanism's theorem, for each horizon.
     """
     name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
@@ -148,11 +155,14 @@ def simulate(
     rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
-    runs: Annotated[int, typer.Option(help="Independent runs.")] = 200,
-    seed: Annotated[int, typer.Option(help="One seed, the same bits.")] = 0,
+    runs: Annotated[int, typer.Option(metavar="N", help="Independent runs.")] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal results.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a market under a mechanism, many times. Gives mean payoffs, standard errors and the regret."""
+    """Simulate a market many times.
+
+    Prints mean payoffs, standard errors and regret. `evaluate` is faster and often exact.
+    """
     name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
     chosen = made(market)

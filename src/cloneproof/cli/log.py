@@ -33,58 +33,64 @@ if TYPE_CHECKING:
 
 
 def log(
-    files: Annotated[list[str], typer.Argument(metavar="FILE..", help="CSV, Parquet, JSON lines; globs, folders.")],
-    agent: Annotated[str | None, typer.Option(help="The column with the provider; guessed if left out.")] = None,
-    arm: Annotated[str | None, typer.Option(help="The column with the item that was served.")] = None,
-    reward: Annotated[str | None, typer.Option(help="The column with the reward.")] = None,
-    time: Annotated[str | None, typer.Option(help="The column with the time of a round.")] = None,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="CSV, Parquet or JSON lines; globs and folders work.")
+    ],
+    agent: Annotated[str | None, typer.Option(metavar="COLUMN", help="The provider.")] = None,
+    arm: Annotated[str | None, typer.Option(metavar="COLUMN", help="The item that was served.")] = None,
+    reward: Annotated[str | None, typer.Option(metavar="COLUMN", help="The reward.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The time.")] = None,
     propensity: Annotated[
-        str | None, typer.Option(help="The column with the probability with which the arm was served.")
+        str | None, typer.Option(metavar="COLUMN", help="The probability of serving this item.")
     ] = None,
-    count: Annotated[str | None, typer.Option(help="Rows of several rounds: the column with their number.")] = None,
-    total: Annotated[str | None, typer.Option("--sum", help="Rows of several rounds: the sum of rewards.")] = None,
+    count: Annotated[str | None, typer.Option(metavar="COLUMN", help="If a row is many rounds: how many.")] = None,
+    total: Annotated[
+        str | None, typer.Option("--sum", metavar="COLUMN", help="If a row is many rounds: their total reward.")
+    ] = None,
     owners: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Whose arm it is, where the log does not say: arm and agent.")
+        str | None, typer.Option(metavar="FILE", help="Who owns which item, if the log does not say: two columns.")
     ] = None,
     same: Annotated[
-        str | None, typer.Option(metavar="COLUMN,..", help="Columns by which items may be recognised, e.g. title,url.")
+        str | None, typer.Option(metavar="COLUMN,..", help="Columns that identify items, such as title,url.")
     ] = None,
     limits: Annotated[
         str | None, typer.Option("--range", metavar="LOW:HIGH", help="The range of rewards.", show_default="0:1")
     ] = None,
     local_arms: Annotated[
-        bool, typer.Option("--local-arms", help="Names of arms are unique only inside an agent.")
+        bool, typer.Option("--local-arms", help="Item names are unique only within a provider.")
     ] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave faulty rows out, and say so; else a log with some is refused.")
+        bool, typer.Option("--leave-out", help="Skip faulty rows and count them, instead of stopping.")
     ] = False,
     policy: Annotated[
         str | None,
-        typer.Option(help="What the platform runs: a name from `cloneproof mechanisms`, or MODULE:NAME of your own."),
+        typer.Option(metavar="NAME", help="What you run now: a name from `cloneproof mechanisms`, or MODULE:NAME."),
     ] = None,
     settings: Settings = None,
-    level: Annotated[float, typer.Option(help="The share of false discoveries among those of copies.")] = 0.05,
-    levels: Annotated[int, typer.Option(help="Levels of the fitted priors.")] = 4,
+    level: Annotated[float, typer.Option(metavar="PART", help="Expected share of wrong findings, at most.")] = 0.05,
+    levels: Annotated[int, typer.Option(metavar="N", help="Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
-        int | None, typer.Option(help="Rounds over which the policy is judged.", show_default="the log's, up to 1000")
+        int | None,
+        typer.Option(metavar="N", help="Judge the policy over N rounds.", show_default="the log's, up to 1000"),
     ] = None,
-    share: Annotated[float, typer.Option(help="The part of a reward that its agent is paid.")] = 1.0,
-    tolerance: Annotated[float, typer.Option(help="The relative gain that counts as none.")] = 0.005,
-    budget: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long all of it may take, reading included.")
-    ] = 40.0,
-    seed: Annotated[int, typer.Option(help="The seed, where something is sampled.")] = 0,
-    statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its arms.")] = False,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    share: Annotated[float, typer.Option(metavar="PART", help="The part of a reward that its provider is paid.")] = 1.0,
+    tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
+    budget: Annotated[float, typer.Option(metavar="SECONDS", help="Time for everything, reading included.")] = 40.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its items.")] = False,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answers as a web page.")] = None,
     toml: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the recommended terms as a file for `cloneproof serve`.")
+        str | None, typer.Option(metavar="FILE", help="Write the recommended terms of a live market.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say who seems to copy, what it pays, and what to run instead.
+    """Find copies in your log, and say what to run instead.
 
-    One row is one round: whose arm was served, and its reward. Exit code as that of `audit`, of the named policy in the
-    market that is fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided; 0 where none is named, 2 bad input.
+    Each row of the log is a round: which provider and item were served, and the reward. Columns that you do not name
+    are guessed. Also says what copies earn under --policy, or under every mechanism.
+
+    Exit codes, for --policy in the market fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided; without
+    --policy 0; bad input 2.
     """
     for path in (html, toml):
         if path is not None:

@@ -46,13 +46,16 @@ def award_rows() -> list[dict[str, Any]]:
 
 
 def mechanisms(
-    market_file: Annotated[str | None, typer.Argument(metavar="[MARKET.toml]", help="A market file.")] = None,
+    market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="A market file.")] = None,
     award_table: Annotated[
-        bool, typer.Option("--award-table", help="From which horizon on the hold-out mechanism has an award.")
+        bool, typer.Option("--award-table", help="Show the shortest horizons for the hold-out mechanism.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List every mechanism. With a market: the parameters that follow from it and whether its conditions hold."""
+    """List all mechanisms with their claims.
+
+    With a market file: also the parameters that follow from it, and whether the conditions of the claims hold.
+    """
     if award_table:
         if market_file is not None:
             raise MechanismError(

@@ -18,34 +18,41 @@ from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
-MechanismName = Annotated[str | None, typer.Option("--mechanism", "-m", help="A name from `cloneproof mechanisms`.")]
+MechanismName = Annotated[
+    str | None, typer.Option("--mechanism", "-m", metavar="NAME", help="A name from `cloneproof mechanisms`.")
+]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the mechanism; may be repeated.")
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the mechanism; repeatable.")
 ]
 CopiesOption = Annotated[
     list[str] | None,
-    typer.Option("--copies", metavar="AGENT=N,N,..", help="Copies of each original of an agent; may be repeated."),
+    typer.Option("--copies", metavar="AGENT=N,N,..", help="How often an agent registers each original; repeatable."),
 ]
 RuleName = Annotated[
     str | None,
     typer.Option(
         "--rule",
         metavar="MODULE:NAME",
-        help="Instead of a mechanism: your own rule over all arms, or a rule by name; --set gives its options.",
+        help="Use your own rule over all arms instead of a mechanism; --set gives its options.",
     ),
 ]
 OwnRules = Annotated[
-    list[str] | None, typer.Option("--rule", metavar="MODULE:NAME", help="Also your own rule; may be repeated.")
+    list[str] | None, typer.Option("--rule", metavar="MODULE:NAME", help="Add your own rule; repeatable.")
 ]
 OwnPolicies = Annotated[
-    list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Also your own policy; may be repeated.")
+    list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Add your own policy; repeatable.")
 ]
 BoundsOption = Annotated[
     str,
-    typer.Option(metavar="KIND", help="Of samples: distribution-free, or asymptotic, narrower and true in the limit."),
+    typer.Option(
+        metavar="KIND",
+        help="Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs).",
+    ),
 ]
-Device = Annotated[str, typer.Option(help="Where runs are drawn: auto, cpu or gpu; the bits are the same.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Device = Annotated[
+    str, typer.Option(metavar="DEVICE", help="Where to draw runs: auto, cpu or gpu. The results are the same.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

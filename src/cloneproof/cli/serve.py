@@ -78,48 +78,46 @@ def _database(help_text: str) -> Any:  # noqa: ANN401
 
 
 def serve(
-    place: Annotated[str, _database("An SQLite file, made if missing; a PostgreSQL address; :memory: keeps nothing.")],
+    place: Annotated[str, _database("An SQLite file (created if missing), a PostgreSQL address, or :memory:.")],
     config: Annotated[
         str | None,
         _option(
             "CONFIG",
-            "TOML with a table [serve]; flags and the environment count before it.",
+            "Read settings from the table [serve] of a TOML file.",
             metavar="FILE",
             is_eager=True,
             callback=read_config,
         ),
     ] = None,
     host: Annotated[
-        str, _option("HOST", "Where to listen; loopback unless a proxy with TLS stands before it.")
+        str, _option("HOST", "Listen on this address; keep loopback unless a TLS proxy is in front.", metavar="HOST")
     ] = "127.0.0.1",
-    port: Annotated[int, _option("PORT", "0 takes a free one.")] = 8642,
+    port: Annotated[int, _option("PORT", "Listen on this port; 0 picks a free one.", metavar="PORT")] = 8642,
     agent_rate: Annotated[
-        float, _option("AGENT_RATE", "Calls a second that each agent's key may make; 0: no limit.")
+        float, _option("AGENT_RATE", "Calls a second allowed to an agent's key; 0: no limit.", metavar="N")
     ] = 20.0,
-    log: Annotated[str, _option("LOG", "A log of text or json, on stderr.", metavar="FORM")] = "text",
+    log: Annotated[str, _option("LOG", "Log to standard error as text or json.", metavar="FORM")] = "text",
     log_level: Annotated[
         str,
-        _option("LOG_LEVEL", "The least to be logged: debug, info (a line a call), warning or error.", metavar="LEVEL"),
+        _option("LOG_LEVEL", "Log from this level on: debug, info (each call), warning or error.", metavar="LEVEL"),
     ] = "warning",
     platform_key_file: Annotated[
         str | None,
-        _option(
-            "PLATFORM_KEY_FILE", "A file with the first key, which is made a platform's at the start.", metavar="FILE"
-        ),
+        _option("PLATFORM_KEY_FILE", "Accept the key in this file as a platform's.", metavar="FILE"),
     ] = None,
     auditor_key_file: Annotated[
         str | None,
-        _option("AUDITOR_KEY_FILE", "The same for an auditor's key, such as that of Prometheus.", metavar="FILE"),
+        _option("AUDITOR_KEY_FILE", "Accept the key in this file as an auditor's (for Prometheus).", metavar="FILE"),
     ] = None,
     create_key: Annotated[
-        str | None, typer.Option(metavar="ROLE", help="Make a key (platform, agent or auditor), print it and leave.")
+        str | None, typer.Option(metavar="ROLE", help="Print a new key (platform, agent or auditor) and exit.")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent that a key of role agent speaks for.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="With --create-key agent: which agent.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run clone-proof markets as a service.
 
-    An HTTP API, a ledger, and decisions and rewards that count exactly once.
+    It has an HTTP API, a web page and a ledger; decisions and rewards count exactly once.
     """
     run = service_package()
     from cloneproof.serve.http.monitoring import configure_log
@@ -160,12 +158,12 @@ def service_package() -> Any:  # noqa: ANN401
 
 def backup(
     place: Annotated[str, _database("The SQLite file of a service, running or not.")],
-    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")],
+    target: Annotated[str, typer.Argument(metavar="FILE", help="The new file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy the file of a service, also while it runs.
+    """Back up the database file of a service, also while it runs.
 
-    The copy has everything as it was at one moment, and is there whole or not at all. PostgreSQL: use pg_dump.
+    All keys of the copy are revoked. For PostgreSQL use pg_dump.
     """
     service_package()
     from cloneproof.serve.offline import back_up
@@ -180,12 +178,14 @@ def backup(
 
 def replay(
     place: Annotated[str, _database("The SQLite file or PostgreSQL address of a service, running or not.")],
-    market: Annotated[str | None, typer.Option(help="One market; all if left out.")] = None,
+    market: Annotated[str | None, typer.Option(metavar="NAME", help="Replay only this market; default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do everything in a ledger again and compare.
+    """Repeat every decision of a ledger and compare.
 
-    Every decision, payment and hash must come out the same, bit for bit; the first entry that does not is named.
+    Decisions, payments and hashes must be the same, bit for bit. Names the first entry that differs.
+
+    Exit codes: 0 all fit, 1 an entry differs, 2 bad input.
     """
     service_package()
     from cloneproof.serve.offline import replay_all

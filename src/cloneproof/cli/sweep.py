@@ -19,27 +19,29 @@ MOST_ROWS = 40
 
 def sweep(
     grid: Annotated[str | None, typer.Argument(metavar="GRID.toml", help="The grid file.")] = None,
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="Where chunks are kept.")] = None,
+    store: Annotated[str | None, typer.Option(metavar="DIR", help="The folder that keeps results.")] = None,
     status: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Say what a store has: done, missing, damaged.")
+        str | None, typer.Option(metavar="DIR", help="Show what a store has: done, missing, damaged.")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; else this machine.")
+        str | None, typer.Option(metavar="tcp://HOST:PORT", help="Compute on a Dask cluster instead of here.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Threads or processes here; as many as cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads or processes.", show_default="as many as cores")
+    ] = None,
     device: Device = "auto",
     rule: Annotated[
         list[str] | None,
-        typer.Option("--rule", metavar="MODULE:NAME", help="An own rule that the grid may import; may be repeated."),
+        typer.Option("--rule", metavar="MODULE:NAME", help="Allow the grid to import this rule of yours; repeatable."),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="The table, as .csv or .parquet.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the table, as .csv or .parquet.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate or audit every point of a grid. A second call computes only what is missing.
+    """Evaluate or audit every point of a grid.
 
-    Ctrl-C loses nothing that was computed: the same command goes on. The store's sweep.log has a line a minute.
+    After Ctrl-C, run the same command again: it computes only what is missing. The store's sweep.log shows progress.
     """
     if status is not None:
         _show_status(status, as_json)

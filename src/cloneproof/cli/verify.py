@@ -24,27 +24,25 @@ WIDTH = 100  # columns
 
 
 def verify(
-    certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE.json", help="What `audit --certificate` wrote.")],
+    certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE.json", help="A file from `audit --certificate`.")],
     market_file: Annotated[
         str | None,
-        typer.Option("--market", metavar="MARKET.toml", help="Accept only a certificate about exactly this market."),
+        typer.Option("--market", metavar="MARKET.toml", help="Accept only a certificate about this market."),
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option("--mechanism", "-m", help="Accept only one about this mechanism, with parameters as in `audit`."),
+        typer.Option("--mechanism", "-m", metavar="NAME", help="Accept only a certificate about this mechanism."),
     ] = None,
     settings: Settings = None,
-    seconds: Annotated[
-        float, typer.Option("--seconds", help="The time for a replay record; then what was checked is said.")
-    ] = 600.0,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Time for a replay record.")] = 600.0,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate, or draw a replay record again. The checker is small and shares no code with the search.
+    """Check a certificate, or repeat the runs of a replay record.
 
-    Only a certificate can be accepted: it is a proof, about the market and the mechanism that are printed with it. A
-    replay record of a sampled verdict can be replayed, for at most --seconds.
+    A certificate proves a verdict about the market and mechanism printed with it. Give --market and --mechanism to
+    reject one about anything else. A replay record of a sampled verdict is evidence, not proof.
 
-    Exit code 0: accepted or replayed, 1: rejected or not reproduced, 3: undecided, the time is over, 2: unreadable.
+    Exit codes: 0 accepted or replayed, 1 rejected or not reproduced, 3 out of time, 2 unreadable.
     """
     from cloneproof.analysis.verify import replay_work
     from cloneproof.analysis.verify import verify as verified
@@ -84,13 +82,18 @@ def _plain(found: Verification) -> dict[str, Any]:
 
 
 def reproduce(
-    out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write into; a stopped run goes on there.")],
-    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this row; may be repeated.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, the same rows; about 2½ CPU minutes.")] = False,
-    seed: Annotated[int, typer.Option(help="One seed, the same bytes.")] = 0,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Write into this folder; an interrupted run resumes there.")],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Check only this statement; repeatable.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller sizes; takes about 2½ CPU minutes.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal bytes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check every statement of the paper and its predecessor. Writes report.html, results.json and certificates."""
+    """Check every statement of the paper and its predecessor.
+
+    Writes report.html, results.json and certificates.
+    """
     from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 
