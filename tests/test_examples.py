@@ -62,7 +62,6 @@ def imported_modules(path):
 def test_examples_use_the_public_interface_alone(path):
     """A newcomer copies them: `import cloneproof as cp`, the standard library, and what the example is about."""
     subjects = {"rich", *(name for name in ("river", "mabwiser") if name in path.name)}
-    subjects |= {"numpy", "jax"} if "many_runs" in path.name else set()  # what it is about
     outside = {
         name
         for name in imported_modules(path) - {"cloneproof"}

@@ -3,12 +3,10 @@
 import os
 import pickle
 import random
-import runpy
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ import cloneproof as cp
 from cloneproof import adapters
 from cloneproof._randomness import substream, uniform
 from cloneproof.adapters import optional
-from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError, BlackBoxJob, View, black_box_run
+from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError, View, black_box_run
 from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job
@@ -94,17 +92,12 @@ def test_one_seed_the_same_bits_however_the_runs_are_cut(policy):
 
 def test_identical_over_processes_and_chunks_share_the_workers():
     jobs = [job_of(BlackBox(GlobalDice), copies) for copies in (None, COPIED)]
-    ticks = []
     with Workers(2) as two:
         for job in jobs:
-            here = black_box_outcomes(job, 3, 20)
-            assert same(here, two.outcomes(job, 3, 20, lambda: ticks.append(1)))
-        first = [worker.process.pid for worker in two.alive]
-        assert same(here, black_box_outcomes(jobs[1], 3, 20, two))
-        assert [worker.process.pid for worker in two.alive] == first
-    assert len(ticks) == 40
-    assert not two.alive
-    assert same(here, black_box_outcomes(jobs[1], 3, 20, processes=1))
+            assert same(black_box_outcomes(job, 3, 20), black_box_outcomes(job, 3, 20, two))
+            pool = two.pool
+        assert pool is two.pool
+    assert two.pool is None
 
 
 def test_the_global_generators_are_given_back():
@@ -120,13 +113,12 @@ WRONG_ARMS = ("too high", "negative", "nan", "none", "bool", "float", "tuple", "
 
 @pytest.mark.parametrize("call", ["factory", "select", "update"])
 @pytest.mark.parametrize("action", ["raise", "exit", "sleep", *WRONG_ARMS])
-def test_misbehaviour_is_named_and_the_runs_before_it_are_kept(action, call):
+def test_misbehaviour_is_named(action, call):
     if action in WRONG_ARMS and call != "select":
         return
     box = BlackBox(Misbehave(action, call), name="naughty", call_limit=0.25 if action == "sleep" else 30)
-    job = job_of(box)
     with pytest.raises(BlackBoxError, match="naughty") as caught:
-        black_box_outcomes(job, 1, 9)
+        black_box_outcomes(job_of(box), 1, 9)
     error, said = caught.value, str(caught.value)
     assert isinstance(error, EngineError)
     assert "\n" not in said
@@ -135,51 +127,31 @@ def test_misbehaviour_is_named_and_the_runs_before_it_are_kept(action, call):
     assert ("before round 1" if call == "factory" else f"round {BAD_ROUND} ") in said
     expected = {"raise": "KeyError", "exit": "SystemExit", "sleep": "within 0.25 s"}.get(action, "an arm from 0 to 3")
     assert expected in said
-    assert (error.run, error.first) == (BAD_RUN, 1)
-    assert same(error.partial, black_box_outcomes(job, 1, BAD_RUN - 1))
-    assert error.partial.payoff.shape == (BAD_RUN - 1, 2)
     if action == "raise":
         assert isinstance(error.__cause__, KeyError)
 
 
-@pytest.mark.parametrize(("action", "numbers"), [("raise", (1, 2)), ("sleep", (1,)), ("compiled", (2,)), ("die", (2,))])
-def test_misbehaviour_in_workers_is_the_same_for_any_number_of_them(action, numbers):
-    limit = 0.5 if action in ("sleep", "compiled") else 30
-    job = job_of(BlackBox(Misbehave(action), name="naughty", call_limit=limit))
-    before = black_box_outcomes(job, 0, BAD_RUN)
-    said = set()
-    for processes in numbers:
-        start = time.monotonic()
-        with pytest.raises(BlackBoxError, match=f"select.* round {BAD_ROUND} of run {BAD_RUN}: ") as caught:
-            black_box_outcomes(job, 0, 24, processes)
-        assert same(caught.value.partial, before)
-        assert time.monotonic() - start < 45  # it would sleep for 60 s
-        said.add(str(caught.value))
-    assert len(said) == 1
-    if action == "raise":
-        assert "no such arm" in caught.value.__notes__[0]
-        with pytest.raises(BlackBoxError) as here:
-            black_box_outcomes(job, 0, 24)
-        assert said == {str(here.value)}
+def test_misbehaviour_in_workers_is_the_same_and_they_are_replaced():
+    good = job_of(BlackBox(Greedy))
+    with Workers(2) as workers:
+        for action, limit in (("raise", 30), ("sleep", 0.25)):
+            job = job_of(BlackBox(Misbehave(action), name="naughty", call_limit=limit))
+            said = []
+            for players in (workers, None):
+                with pytest.raises(BlackBoxError, match=f"select.* round {BAD_ROUND} of run {BAD_RUN}: ") as caught:
+                    black_box_outcomes(job, 0, 24, players)
+                said.append(str(caught.value))
+            assert said[0] == said[1]
+        with pytest.raises(BlackBoxError, match=r"'naughty': .* got the end of one"):
+            black_box_outcomes(job_of(BlackBox(Misbehave("die"), name="naughty")), 0, 24, workers)
+        with pytest.raises(OutOfTimeError):
+            black_box_outcomes(job_of(BlackBox(Misbehave("compiled"))), 0, 24, workers, Deadline(2.0))
+        assert same(black_box_outcomes(good, 0, 4, workers), black_box_outcomes(good, 0, 4))
 
 
 def test_of_two_failures_the_first_run_is_named_not_the_first_to_fail():
-    job = job_of(BlackBox(TwoFail))
-    with pytest.raises(BlackBoxError, match="of run 3: ") as caught:
-        black_box_outcomes(job, 0, 8, processes=2)
-    assert same(caught.value.partial, black_box_outcomes(job, 0, 3))
-
-
-def test_a_worker_killed_from_outside_costs_one_error_and_not_the_pool():
-    job = job_of(BlackBox(Greedy))
-    with Workers(1) as workers:
-        here = workers.outcomes(job, 0, 2)
-        workers.alive[0].process.kill()
-        workers.alive[0].process.join()
-        with pytest.raises(BlackBoxError, match=r"of run 7: .*end of its process") as caught:
-            workers.outcomes(job, 7, 4)
-        assert caught.value.partial.regret.size == 0
-        assert same(workers.outcomes(job, 0, 2), here)
+    with Workers(2) as workers, pytest.raises(BlackBoxError, match="of run 3: "):
+        black_box_outcomes(job_of(BlackBox(TwoFail)), 0, 8, workers)
 
 
 def killed(*arguments):
@@ -204,15 +176,6 @@ def test_whatever_a_policy_says_the_error_is_one_line():
         black_box_run(MARKET, BlackBox(Talker))
     assert "RuntimeError: one two xxx" in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-def test_workers_that_failed_are_replaced():
-    with Workers(1) as workers:
-        with pytest.raises(BlackBoxError):
-            workers.outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
-        assert not workers.alive
-        good = job_of(BlackBox(Greedy))
-        assert same(workers.outcomes(good, 0, 4), black_box_outcomes(good, 0, 4))
 
 
 def test_ctrl_c_is_not_the_policys_fault():
@@ -268,8 +231,8 @@ def test_the_alarm_of_the_process_is_given_back():
 def test_what_cannot_be_sent_is_played_here_with_a_warning():
     for factory in (lambda view: Greedy(view=view), OnlyHere()):
         box = BlackBox(factory, name="local")
-        with pytest.warns(UserWarning, match=r"'local' to be picklable.*played in this process"):
-            there = black_box_outcomes(job_of(box), 0, 3, processes=1)
+        with Workers(1) as workers, pytest.warns(UserWarning, match=r"'local' to be picklable.*played in this process"):
+            there = black_box_outcomes(job_of(box), 0, 3, workers)
         assert same(there, black_box_outcomes(job_of(BlackBox(Greedy)), 0, 3))
 
 
@@ -333,9 +296,12 @@ def test_a_box_that_makes_no_sense(options):
 
 def test_bad_input():
     box = BlackBox(Greedy)
-    for first, count, processes in ((-1, 2, None), (0, 0, None), (0, True, None), (0, 2, 0), (0, 2, 1.5)):
+    for first, count in ((-1, 2), (0, 0), (0, True)):
         with pytest.raises(EngineError, match=r"expected .* got"):
-            black_box_outcomes(job_of(box), first, count, processes)
+            black_box_outcomes(job_of(box), first, count)
+    for processes in (0, 1.5):
+        with pytest.raises(EngineError, match=r"expected .* got"):
+            Workers(processes)
     with pytest.raises(EngineError, match="BlackBox"):
         black_box_outcomes(job_of(cp.mechanism("ucb1")), 0, 1)
     with pytest.raises(cp.errors.SessionError, match="seed"):
@@ -351,14 +317,6 @@ def test_the_view_holds_nothing_private():
     with pytest.raises(EngineError, match="did you mean 'ana'"):
         view.arms_of("anna")
     assert set(vars(view)) == {"registered", "horizon", "seed", "owner"}
-
-
-def test_errors_travel():
-    with pytest.raises(BlackBoxError) as caught:
-        black_box_outcomes(job_of(BlackBox(Misbehave("nan"))), 0, 9)
-    back = pickle.loads(pickle.dumps(caught.value))
-    assert str(back) == str(caught.value)
-    assert same(back.partial, caught.value.partial)
 
 
 def test_a_missing_package_is_one_sentence(monkeypatch):
@@ -445,89 +403,3 @@ class _Tapes:
         self.pulls[arm] += 1
         self.sums[arm] += reward
         return reward
-
-
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "many_runs_at_once.py"))
-UCB1, ONE_BY_ONE = EXAMPLE["UCB1"], EXAMPLE["OneByOne"]
-
-
-def job(policy, rewards="bernoulli", horizon=60):
-    agents = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Uniform())]
-    market = cp.Market(agents, horizon=horizon, rewards=rewards, share=0.4)
-    return BlackBoxJob(market, cp.BlackBox(policy), {"ana": (3,), "bo": (1, 2)}, 7)
-
-
-@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic", "beta", {"family": "gaussian", "sd": 0.2}])
-def test_lockstep_is_one_run_at_a_time(rewards):
-    many, one = (black_box_outcomes(job(policy, rewards), 3, 9) for policy in (UCB1, ONE_BY_ONE))
-    assert np.array_equal(many.payoff, one.payoff)
-    assert np.array_equal(many.regret, one.regret)
-
-
-def test_jax_in_lockstep_is_one_run_at_a_time():
-    pytest.importorskip("jax")
-    policy = EXAMPLE["ucb1_in_jax"]()
-    one_by_one = type("OneByOne", (policy,), {"many": None})
-    many, one = (black_box_outcomes(job(each), 0, 4) for each in (policy, one_by_one))
-    assert np.array_equal(many.payoff, one.payoff)
-
-
-def test_chunks_do_not_matter_and_a_gain_is_the_same():
-    whole, parts = black_box_outcomes(job(UCB1), 0, 8), [black_box_outcomes(job(UCB1), k, 4) for k in (0, 4)]
-    assert np.array_equal(whole.payoff, np.concatenate([part.payoff for part in parts]))
-    market = EXAMPLE["MARKET"].with_horizon(40)
-    gains = [
-        cp.gain(market, cp.BlackBox(policy), "ana", (3,), search=cp.Search(runs=20)) for policy in (UCB1, ONE_BY_ONE)
-    ]
-    assert gains[0].estimate == gains[1].estimate
-
-
-class Wrong(ONE_BY_ONE):
-    """Plays otherwise in lockstep."""
-
-    class many:  # noqa: N801 (the name of the contract)
-        def __init__(self, views):
-            self.runs = len(views)
-
-        def select_many(self):
-            return np.full(self.runs, 2)
-
-        def update_many(self, arms, rewards):
-            pass
-
-
-class Short(Wrong):
-    class many(Wrong.many):  # noqa: N801
-        def select_many(self):
-            return np.zeros(self.runs + 1, int)
-
-
-class Beyond(Wrong):
-    class many(Wrong.many):  # noqa: N801
-        def select_many(self):
-            return [99] * self.runs
-
-
-class Nothing(Wrong):
-    def many(views):  # noqa: N805
-        return None
-
-
-@pytest.mark.parametrize(
-    ("policy", "words"),
-    [
-        (Wrong, "the same run 0 from select_many"),
-        (Short, "of shape"),
-        (Beyond, "arms from 99"),
-        (Nothing, "update_many"),
-    ],
-)
-def test_a_broken_contract_gets_one_sentence(policy, words):
-    with pytest.raises(BlackBoxError, match=words) as caught:
-        black_box_outcomes(job(policy), 0, 3)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_budget_ends_it_between_two_rounds():
-    with pytest.raises(OutOfTimeError):
-        black_box_outcomes(job(UCB1), 0, 3, deadline=Deadline(0.0))

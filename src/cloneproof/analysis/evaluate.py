@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from cloneproof._checks import known, one_of, whole
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
-from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes, lockstep_chunk
+from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
@@ -80,7 +80,7 @@ def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterato
         yield partial(black_box_outcomes, deadline=deadline)
     else:
         with Workers(threads) as workers:
-            yield partial(black_box_outcomes, processes=workers, deadline=deadline)
+            yield partial(black_box_outcomes, workers=workers, deadline=deadline)
 
 
 def check_mechanism_or_box(mechanism: object) -> None:
@@ -172,10 +172,8 @@ def evaluate(
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
-            box_job, chunk = BlackBoxJob(market, mechanism, full, search.seed), lockstep_chunk(mechanism)
-            return sample(
-                box_job, *limits, outcomes=outcomes, executor=InlineExecutor, chunk=chunk, bounds=search.bounds
-            ).evaluation
+            box_job = BlackBoxJob(market, mechanism, full, search.seed)
+            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, bounds=search.bounds).evaluation
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:

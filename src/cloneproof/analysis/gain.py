@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -17,7 +17,6 @@ from cloneproof._tables import Displayed, fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
-from cloneproof.engines.black_box.outcomes import lockstep_chunk
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.driver import (
     LARGEST_CHUNK,
@@ -105,9 +104,7 @@ def draw_pairs(
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
     honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
-    kind: type[Any] = Job
-    if isinstance(mechanism, BlackBox):
-        kind, sampling = BlackBoxJob, replace(sampling, chunk=sampling.chunk or lockstep_chunk(mechanism))
+    kind: type[Any] = BlackBoxJob if isinstance(mechanism, BlackBox) else Job
     jobs = [kind(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
     served = served_bounds(market, agent)
     bounds = (gain_bounds(market, agent), served, served)

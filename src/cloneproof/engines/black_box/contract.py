@@ -20,21 +20,21 @@ import random
 import reprlib
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableSequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, repeat
 from time import monotonic
 from types import FrameType, MappingProxyType, TracebackType
-from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from cloneproof._checks import known, number_in
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob
+from cloneproof.engines.monte_carlo.job import SamplingJob
 from cloneproof.engines.reference import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import Copies, Market, full_copies
@@ -158,20 +158,7 @@ class CallPlace(NamedTuple):
 
 
 class BlackBoxError(EngineError):
-    """A black box that broke its contract.
-
-    `partial` holds the outcomes of all the runs before that one, from `first` on: nothing of them is lost.
-    """
-
-    def __init__(self, message: str, run: int = 0, first: int = 0, partial: Outcomes | None = None) -> None:
-        super().__init__(message)
-        self.run, self.first = run, first
-        self.partial = Outcomes(np.empty((0, 0)), np.empty(0), np.empty((0, 0))) if partial is None else partial
-
-
-def contract_error(name: str, place: CallPlace, expected: str, got: str, advice: str) -> BlackBoxError:
-    """The error of a box at a place."""
-    return BlackBoxError(f"black box {name!r}, {place}: expected {expected}, got {got}; {advice}", place.run)
+    """A black box that broke its contract."""
 
 
 def short_repr(value: object) -> str:
@@ -192,23 +179,8 @@ def exception_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def timeout_error(name: str, place: CallPlace, limit: float) -> BlackBoxError:
-    """The error of a call that took too long, whoever noticed it."""
-    advice = "mend what hangs, or give BlackBox a longer call_limit"
-    return contract_error(name, place, f"an answer within {limit:g} s", "none", advice)
-
-
 class BlackBoxJob(SamplingJob[BlackBox]):
     """A market under a black box."""
-
-
-RUN, ROUND, CALL, SINCE = range(4)
-CALL_STATE_SIZE: Final = 4
-IDLE: Final = float("inf")
-CALLS: Final = ("factory(view)", "select()", "update(arm, reward)")
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class CallTimeout(BaseException):
@@ -220,13 +192,11 @@ class CallLimit:
 
     In the main thread of a POSIX process an interval timer interrupts a call that runs too long, sleeping or busy; only
     compiled code that never comes back to the interpreter escapes it. Elsewhere there is no such timer: a call that
-    takes too long is reported when it returns. Worker processes have neither gap: the parent kills them.
-    `call_state` is where the parent of a worker process reads which call is under way (see `workers.py`).
+    takes too long is reported when it returns.
     """
 
-    def __init__(self, seconds: float, call_state: MutableSequence[float] | None = None) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.call_state: MutableSequence[float] = [0.0] * CALL_STATE_SIZE if call_state is None else call_state
         self.timed = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         self.armed = False
 
@@ -240,7 +210,6 @@ class CallLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.call_state[SINCE] = IDLE
         if self.timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self.handler)
@@ -248,17 +217,17 @@ class CallLimit:
             if left:
                 signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
 
-    def __call__(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
         """Call it, or raise `CallTimeout`."""
-        start = self.call_state[SINCE] = monotonic()
+        start = monotonic()
         if not self.timed:
-            result = function(*args, **kwargs)
+            result = function(*arguments)
         else:
             self.armed = True
             # Again and again: a policy with a bare `except:` may swallow the first.
             signal.setitimer(signal.ITIMER_REAL, self.seconds, self.seconds)
             try:
-                result = function(*args, **kwargs)
+                result = function(*arguments)
             finally:
                 self.armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -271,7 +240,90 @@ class CallLimit:
             raise CallTimeout
 
 
-MAKE, SELECT, UPDATE = range(3)
+class Player:
+    """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
+
+    def __init__(self, job: BlackBoxJob, deadline: Deadline | None = None) -> None:
+        box: object = job.mechanism  # a job of another kind can come from code that is not type-checked
+        if not isinstance(box, BlackBox):
+            raise EngineError(
+                f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)"
+            )
+        self.job, self.box = job, box
+        self.deadline = deadline or Deadline()
+        self.limit = CallLimit(box.call_limit)
+        self.previous: object = None
+        self.place = CallPlace(0, 0, "factory(view)")
+
+    def run(self, run: int) -> Run:
+        """The outcome of that run, with means, tapes and seed as `engines.reference` has them; or a `BlackBoxError`."""
+        job, market = self.job, self.job.market
+        means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, job.seed, run)
+        arms = taped_arms(means, job.copies, job.seed, run)
+        every = [arm for of_agent in arms.values() for arm in of_agent]
+        registered = {name: len(of_agent) for name, of_agent in arms.items()}
+        view = View(registered, market.horizon, substream(0, job.seed, run, SESSION_STREAM) >> 1)
+        self.place = CallPlace(run, 0, "factory(view)")
+        with self.limit, _seeded_generators(view.seed):
+            sums = self._play_rounds(view, every)
+        payoff = {agent.name: market.share * (total / ONE) for agent, total in zip(market.agents, sums, strict=True)}
+        regret = math.fsum(loss for arm in every for loss in repeat(arm.loss, arm.pulls))
+        return Run(payoff, regret, served(market.share, arms))
+
+    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
+        """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
+        try:
+            return self.limit(function, *arguments)
+        except CallTimeout:
+            expected = f"an answer within {self.box.call_limit:g} s"
+            raise self._broken(expected, "none", "mend what hangs, or give BlackBox a longer call_limit") from None
+        except (Exception, SystemExit) as error:
+            raise self._broken("an answer", exception_text(error), "its traceback says where") from error
+
+    def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
+        """The error of the call that is under way."""
+        return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
+
+    def _play_rounds(self, view: View, arms: list[TapedArm]) -> list[int]:
+        """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
+        select, update = self._methods(self.ask(self.box.factory, view))
+        sample, run = self.job.market.family.sample, self.place.run
+        sums = [0] * len(self.job.market.agents)
+        for round_ in range(1, view.horizon + 1):
+            self.place = CallPlace(run, round_, "select()")
+            if self.deadline.spent:
+                raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
+            label = self._check_label(self.ask(select), len(arms))
+            arm = arms[label]
+            reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
+            arm.pulls += 1
+            self.place = CallPlace(run, round_, "update(arm, reward)")
+            self.ask(update, label, reward)
+            sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
+        return sums
+
+    def _methods(self, policy: object) -> list[Callable[..., Any]]:
+        """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
+        methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
+        if not all(map(callable, methods)):
+            expected = "an object with select() and update(arm, reward)"
+            raise self._broken(expected, short_repr(policy), "wrap it, or use one of cloneproof.adapters")
+        if policy is self.previous:
+            advice = "make a new one each time, lest one run learn from another"
+            raise self._broken("a fresh policy for each run", "the object of the run before", advice)
+        self.previous = policy
+        return methods
+
+    def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
+        """The arm as a Python integer; those of NumPy will do."""
+        try:
+            arm = -1 if isinstance(label, bool) else operator.index(label)
+        except TypeError:
+            arm = -1
+        if not 0 <= arm < count:
+            expected, advice = f"an arm from 0 to {count - 1}", "return one of view.arms, as a whole number"
+            raise self._broken(expected, short_repr(label), advice)
+        return arm
 
 
 def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, seed: int = 0, run: int = 0) -> Run:
@@ -286,139 +338,7 @@ def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, s
     >>> black_box_run(market, BlackBox(InTurn), {"ana": (2,)})
     Run(payoff={'ana': 6.0, 'bo': 1.5}, regret=1.5, served={'ana': 6.0, 'bo': 1.5})
     """
-    job = BlackBoxJob(market, box, full_copies(market.agents, copies), checked_seed(seed))
-    return Player(job).run(run)
-
-
-class BoxWorld(NamedTuple):
-    """What a run is played on; the policy sees the view alone."""
-
-    view: View
-    arms: list[TapedArm]
-
-
-class Player:
-    """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
-
-    def __init__(
-        self, job: BlackBoxJob, call_state: MutableSequence[float] | None = None, deadline: Deadline | None = None
-    ) -> None:
-        self.job, self.box = job, box_of(job)
-        self.deadline = deadline or Deadline()
-        self.limit = CallLimit(self.box.call_limit, call_state)
-        self.previous: object = None
-
-    def run(self, run: int) -> Run:
-        """The outcome of that run, or a `BlackBoxError`."""
-        world = open_world(self.job, run)
-        call_state = self.limit.call_state
-        call_state[RUN], call_state[ROUND], call_state[CALL] = run, 0, MAKE
-        with self.limit, _seeded_generators(world.view.seed):
-            sums = self._play_rounds(world)
-        return finished_run(self.job, world, sums)
-
-    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
-        try:
-            return self.limit(function, *arguments)
-        except CallTimeout:
-            raise timeout_error(self.box.name, self.place, self.box.call_limit) from None
-        except (Exception, SystemExit) as error:
-            got = exception_text(error)
-            raise contract_error(self.box.name, self.place, "an answer", got, "its traceback says where") from error
-
-    @property
-    def place(self) -> CallPlace:
-        """The call that is under way."""
-        call_state = self.limit.call_state
-        return CallPlace(int(call_state[RUN]), int(call_state[ROUND]), CALLS[int(call_state[CALL])])
-
-    def _play_rounds(self, world: BoxWorld) -> list[int]:
-        """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
-        ask, call_state, arms = self.ask, self.limit.call_state, world.arms
-        select, update = self._methods(ask(self.box.factory, world.view))
-        sample = self.job.market.family.sample
-        sums = [0] * len(self.job.market.agents)
-        for round_ in range(1, world.view.horizon + 1):
-            call_state[ROUND], call_state[CALL] = round_, SELECT
-            if self.deadline.spent:
-                raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
-            label = self._check_label(ask(select), len(arms))
-            arm = arms[label]
-            reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
-            arm.pulls += 1
-            call_state[CALL] = UPDATE
-            ask(update, label, reward)
-            sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
-        return sums
-
-    def _methods(self, policy: object) -> list[Callable[..., Any]]:
-        """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
-        methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
-        if not all(map(callable, methods)):
-            raise contract_error(
-                self.box.name, self.place, "an object with select() and update(arm, reward)", short_repr(policy),
-                "wrap it, or use one of cloneproof.adapters",
-            )  # fmt: skip
-        if policy is self.previous:
-            raise contract_error(
-                self.box.name, self.place, "a fresh policy for each run", "the object of the run before",
-                "make a new one each time, lest one run learn from another",
-            )  # fmt: skip
-        self.previous = policy
-        return methods
-
-    def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
-        """The arm as a Python integer; those of NumPy will do."""
-        try:
-            arm = -1 if isinstance(label, bool) else operator.index(label)
-        except TypeError:
-            arm = -1
-        if not 0 <= arm < count:
-            raise contract_error(
-                self.box.name, self.place, f"an arm from 0 to {count - 1}", short_repr(label),
-                "return one of view.arms, as a whole number",
-            )  # fmt: skip
-        return arm
-
-
-def finished_run(job: BlackBoxJob, world: BoxWorld, sums: list[int]) -> Run:
-    """The outcome of a run whose rounds are played: each agent's rewards in ticks, and the pulls of the arms."""
-    share, market = job.market.share, job.market
-    payoff = {agent.name: share * (ticks / ONE) for agent, ticks in zip(market.agents, sums, strict=True)}
-    regret = math.fsum(loss for arm in world.arms for loss in repeat(arm.loss, arm.pulls))
-    arms = {agent.name: [arm for arm in world.arms if arm.agent == i] for i, agent in enumerate(market.agents)}
-    return Run(payoff, regret, served(share, arms))
-
-
-def box_of(job: BlackBoxJob) -> BlackBox:
-    """The black box in the place of the job's mechanism."""
-    box: object = job.mechanism  # a job of another kind can come from code that is not type-checked
-    if not isinstance(box, BlackBox):
-        raise EngineError(f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)")
-    return box
-
-
-def outcomes_of_runs(job: BlackBoxJob, runs: list[Run]) -> Outcomes:
-    """Outcomes of runs, in order."""
-    names = [agent.name for agent in job.market.agents]
-    payoff, worth = (
-        np.array([[by_name[name] for name in names] for by_name in each], dtype=np.float64).reshape(-1, len(names))
-        for each in ([run.payoff for run in runs], [run.served for run in runs])
-    )
-    return Outcomes(payoff, np.array([run.regret for run in runs], dtype=np.float64), worth)
-
-
-def open_world(job: BlackBoxJob, run: int) -> BoxWorld:
-    """Means, tapes and seed of that run, as `engines.reference` has them."""
-    means = job.strata[run % len(job.strata)] if job.strata else drawn_means(job.market, job.seed, run)
-    arms = taped_arms(means, job.copies, job.seed, run)
-    view = View(
-        {name: len(of_agent) for name, of_agent in arms.items()},
-        job.market.horizon,
-        substream(0, job.seed, run, SESSION_STREAM) >> 1,
-    )
-    return BoxWorld(view, [arm for of_agent in arms.values() for arm in of_agent])
+    return Player(BlackBoxJob(market, box, full_copies(market.agents, copies), checked_seed(seed))).run(run)
 
 
 @contextmanager
