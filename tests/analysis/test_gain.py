@@ -12,7 +12,6 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, strata_of, words
-from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
 from support.market_strategies import cases
@@ -139,8 +138,7 @@ def test_threads_chunks_and_interruptions_leave_no_trace(threads, chunk):
     part = found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk, progress=stop)
     assert part.stopped == "interrupted"
     assert part.partial
-    saved = RunTotals.from_json(part.progress.to_json())
-    assert found_gain(market, UCB, "ana", (3, 1), runs=120, resume=saved) == whole
+    assert found_gain(market, UCB, "ana", (3, 1), runs=120, resume=part.progress) == whole
 
 
 @given(markets())

@@ -81,14 +81,6 @@ def test_epsilon_greedy_explores_with_probability_ck_over_t():
     assert not exploring(12, 0.5)
 
 
-def test_thompson_by_quantiles_draws_from_the_posterior():
-    rule = cp.rule("thompson", draw="quantile")
-    levels = (np.arange(4000) + 0.5) / 4000
-    draws = [rule.priority(PriorityInputs(9, 0.0, 5, 0.4, 0.5, u, 2)) for u in levels]  # Beta(3, 4)
-    assert np.mean(draws) == pytest.approx(3 / 7, abs=1e-4)
-    assert np.var(draws) == pytest.approx(3 * 4 / (49 * 8), abs=1e-4)
-
-
 def test_a_rule_that_returns_nan_is_named():
     bad = cp.Mechanism(arm=cp.rule("ucb", bonus=lambda t, n: math.nan))
     live = cp.session(bad, {"ana": 2}, horizon=5)

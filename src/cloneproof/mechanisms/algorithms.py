@@ -22,7 +22,6 @@ from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
-from cloneproof.mechanisms.rules.thompson import PosteriorDraw
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
@@ -196,9 +195,9 @@ def epsilon_greedy(c: float = 1.0) -> Mechanism:
     return Mechanism(arm=epsilon_greedy_rule(c))
 
 
-def thompson(draw: PosteriorDraw = "variate") -> Mechanism:
+def thompson() -> Mechanism:
     """Thompson sampling over all arms with Beta(1, 1) priors."""
-    return Mechanism(arm=thompson_rule(draw))
+    return Mechanism(arm=thompson_rule())
 
 
 def reservoir(

@@ -1,5 +1,6 @@
 """The driver: the same bits however the work is cut, and nothing lost whatever ends it."""
 
+import pickle
 import threading
 import time
 from itertools import islice
@@ -14,7 +15,6 @@ import cloneproof as cp
 from cloneproof.engines.monte_carlo.driver import SamplingStatus, looks
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, run_streams, strata_of, words
 from cloneproof.engines.monte_carlo.sampler import sample
-from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError
 from cloneproof.market import full_copies
@@ -78,7 +78,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(after, threads, precision):
     assert first.partial
     assert first.runs == 37 * after
     assert f"interrupted: partial result of {first.runs} of 900 runs" in first.evaluation.notes
-    saved = RunTotals.from_json(first.totals.to_json())
+    saved = pickle.loads(pickle.dumps(first.totals))
     assert sample(JOB, 900, precision, outcomes=coins, resume=saved, chunk=50) == whole
     assert sample(JOB, 900, precision, outcomes=coins, resume=seen[0].totals) == whole
 

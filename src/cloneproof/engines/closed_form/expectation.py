@@ -1,7 +1,7 @@
 """Expected rewards of all agents under a mechanism that explores and then commits, for discrete priors.
 
-Such a mechanism is recognised by its structure, not by its name. What would take too long, by a rough estimate, is
-refused before it starts.
+Such a mechanism is recognised by its structure, not by its name. What would take minutes, by a rough count of products,
+is refused before it starts.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from cloneproof.engines.closed_form.commitment import (
     Rounds,
     count_realisations,
     group_originals,
-    realisations,
     schedule,
     unfinished_trial,
 )
-from cloneproof.engines.closed_form.laws import Arithmetic, MeanCounts, Number, RewardLaw, ball, node_count
+from cloneproof.engines.closed_form.laws import FLOATS, Arithmetic, Number, RewardLaw, ball, node_count
 from cloneproof.engines.closed_form.reservoir import reservoir_rewards
-from cloneproof.engines.closed_form.trial_score import Phases, ScoreLaw, agent_score, awards, merge_equal_means
+from cloneproof.engines.closed_form.trial_score import Phases, ScoreLaw, agent_score, awards
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
-from cloneproof.mechanisms.rule import Order, Rule
+from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.etc import average, is_committing
 from cloneproof.mechanisms.rules.uniform import is_uniform
 
@@ -81,53 +80,45 @@ def _refusal(mechanism: Mechanism, got: str) -> EngineError:
     )
 
 
-SECONDS = 60.0
-GIBIBYTES = 8.0
+MOST_PRODUCTS = 1e11  # of floats: about a minute
+BALL = 20.0  # products of floats that a product of balls costs
+REALISATION = 2e5  # and what a realisation costs, however few rounds it has
 REACH = 14.4  # standard deviations of a binomial law's window, on either side
-MOST_REALISATIONS = 100_000
 
 
-def check_levels(groups: list[EqualArms], arm_rounds: list[int], arithmetic: Arithmetic) -> None:
-    """Refuse commitments over too many arms, one for each number of exploration rounds."""
+def check_level(groups: list[EqualArms], arm_rounds: int, arithmetic: Arithmetic) -> None:
+    """Refuse a commitment over too many arms: every value as the winner, against all others, at each node."""
     means = [value for group in groups for value, _ in group.atoms]
     arms = sum(group.copies * group.number for group in groups)
-    seconds = 0.0
-    for rounds in arm_rounds:
-        seconds += _commitment_seconds(means, arms, rounds, arithmetic)
-        seconds += sum(window(rounds, mean) for mean in set(means)) * 1e-5
-    _refuse_beyond(seconds, 0.0, f"a commitment over {arms} arms after {max(arm_rounds, default=0)} rounds each")
+    kept = sum(window(arm_rounds, mean) for mean in set(means))
+    products = 60 * kept * node_count(arms - 1, arithmetic.proven) * min(len(means), 2 + kept / (arm_rounds + 1))
+    _refuse_beyond(products, f"a commitment over {arms} arms after {arm_rounds} rounds each", arithmetic)
 
 
 def check_random_rounds(rounds: Binomial, cap: int) -> None:
     """Refuse an expected minimum whose cap lies among too many likely numbers of rounds."""
     mean, chance = rounds.rounds * float(rounds.chance), float(rounds.chance)
-    reach = REACH * math.sqrt(rounds.rounds * chance * (1 - chance))
-    terms = max(0.0, reach - abs(cap - mean))
-    _refuse_beyond(terms * 6e-6, 0.0, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
+    terms = max(0.0, REACH * math.sqrt(mean * (1 - chance)) - abs(cap - mean))
+    _refuse_beyond(1e4 * terms, f"{terms:.2g} likely numbers of rounds beyond the exploration's end")
 
 
 def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
-    """Refuse scores of too many realisations, or of too long trials."""
-    scored = phases.mechanism.scoring.counted_in(phases.trial)
-    what = f"the scores of {len(agents)} agents over {scored} rounds"
-    seconds = memory = entries = 0.0
-    size = 200.0 if arithmetic.proven else 8.0
+    """Refuse scores of too many realisations, or of too long trials.
+
+    A score of all rewards takes products of laws for every best value of an arm and every tie-breaker, or, where the
+    trial is cut short, for every way to share its last rounds among arms of different means.
+    """
+    m, score, products = phases.arm_rounds, phases.mechanism.scoring, 0.0
     for originals in set(agents):
-        ordered = phases.order_matters(sum(original.copies for original in originals))
-        number = count_realisations(list(originals), ordered)
-        if number > MOST_REALISATIONS:
-            _refuse_beyond(number * 2e-3, 0.0, f"{number:.2g} realisations of an agent's means")
-        for _, runs in realisations(list(originals), ordered):
-            seconds += _realisation_seconds(runs, phases, scored, arithmetic)
-            entries += window(scored, 0.5)
-            if seconds > 100 * SECONDS:
-                break
-    grid = min(scored + 1.0, entries)
-    seconds += (
-        grid * len(agents) * node_count(len(agents) - 1, arithmetic.proven) * (2e-6 if arithmetic.proven else 1e-8)
-    )
-    memory += (entries + 5 * grid * len(agents)) * size
-    _refuse_beyond(seconds, memory / 2**30, what)
+        arms = sum(original.copies for original in originals)
+        means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
+        each = REALISATION + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
+        if not score.fresh and means > 1:
+            whole = window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means**2
+            cases = whole if phases.trial >= arms * m else arms * means
+            each += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
+        products += count_realisations(list(originals), phases.order_matters(arms)) * each
+    _refuse_beyond(products, f"the scores of {len(agents)} agents over {phases.trial} rounds", arithmetic)
 
 
 def window(rounds: int, mean: float) -> float:
@@ -135,69 +126,12 @@ def window(rounds: int, mean: float) -> float:
     return min(rounds + 1.0, 2 * REACH * math.sqrt(rounds * mean * (1 - mean)) + 20)
 
 
-def _realisation_seconds(runs: MeanCounts, phases: Phases, scored: int, arithmetic: Arithmetic) -> float:
-    types = merge_equal_means(runs)
-    arms, m = sum(count for _, count in types), phases.arm_rounds
-    seconds = _commitment_seconds([mean for mean, _ in types], arms, m, arithmetic) + 2e-4
-    if not phases.mechanism.scoring.fresh and len(types) > 1:
-        if phases.trial >= arms * m:
-            seconds += _joint_seconds(types, m, arithmetic)
-        else:
-            seconds += _cut_seconds(types, phases.mechanism.arm.order, phases.trial, m, arithmetic)
-    return seconds + sum(window(scored, mean) for mean, _ in types) * (1e-5 if arithmetic.proven else 3e-7)
-
-
-def _commitment_seconds(means: list[float], arms: int, arm_rounds: int, arithmetic: Arithmetic) -> float:
-    """Every value as the winner, against all others whose windows meet its own."""
-    values = set(means)
-    kept = sum(window(arm_rounds, mean) for mean in values)
-    meeting = min(len(means), 2 + len(means) * kept / len(values) / (arm_rounds + 1))
-    numbers = node_count(arms - 1, arithmetic.proven) * kept * meeting
-    return 1e-4 * len(means) + 3e-5 * len(values) * len(means) + numbers * (2e-6 if arithmetic.proven else 3e-8)
-
-
-def _joint_seconds(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic) -> float:
-    """Products of truncated polynomials, for each best value at which two types may tie and each tie-breaker."""
-    ends = []
-    for mean, _ in types:
-        reach = REACH * math.sqrt(arm_rounds * mean * (1 - mean))
-        ends.append((max(0.0, arm_rounds * mean - reach), min(arm_rounds * 1.0, arm_rounds * mean + reach)))
-    lowest = max(low for low, _ in ends)
-    ties = max(0.0, sorted(high for _, high in ends)[-2] - lowest + 1)
-    active = [t for t, (_, high) in enumerate(ends) if high >= lowest]
-    active_arms = sum(types[t][1] for t in active)
-    arms = sum(count for _, count in types)
-    products = 0.4 * (sum(2 + math.log2(types[t][1]) for t in active) + len(active) ** 2)  # many are short
-    cases = ties * node_count(arms - 1, arithmetic.proven)
-    return cases * _products_seconds(
-        products, window(active_arms * arm_rounds, 0.4) / 2, arithmetic
-    ) + _products_seconds(len(types) * (4 + 2 * math.log2(arms)), window(arms * arm_rounds, 0.4), arithmetic)
-
-
-def _cut_seconds(types: MeanCounts, order: Order, trial: int, arm_rounds: int, arithmetic: Arithmetic) -> float:
-    """Products of binomial laws, for each hypergeometric way to share the last rounds among the types."""
-    products, reached = float(len(types)), 1.0
-    if order != "index":
-        draws = trial // arm_rounds if order == "block" else trial % sum(count for _, count in types)
-        for _, count in types[:-1]:
-            each = min(count, draws) + 1.0
-            products += reached * each
-            reached = min(reached * each, draws + 1.0)
-        products *= len(types) if order == "block" else 1
-    return _products_seconds(products, window(trial, 0.5) / 2, arithmetic)
-
-
-def _products_seconds(products: float, length: float, arithmetic: Arithmetic) -> float:
-    if arithmetic.proven:
-        return products * (5e-5 + length * 1e-6 + length * length * 1e-8)
-    return products * (2e-5 + length * length * 5e-10)
-
-
-def _refuse_beyond(seconds: float, gibibytes: float, what: str) -> None:
-    if seconds > SECONDS or gibibytes > GIBIBYTES:
+def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) -> None:
+    products *= BALL if arithmetic.proven else 1
+    if products > MOST_PRODUCTS:
         raise EngineError(
-            f"the closed-form engine expects work of at most {SECONDS:.0f} s and {GIBIBYTES:.0f} GiB, got {what} that "
-            f"would take about {seconds:.2g} s and {gibibytes:.2g} GiB",
+            f"the closed-form engine expects at most {MOST_PRODUCTS:.0e} products of numbers, got {what} with about "
+            f"{products:.0e}",
             "use engine='monte-carlo', or fewer copies, fewer values of the priors or fewer rounds of exploration",
         )
 
@@ -255,9 +189,6 @@ def _flat(problem: Problem, tools: Tools) -> tuple[list[Number], int]:
     originals = [original for of_agent in problem.agents for original in of_agent]
     totals, worst = [tools.arithmetic.number(0)] * len(problem.agents), 0
     plan = epochs(problem.mechanism, problem.horizon)
-    arms = sum(original.copies for original in originals)
-    if tools.rewards is not None:
-        check_levels(group_originals(originals), [m for rounds, m in plan if rounds > arms * m], tools.arithmetic)
     for rounds, arm_rounds in plan:
         earned, roundings = _level(originals, problem.mechanism, arm_rounds, Fixed.of(rounds), tools)
         worst = max(worst, roundings)
@@ -298,7 +229,7 @@ def _level(
         return earned, 4
     groups = group_originals(originals)
     if tools.rewards is not None:
-        check_levels(groups, [arm_rounds], tools.arithmetic)
+        check_level(groups, arm_rounds, tools.arithmetic)
     assert tools.choose is not None
     chosen = tools.choose(groups, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}

@@ -27,9 +27,8 @@ a rare observation of -c may not have come up yet. Only S and the V are needed, 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,18 +43,6 @@ _RANKS = np.arange(1.0, len(RATES) + 1.0) ** -1.2  # heavy enough a tail that no
 LOG_WEIGHTS: FloatArray = np.log(_RANKS / _RANKS.sum())
 COSTS: FloatArray = -np.log1p(-RATES) - RATES
 _STEPS = 100  # Newton needs about 6
-
-
-def log_wealth(deviation: FloatArray, variations: FloatArray, scales: FloatArray, bold: float = 0.0) -> FloatArray:
-    """The logarithm of the sum of bets at S = `deviation`.
-
-    The last axis of `variations` (V) and `scales` (c) lists the ways of guessing, which have equal stakes but for the
-    part `bold` of all, which is on the largest rate of the last way.
-    """
-    slopes, offsets = _bets(variations, scales, bold)
-    terms = deviation[..., None] * slopes + offsets
-    most = terms.max(axis=-1)
-    return np.asarray(most + np.log(np.exp(terms - most[..., None]).sum(axis=-1)))
 
 
 def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: float = 0.0) -> FloatArray:
@@ -274,10 +261,14 @@ class RunTotals:
         return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros((3, shape[1])))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RunTotals) and self.to_json() == other.to_json()
+        if not isinstance(other, RunTotals) or (self.estimands, self.count) != (other.estimands, other.count):
+            return False
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("sums", "squares", "variations")
+        )
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash((self.estimands, self.count))
 
     @property
     def runs(self) -> int:
@@ -361,39 +352,6 @@ class RunTotals:
         widths = self.half_widths(1.0 - confidence, bounds)
         return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
 
-    def to_json(self) -> str:
-        """All of it as text; floats are hexadecimal, so nothing is rounded."""
-        data = {
-            "identity": self.estimands.identity,
-            "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
-            "weights": _to_hex(self.estimands.weights),
-            "reach": _to_hex(self.estimands.reach),
-            "bold": self.estimands.bold.hex(),
-            "count": self.count,
-            "sums": _to_hex(self.sums.ravel()),
-            "squares": _to_hex(self.squares.ravel()),
-            "variations": _to_hex(self.variations.ravel()),
-        }
-        return json.dumps(data)
-
-    @classmethod
-    def from_json(cls, text: str) -> RunTotals:
-        """The totals that were written; going on from it gives the bits of a run that was never interrupted."""
-        try:
-            data = json.loads(text)
-            bounds = tuple(Bounds(*(float.fromhex(end) for end in each)) for each in data["bounds"])
-            weights, reach = (tuple(float.fromhex(each) for each in data[key]) for key in ("weights", "reach"))
-            estimands = Estimands(bounds, weights, str(data["identity"]), reach, float.fromhex(data["bold"]))
-            shape = (len(estimands.weights), len(bounds))
-            sums, squares = (_from_hex(data[key], shape) for key in ("sums", "squares"))
-            variations = _from_hex(data["variations"], (3, len(bounds)))
-            totals = cls(estimands, int(data["count"]), sums, squares, variations)
-        except (ValueError, KeyError, TypeError) as problem:
-            raise EngineError(
-                f"expected the text of RunTotals.to_json, got something else ({problem!r}); start afresh"
-            ) from None
-        return totals
-
     def check_same(self, estimands: Estimands) -> RunTotals:
         """Itself, if it is of that job; else a clear error."""
         if self.estimands != estimands:
@@ -407,11 +365,3 @@ class RunTotals:
 def _partial_sums(start: FloatArray, values: FloatArray) -> FloatArray:
     """Partial sums from `start`, in order: accumulate adds one at a time, where sum() would group by length."""
     return np.add.accumulate(np.concatenate([start[None], values]), axis=0)
-
-
-def _to_hex(values: Iterable[float]) -> list[str]:
-    return [float(value).hex() for value in values]
-
-
-def _from_hex(texts: Sequence[str], shape: tuple[int, ...]) -> FloatArray:
-    return np.array([float.fromhex(text) for text in texts]).reshape(shape)

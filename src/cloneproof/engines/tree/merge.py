@@ -12,7 +12,6 @@ How much work a recursion may be, and the refusal of more before it is done, sta
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,41 +66,14 @@ class Symmetry:
                     _order(states, blocks[k], blocks[k + 1])
 
 
-def count_states(shape: Shape, rounds: int) -> FloatArray:
-    """How many states there are after 0, 1, .. rounds of an arm each, if every pull and every success can be.
+def estimated_states(shape: Shape, rounds: int) -> float:
+    """About how many states there are after so many rounds of an arm each, if every pull and every success can be.
 
-    An arm with n pulls has n + 1 numbers of successes. The series of m exchangeable things is h_m of that of one:
-    m h_m(z) = sum over k from 1 to m of f(z^k) h_(m - k)(z), which counts multisets (Polya).
+    An arm with n pulls has n + 1 numbers of successes, so K arms have C(rounds + 2 K - 1, rounds) in order; nearly all
+    orders of an original's copies are different by the time that it matters.
     """
-    arm = np.arange(1.0, rounds + 2)
-    kinds, series = [], []
-    for owner in range(shape.owners):
-        own = tuple((o.belief, o.copies) for o in shape.originals if o.owner == owner)
-        kinds.append((own, shape.registered[owner]))
-        total = _power(arm, 0)
-        for (_, copies), number in Counter(own).items():
-            total = np.convolve(total, _power(_power(arm, copies), number))[: rounds + 1]
-        series.append(total)
-    level = shape.mechanism.arm if shape.flat else shape.mechanism.agent
-    owners, alike = list(range(shape.owners)), level is not None and level.order != "index"
-    whole = _power(arm, 0)
-    for group in _alike(owners, kinds if alike else owners):
-        whole = np.convolve(whole, _power(series[group[0]], len(group)))[: rounds + 1]
-    return np.asarray(whole)
-
-
-def _power(series: FloatArray, number: int) -> FloatArray:
-    """The series of multisets of so many."""
-    length = len(series)
-    multisets = [np.zeros(length)]
-    multisets[0][0] = 1.0
-    spaced = [np.zeros(length) for _ in range(number + 1)]
-    for k in range(1, number + 1):
-        spaced[k][::k] = series[: len(spaced[k][::k])]
-    for m in range(1, number + 1):
-        terms = [np.convolve(spaced[k], multisets[m - k])[:length] for k in range(1, m + 1)]
-        multisets.append(np.sum(terms, axis=0) / m)
-    return multisets[number]
+    exchanges = math.prod(math.factorial(original.copies) for original in shape.originals)
+    return max(1.0, math.comb(rounds + 2 * len(shape.arms) - 1, rounds) / exchanges)
 
 
 def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
@@ -231,14 +203,13 @@ class WorkLimit:
         agent = shape.mechanism.agent
         if not (shape.agents_idle or (agent is not None and draws_posteriors(agent))):
             return
-        states = count_states(shape, horizon - 1)
         work = 0.0
-        for played, count in enumerate(states):
+        for played in range(horizon):
             successors = 2 * min(arms, played + len(shape.originals))  # untouched copies are as one
-            work += float(count) * (successors + draw_work(shape, played))
+            work += estimated_states(shape, played) * (successors + draw_work(shape, played))
         if work > DRAWN_LIMIT:
             limit = f"at most {DRAWN_LIMIT:.1e} units of work where posteriors are drawn from"
-            raise refusal(limit, f"about {work:.1e} from {float(states[-1]):.1e} states in the last round", SHORTER)
+            raise refusal(limit, f"about {work:.1e}", SHORTER)
 
     def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.

@@ -1,9 +1,4 @@
-"""Rules on slots, exactly: the flat reservoir, a contest of champions, and somebody's own rule.
-
-Flat reservoir (`slot_rewards`), a recursion of its own beside the closed form. A state is the best failed test so far
-(count, agent, mean) and the count of the test under way. Every round moves the count by one coin; after the last pull
-of a test it passes, or is compared with the best. The expectation is over all realisations of the means and all orders
-of the agents, so this is for small markets. The reward of every round is kept, which gives every horizon in one pass.
+"""Rules on slots, exactly: a contest of champions, and somebody's own rule. The flat reservoir has a closed form.
 
 Contest of champions (`contest_rewards`). What an agent does in its tests does not depend on the others, and the contest
 counts fresh rewards only. So given the means of the champions the contest is that of one arm for each agent, and before
@@ -24,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -42,38 +37,6 @@ from cloneproof.mechanisms.rules import steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.scores.champions import Champions
 
-MOST_WORK = 2 * 10**7  # realisations x orders x tests x pulls
-Best = tuple[int, int, float]  # count, agent and mean of a test
-
-
-def slot_rewards(market: Market, rule: Rule, copies: FullCopies, horizon: int) -> FloatArray:
-    """The expected reward of each agent in each round up to the horizon (agents x rounds)."""
-    agents = len(market.agents)
-    _check_size(market, rule, horizon)
-    total = np.zeros((agents, horizon))
-    orders = list(permutations(range(agents)))
-    for chance, means in market.realisations():
-        draws = [draw_law(means[agent.name], copies[agent.name]) for agent in market.agents]
-        for order in orders:
-            total += chance / len(orders) * _given_order(draws, order, rule, horizon)
-    return total
-
-
-def _check_size(market: Market, rule: Rule, horizon: int) -> None:
-    agents, realised = len(market.agents), math.prod(map(_realisations, market.agents))
-    work = realised * math.factorial(min(agents, 20)) * min(horizon, rule.draws * agents * rule.explore)
-    if work > MOST_WORK:
-        limit = f"at most {MOST_WORK:.0e} realisations x orders of the agents x rounds of tests in a reservoir"
-        raise refusal(limit, f"about {work:.0e}", "use engine='closed-form'")
-
-
-def _realisations(agent: Agent) -> int:
-    """How many realisations the means of an agent have; a refusal of continuous priors."""
-    if any(prior.atoms is None for prior in agent.priors):
-        advice = "use engine='monte-carlo', or prior.discretised(n)"
-        raise refusal("discrete priors for a reservoir", "a continuous one", advice)
-    return math.prod(len(prior.atoms or ()) for prior in agent.priors)
-
 
 def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
     """The law of the mean of a slot."""
@@ -84,43 +47,6 @@ def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float
     return law
 
 
-def _given_order(draws: list[dict[float, float]], order: Sequence[int], rule: Rule, horizon: int) -> FloatArray:
-    paid = np.zeros((len(draws), horizon))
-    testing: dict[Best, float] = {(-1, -1, 0.0): 1.0}  # nobody has passed; the best of the tests so far
-    passed = np.zeros(len(draws))  # mean of a champion that has passed, times its probability, by agent
-    t = 0
-    for agent in list(order) * rule.draws:
-        after: dict[Best, float] = {}
-        newly = 0.0
-        alive = sum(testing.values())
-        mean_draw = sum(mean * chance for mean, chance in draws[agent].items())
-        for pull in range(rule.explore):
-            if t + pull < horizon:
-                paid[:, t + pull] += passed
-                paid[agent, t + pull] += alive * mean_draw
-        for mean, chance in draws[agent].items():
-            for count, weight in enumerate(coin_law(mean, rule.explore)):
-                if rule.slots.threshold is not None and count >= rule.slots.threshold:
-                    newly += alive * chance * weight * mean
-                    continue
-                for best, before in testing.items():
-                    key = (count, agent, mean) if count > best[0] else best
-                    after[key] = after.get(key, 0.0) + before * chance * weight
-        passed[agent] += newly
-        testing, t = after, t + rule.explore
-        if t >= horizon:
-            return paid
-    if rule.slots.fallback == "draw":
-        left = sum(testing.values()) / len(draws)
-        for agent, law in enumerate(draws):
-            passed[agent] += left * sum(mean * chance for mean, chance in law.items())
-    else:
-        for (_, agent, mean), chance in testing.items():
-            passed[agent] += chance * mean
-    paid[:, t:] += passed[:, None]
-    return paid
-
-
 def coin_law(mean: float, pulls: int) -> FloatArray:
     """The law of the count of coins, one pull after the other."""
     law = np.zeros(pulls + 1)
@@ -129,6 +55,14 @@ def coin_law(mean: float, pulls: int) -> FloatArray:
         shifted = np.concatenate([[0.0], law[:-1]])
         law = law * (1 - mean) + shifted * mean
     return law
+
+
+def _realisations(agent: Agent) -> int:
+    """How many realisations the means of an agent have; a refusal of continuous priors."""
+    if any(prior.atoms is None for prior in agent.priors):
+        advice = "use engine='monte-carlo', or prior.discretised(n)"
+        raise refusal("discrete priors for a reservoir", "a continuous one", advice)
+    return math.prod(len(prior.atoms or ()) for prior in agent.priors)
 
 
 MOST_CONTEST_WORK = 2 * 10**8  # numbers computed for the laws of champions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -16,7 +15,7 @@ from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import EPS, MeanBelief, Shape, TreeOriginal, belief_of, refusal
-from cloneproof.engines.tree.slots import contest_rewards, drawn_arms, slot_rewards, sorted_within_kinds
+from cloneproof.engines.tree.slots import contest_rewards, drawn_arms, sorted_within_kinds
 from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
@@ -39,49 +38,20 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
     arms = sum(copies)
     if size >= arms:
         return {tuple(copies): 1.0}
-    groups = Counter(zip(kinds, copies, strict=True))
-    ways_of: dict[tuple[int, ...], int] = {}
-    for deal, ways in _deals(list(groups.items()), size):
-        hands = {group: list(hand) for group, hand in zip(groups, deal, strict=True)}
-        kept = [hands[kind, count].pop() for kind, count in zip(kinds, copies, strict=True)]
-        key = sorted_within_kinds(kept, kinds)
-        ways_of[key] = ways_of.get(key, 0) + ways
+    ways_of: dict[tuple[int, ...], int] = {(): 1}  # of the originals so far
+    for position, copied in enumerate(copies):
+        longer: dict[tuple[int, ...], int] = {}
+        room = sum(copies[position + 1 :])
+        for kept, ways in ways_of.items():
+            left = size - sum(kept)
+            for number in range(min(left, copied), max(0, left - room) - 1, -1):
+                key = sorted_within_kinds((*kept, number), kinds[: position + 1])
+                longer[key] = longer.get(key, 0) + ways * math.comb(copied, number)
+        ways_of = longer
         if len(ways_of) > SAMPLES_LIMIT:
             got = f"more from {arms} arms, {size} of them kept"
             raise refusal(f"at most {SAMPLES_LIMIT} different samples of arms", got)
     return {key: ways / math.comb(arms, size) for key, ways in ways_of.items()}
-
-
-SampledCopies = tuple[tuple[object, int], int]  # ((kind, copies), how many originals are like that)
-
-
-def _deals(groups: list[SampledCopies], size: int) -> Iterator[tuple[tuple[tuple[int, ...], ...], int]]:
-    """What each group keeps, as numbers of copies in falling order, and the ways to keep that; never by labels."""
-    if not groups:
-        if size == 0:
-            yield (), 1
-        return
-    ((_, copies), originals), rest = groups[0], groups[1:]
-    room = sum(count * number for (_, count), number in rest)
-    for kept in range(min(size, copies * originals), max(0, size - room) - 1, -1):
-        for hand in _hands(originals, copies, kept, copies):
-            ways = math.factorial(originals)
-            for number, times in Counter(hand).items():
-                ways = ways // math.factorial(times) * math.comb(copies, number) ** times
-            for others, other_ways in _deals(rest, size - kept):
-                yield (hand, *others), ways * other_ways
-
-
-def _hands(originals: int, copies: int, kept: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Falling sequences of that many numbers, each at most `most`, that sum to `kept`."""
-    if originals == 0:
-        if kept == 0:
-            yield ()
-        return
-    for first in range(min(most, kept), -1, -1):
-        if kept - first <= first * (originals - 1):
-            for rest in _hands(originals - 1, copies, kept - first, first):
-                yield (first, *rest)
 
 
 SizeLaws = tuple[tuple[tuple[int, float], ...], ...]  # of each sample: how many arms it has, with probabilities
@@ -122,7 +92,7 @@ def tree(
     for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
         groups.setdefault((running is mechanism, _sample_sizes(running, copies, horizon)), []).append(horizon)
-    best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
+    best = best_mean([prior for agent in market.agents for prior in agent.priors])
     evaluations: dict[int, Evaluation] = {}
     for (whole, sizes), members in groups.items():
         running = mechanism if whole else mechanism.at_horizon(len(market.agents), members[0])
@@ -133,24 +103,20 @@ def tree(
         rewards = _average_over_samples(market, running, copies, sizes, members, deterministic)
         method = _method(running)
         for horizon in members:
-            evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, (best, best_error), method)
+            evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, best, method)
     return {horizon: evaluations[horizon] for horizon in wanted}
 
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
-    """A mechanism that tests slots on coins, flat or before a contest: the rewards up to each horizon."""
-    rule = mechanism.arm
-    best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
-    if mechanism.agent is not None and len(market.agents) > 1:
-        method = METHOD + "; champions by the law of their tests"
-        rewards = contest_rewards(market, mechanism, copies, horizons)
-        return {h: _evaluation(market, rewards[h], h, (best, best_error), method) for h in horizons}
-    total = np.cumsum(slot_rewards(market, rule, copies, max(horizons)), axis=1)
-    errors = {h: (h + rule.draws * rule.explore + 64) * 2.0**-52 for h in horizons}
-    return {
-        h: _evaluation(market, RoundRewards(total[:, h - 1], errors[h], 0.0), h, (best, best_error), METHOD)
-        for h in horizons
-    }
+    """A contest of champions that are found on coins: the rewards up to each horizon."""
+    if mechanism.agent is None or len(market.agents) == 1:
+        raise refusal(
+            "a contest of champions", "a scan over slots, which has a closed form", "use engine='closed-form'"
+        )
+    best = best_mean([prior for agent in market.agents for prior in agent.priors])
+    method = METHOD + "; champions by the law of their tests"
+    rewards = contest_rewards(market, mechanism, copies, horizons)
+    return {h: _evaluation(market, rewards[h], h, best, method) for h in horizons}
 
 
 def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:

@@ -109,7 +109,6 @@ def test_randomised_rules_decide_as_the_reference(name, options):
     ("market", "mechanism"),
     [
         (cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=9, rewards="deterministic"), cp.mechanism("thompson")),
-        (cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=9), cp.mechanism("thompson", draw="quantile")),
         (cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], horizon=9), cp.Mechanism(cp.rule("thompson"), cp.rule("ucb"))),
     ],
 )  # fmt: skip

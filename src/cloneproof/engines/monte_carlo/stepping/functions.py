@@ -158,7 +158,7 @@ quantile_at: Any = intrinsic(_quantile_at)
 
 PRIORITIES: Final = (
     etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
-    thompson.posterior_draw, thompson.posterior_quantile, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
+    thompson.posterior_draw, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
 )  # fmt: skip
 USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
@@ -170,7 +170,6 @@ FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile
     _slow_ucb,
     _epsilon_greedy,
     _posterior_draw,
-    _posterior_quantile,
     _steady_ucb,
     _steady_kl_ucb,
     _kl_ucb,
@@ -195,12 +194,10 @@ def priority(function, inputs, all_pulls, all_means):
     elif which == 5:
         value = _posterior_draw(inputs)
     elif which == 6:
-        value = _posterior_quantile(inputs)
-    elif which == 7:
         value = _steady_ucb(inputs, parameter)
-    elif which == 8:
+    elif which == 7:
         value = _steady_kl_ucb(inputs, parameter)
-    elif which == 9:
+    elif which == 8:
         value = _kl_ucb(inputs, parameter)
     else:
         clock, log_clock, pulls, mean, coin, draw, candidates = inputs
@@ -211,7 +208,6 @@ def priority(function, inputs, all_pulls, all_means):
     return value
 
 
-POSTERIOR_QUANTILE: Final = PRIORITIES.index(thompson.posterior_quantile)
 STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
 STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
 KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
@@ -232,18 +228,6 @@ def surely_above(bar, pulls, mean, width):
     if mean > 0.0:
         divergence += mean * np.log(mean / level)
     return pulls * divergence < width * (1.0 - 1e-9)
-
-
-@compiled
-def surely_below(bar, pulls, mean, draw):
-    """Whether Thompson's quantile, which is dear, is below `bar` by a cheap bound.
-
-    With s successes in n pulls a draw exceeds x with probability P(Bin(n + 1, x) <= s), at most
-    exp(-2 (n + 1) (x - s / (n + 1))^2) by Hoeffding. Where twice that is less than 1 - draw, the quantile at `draw` is
-    below x, and by far more than it is rounded.
-    """
-    distance = bar - (mean * pulls + 1e-6) / (pulls + 1)
-    return distance > 0.0 and 2.0 * (pulls + 1) * distance * distance > -np.log(0.5 * (1.0 - draw))
 
 
 @compiled

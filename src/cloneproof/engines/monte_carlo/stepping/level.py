@@ -14,12 +14,10 @@ from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined,
 from cloneproof.engines.monte_carlo.runs import BLOCK, INDEX, ZERO, all_explored, rank_by_word
 from cloneproof.engines.monte_carlo.stepping.functions import (
     KL_UCB,
-    POSTERIOR_QUANTILE,
     STEADY_KL_UCB,
     STEADY_UCB,
     priority,
     surely_above,
-    surely_below,
 )
 from cloneproof.mechanisms.online.opening import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs
@@ -88,20 +86,13 @@ def best(level, clock, rule, logarithms, rows):
     if rule.randomised:
         coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
     highest, ties = -np.inf, 0
-    leader, bar = np.int64(-1), -1.0
     show_siblings(level, rows, rule.all_pulls, rule.all_means)
-    if rule.priority.which == POSTERIOR_QUANTILE:  # one quantile first, so that most of the others need none
-        leader, bar = best_average(level, clock, coin, rule, rows)
     for k in range(begin, level.end):
         row = rows[k]
         if rule.randomised:
             draw = uniform(row.draw, level.rounds)
-        if bar > 0.0 and surely_below(max(bar, highest), row.arrived, row.mean, draw):
-            continue
-        value = bar
-        if k != leader:
-            inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
-            value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
+        inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
+        value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
         if value > highest:
             highest, ties = value, 0
         elif value != highest:
@@ -206,20 +197,6 @@ def exact_kl(level, row, clock, log_clock, width, rule, count):
     if row.arrived > 0 and value < 1.0 and distance > 1e-8:
         row.slope, row.indexed = value * (1.0 - value) / (row.arrived * distance) * (1.0 + 1e-6), row.arrived
     return value
-
-
-@compiled
-def best_average(level, clock, coin, rule, rows):
-    """The candidate of the highest average, and its priority."""
-    leader = level.begin
-    for k in range(level.begin, level.end):
-        if rows[k].mean > rows[leader].mean:
-            leader = k
-    row = rows[leader]
-    draw = uniform(row.draw, level.rounds)
-    count = level.end - level.begin
-    inputs = PriorityInputs(clock, 0.0, row.arrived, row.mean, coin, draw, count)
-    return leader, priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
 
 
 @compiled
