@@ -156,21 +156,6 @@ def test_averages_that_are_equal_in_the_session_tie_here():
 # --- quadrature ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["etc", "uniform-etc"])
-def test_gaussian_rewards(name):
-    prior = cp.Discrete([0.25, 0.5, 0.75], [0.3, 0.3, 0.4])
-    market = cp.Market(
-        [cp.Agent("ana", 2, prior), cp.Agent("bo", 1, prior)], horizon=50, rewards={"family": "gaussian", "sd": 0.3}
-    )
-    mechanism = cp.mechanism(name, arm_rounds=4)
-    found = evaluate(market, mechanism, {"ana": (2, 1)})
-    seen = cp.paper.summarise(list(cp.paper.simulate_runs(market, mechanism, {"ana": (2, 1)}, runs=1000, seed=2)))
-    for agent, estimate in found.payoff.items():
-        assert estimate.kind == "estimated"
-        assert estimate.error < 1e-9
-        assert abs(estimate.value - seen.payoff[agent].mean) < 5 * seen.payoff[agent].standard_error
-
-
 @pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
 def test_continuous_priors_against_many_atoms(rewards):
     def market(prior):
@@ -271,13 +256,12 @@ def test_the_expected_minimum_at_a_long_horizon():
     assert np.isfinite(middle)
 
 
-@pytest.mark.parametrize("rewards", ["deterministic", {"family": "gaussian", "sd": 1e-4}])
-def test_the_error_of_a_continuous_prior_covers_its_jumps(rewards):
+def test_the_error_of_a_continuous_prior_covers_its_jumps():
     """Ana's mean is uniform, bo's is c, and one look decides: ana earns 1 - c^2 over 2, bo c^2, of what is left."""
     for step in range(0, 12, 1 if LONG else 3):
         c = 0.05 + 0.075 * step + 0.000305
         agents = [cp.Agent("ana", 1, cp.Uniform()), cp.Agent("bo", 1, cp.Point(c))]
-        market = cp.Market(agents, horizon=1000, rewards=rewards)
+        market = cp.Market(agents, horizon=1000, rewards="deterministic")
         found = evaluate(market, cp.mechanism("etc", arm_rounds=1))
         left = 998
         truth = {"ana": 0.5 + left * (1 - c * c) / 2, "bo": c + left * c * c}

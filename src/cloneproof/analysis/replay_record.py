@@ -107,7 +107,7 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
         "confidence": sample.confidence,
         "honest": interval(honest),
         "gain": interval(difference),
-        "sums": json.loads(sample.progress.to_json()),
+        "sums": sample.progress.to_dict(),
     }
 
 
@@ -200,7 +200,7 @@ def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
         if drawn.stopped == "budget":
             raise _time_over(clock, done, rounds, len(witnesses), len(listed))
         who = f"copies {copies} of {agent!r} at horizon {horizon}"
-        same_sums = json.loads(drawn.progress.to_json()) == deviation["sums"]
+        same_sums = drawn.progress.to_dict() == deviation["sums"]
         require(same_sums, f"{who}: other sums came out{_made_by(data)}")
         for key, estimate in (("honest", drawn.honest), ("gain", drawn.estimate)):
             words = f"{estimate.value} ± {estimate.error}"

@@ -1,50 +1,315 @@
-"""The catalogue: mechanisms by name, their parameters given or from the theorem for a market."""
+"""The catalogue: mechanisms by name, their parameters given or from the theorem for a market.
+
+The algorithms of the paper and of its predecessors, and ours, are each a function of their parameters.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
-from cloneproof._checks import known, whole
+from cloneproof._checks import known, one_of, whole
 from cloneproof._discovery import check_options, imported
-from cloneproof.bounds import first_horizon_with_award
-from cloneproof.errors import MechanismError
+from cloneproof.bounds import first_horizon_with_award, holdout_trial
+from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
-from cloneproof.mechanisms import algorithms
-from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.holdout import h_etc_r_parameters, holdout_contest_parameters, holdout_parameters
+from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
+from cloneproof.mechanisms.parameters.holdout import (
+    CAPPED,
+    CONTEST,
+    SOURCE,
+    UNREVIEWED,
+    h_etc_r_parameters,
+    holdout_contest_parameters,
+    holdout_parameters,
+    outside_capped_theorem,
+)
 from cloneproof.mechanisms.parameters.reservoir import (
+    CLONE_PROOF,
+    CONTEST_CLONE_PROOF,
+    INDEX_CEILING,
     reservoir_contest_parameters,
     reservoir_index_parameters,
     reservoir_parameters,
 )
-from cloneproof.mechanisms.parameters.theorems import (
-    Derived,
-    etc_parameters,
-    uniform_etc_parameters,
-)
-from cloneproof.mechanisms.rule import positive, rule
+from cloneproof.mechanisms.parameters.theorems import Derived, etc_parameters, uniform_etc_parameters
+from cloneproof.mechanisms.restarts.doubling import Doubling
+from cloneproof.mechanisms.rule import Choice, Clock, Fallback, Order, Rule, positive, rounds_number, rule
+from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
+from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
+from cloneproof.mechanisms.rules.etc import etc as etc_rule
+from cloneproof.mechanisms.rules.falling_kl_ucb import falling_kl_ucb
+from cloneproof.mechanisms.rules.first_pass import first_pass
+from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
+from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
+from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
+from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
+from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
+from cloneproof.mechanisms.rules.ucb import ucb
+from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.scores.capped import Capped
+from cloneproof.mechanisms.scores.champions import Champions
+from cloneproof.mechanisms.scores.hold_out import HoldOut
+
+Contest = Literal["kl-ucb", "ucb"]
+ChampionRule = Literal["first-pass", "best"]
+BonusFunction = Callable[[float, float], float]
+SHIN_2022 = "Shin, Lee and Ok 2022"
+
+
+def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: BonusFunction | None = None) -> Mechanism:
+    """UCB1 over all arms (Algorithm 1)."""
+    claims = (
+        Claim("not clone-proof", "Theorem 1", "confirmed, not at the paper's own T; see docs/reading.md#ucb1"),
+        Claim("regret O(K ln T)", "Auer et al. 2002"),
+    )
+    return Mechanism(arm=ucb(constant, clock, bonus), claims=claims)
+
+
+def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
+    """Explore then commit over all arms (Algorithm 3)."""
+    claims = (
+        Claim("clone-proof for one agent", "Theorems 2 and 3", "less exploration is enough; see docs/reading.md#etc"),
+        Claim("regret O(l^2 ln T / gap^2)", "Theorem 3"),
+    )
+    return Mechanism(arm=etc_rule(arm_rounds, choice, order), claims=claims)
+
+
+def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
+    """ETC in doubling epochs, no parameter of the market needed (Algorithm 4)."""
+    claims = (Claim("clone-proof for one agent and large T", "Proposition 2", "late for small gaps"),)
+    return Mechanism(arm=etc_rule(1, choice, order), restart=Doubling(power), claims=claims)
+
+
+def h_ucb(
+    constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: BonusFunction | None = None
+) -> Mechanism:
+    """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
+    claims = (
+        Claim("clone-proof for fully informed agents", SHIN_2022),
+        Claim("not clone-proof", "Theorem 1", "confirmed; see docs/reading.md#h-ucb"),
+    )
+    return Mechanism(agent=ucb(constant, clock, bonus), arm=ucb(constant, arm_clock, bonus), claims=claims)
+
+
+def rh_ucb(sample_factor: float = 1.0, clock: Clock = "completed") -> Mechanism:
+    """H-UCB on a sample of L ln T arms of each agent, with a slower agent level (Shin, Lee and Ok 2022)."""
+    claims = (Claim("clone-proof for fully informed agents, sublinear regret", SHIN_2022),)
+    return Mechanism(
+        agent=slow_ucb(clock=clock), arm=ucb(clock="completed"), sample=Sample(sample_factor), claims=claims
+    )
+
+
+def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
+    """UCB1 on one sample of L ln T arms (Shin, Lee and Ok 2022, a baseline)."""
+    return Mechanism(arm=ucb(clock=clock), sample=Sample(sample_factor, "all"))
+
+
+def rand_ucb(first_arms: int = 10, clock: Clock = "current") -> Mechanism:
+    """UCB1 on the arms that are admitted: arrival k with probability min(1, first_arms / k) (Liu and Ho 2018).
+
+    Their Rand_UCB plays UCB1 and adds an arm that is contributed in round t with probability p_t = min(1, M / t). In a
+    market here all arms are registered before the first round; our reading is that they arrive then, one after another
+    in a uniformly random order, and t counts arrivals. M is open there, and 10 is our choice. Up to M arms it is UCB1.
+    """
+    claims = (Claim("few arms of low quality pay where effort is costly", "Liu and Ho 2018"),)
+    return Mechanism(arm=ucb(clock=clock), sample=Admission(first_arms), claims=claims)
+
+
+def uniform_etc(arm_rounds: int, order: Order = "round-robin", choice: Choice = "commit") -> Mechanism:
+    """An agent uniformly at random in every round, ETC inside it (section 5)."""
+    claims = (
+        Claim(
+            "clone-proof",
+            "section 5, by Theorems 2 and 3",
+            "confirmed at the theorem's m; see docs/reading.md#uniform-choice",
+        ),
+        Claim("linear regret", "section 5"),
+    )
+    return Mechanism(agent=uniform(), arm=etc_rule(arm_rounds, choice, order), claims=claims)
+
+
+def h_etc_r(
+    agent_rounds: int,
+    arm_rounds: int,
+    choice: Choice = "commit",
+    order: Order = "round-robin",
+    agent_order: Order = "round-robin",
+    max_arms: int | None = None,
+) -> Mechanism:
+    """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5).
+
+    With `max_arms` an agent with more arms has no score. No copies pay then, if max_arms is at most
+    agent_rounds / arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T): the capped theorem, whose proof is ours.
+    """
+    claims = (
+        Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
+        Claim(
+            "regret O(n L^3 sqrt(T ln T) / gap^3)",
+            "Theorem 5",
+            "refuted as stated; holds with a gap between agents, see docs/errata.md",
+        ),
+    )
+    agent, arm = etc_rule(agent_rounds, choice, agent_order), etc_rule(arm_rounds, choice, order)
+    if max_arms is None:
+        return Mechanism(agent=agent, arm=arm, restart="award", claims=claims)
+    score = Capped(rounds_number(max_arms, "max_arms"))
+    capped = Claim("clone-proof where (L - 1) exp(-m gap^2) <= m gap / (L T), for L <= max_arms", CAPPED, UNREVIEWED)
+    proof = outside_capped_theorem(arm.explore, agent.explore, score.max_arms, choice) or capped
+    return Mechanism(agent=agent, arm=arm, restart="award", score=score, claims=(proof, *claims[1:]))
+
+
+def holdout_h_etc(
+    arm_rounds: int,
+    score_rounds: int,
+    max_arms: int,
+    order: Order = "round-robin",
+    agent_order: Order = "round-robin",
+) -> Mechanism:
+    """H-ETC-R whose scores count only fresh rewards of the arm committed to: our repair of Algorithm 5.
+
+    An agent's trial has M = max_arms * arm_rounds + score_rounds rounds. Where the horizon cannot give every agent its
+    trial there is no award: agents are chosen uniformly at random all along, with the same ETC inside.
+    """
+    claims = (
+        Claim("clone-proof", SOURCE, UNREVIEWED),
+        Claim("regret O(n (L ln(LT/gap)/gap^2 + ln(nT)/agent_gap^2))", SOURCE, UNREVIEWED),
+    )
+    arm = etc_rule(arm_rounds, "commit", order)
+    score = HoldOut(rounds_number(score_rounds, "score_rounds"), rounds_number(max_arms, "max_arms"))
+    return Mechanism(
+        agent=etc_rule(holdout_trial(arm.explore, score.rounds, score.max_arms), "commit", agent_order),
+        arm=arm,
+        restart="award",
+        score=score,
+        fallback=Mechanism(agent=uniform(), arm=arm, name="holdout-h-etc without an award"),
+        claims=claims,
+    )
+
+
+def holdout_kl_ucb(
+    arm_rounds: int,
+    max_arms: int,
+    horizon: int,
+    contest: Contest = "kl-ucb",
+    constant: float = 1.0,
+    order: Order = "round-robin",
+) -> Mechanism:
+    """Every agent explores max_arms * arm_rounds rounds and commits; then a contest on fresh rewards of these arms.
+
+    The contest is steady KL-UCB, or steady UCB with contest="ucb". Agents with more than max_arms arms take no part.
+    """
+    arm, arms = etc_rule(arm_rounds, "commit", order), rounds_number(max_arms, "max_arms")
+    one_of(contest, get_args(Contest), "contest", MechanismError)
+    index = steady_kl_ucb if contest == "kl-ucb" else steady_ucb
+    agent = index(rounds_number(horizon, "horizon"), constant, rounds=arms * arm.explore + 1)
+    claims = (Claim("clone-proof", CONTEST, UNREVIEWED),)
+    return Mechanism(agent=agent, arm=arm, score=HoldOut(rounds_number(horizon, "horizon"), arms), claims=claims)
+
+
+def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:
+    """KL-UCB over all arms (Garivier and Cappe 2011), with the usual ln t."""
+    return Mechanism(arm=kl_ucb_rule(constant, clock))
+
+
+def epsilon_greedy(c: float = 1.0) -> Mechanism:
+    """A random arm with probability min(1, cK/t), else the best so far."""
+    return Mechanism(arm=epsilon_greedy_rule(c))
+
+
+def thompson() -> Mechanism:
+    """Thompson sampling over all arms with Beta(1, 1) priors."""
+    return Mechanism(arm=thompson_rule())
+
+
+def reservoir(
+    rounds: int,
+    draws: int,
+    threshold: float | None = None,
+    choose: ChampionRule = "first-pass",
+    fallback: Fallback = "best",
+    coins: bool = True,
+) -> Mechanism:
+    """Draws of all agents are tested in turn; the first that passes gets every later round, else the best of all.
+
+    An agent's arms are touched only through uniform draws with replacement, by a timetable that does not look at how
+    many there are, so copies shift weights that are uniform on average. `choose="best"` tests all draws. Rewards in
+    [0, 1] count as coins; with `coins=False` their sums count, for Gaussian rewards.
+    """
+    return Mechanism(arm=_slots(rounds, draws, threshold, choose, fallback, coins), claims=(CLONE_PROOF,))
+
+
+def reservoir_contest(
+    rounds: int,
+    draws: int,
+    horizon: int,
+    threshold: float | None = None,
+    choose: ChampionRule = "first-pass",
+    contest: Contest = "kl-ucb",
+    constant: float = 1.0,
+    coins: bool = True,
+) -> Mechanism:
+    """Every agent finds a champion in draws * rounds rounds of its own; then a contest on fresh rewards of champions.
+
+    For platforms that cannot name a threshold for all agents. The contest is steady KL-UCB or steady UCB, whose indices
+    depend on an agent's own fresh rewards alone. Both count coins, and steady UCB with `coins=False` sums of Gaussian
+    rewards.
+    """
+    arm = _slots(rounds, draws, threshold, choose, "best", coins)
+    before = arm.draws * arm.explore
+    one_of(contest, get_args(Contest), "contest", MechanismError)
+    length = rounds_number(horizon, "horizon")
+    if contest == "ucb":
+        agent = steady_ucb(length, constant, before + 1, coins=coins)
+    elif coins:
+        agent = steady_kl_ucb(length, constant, before + 1)
+    else:
+        raise MechanismError("a contest by 'kl-ucb' counts coins, got coins=False; use contest='ucb'")
+    return Mechanism(agent=agent, arm=arm, score=Champions(before), claims=(CONTEST_CLONE_PROOF,))
+
+
+def reservoir_index(draws: int, constant: float) -> Mechanism:
+    """Slots of all agents in one contest by the KL-UCB index, for a market that ends at random.
+
+    Each agent has `draws` slots, uniform draws from its arms with replacement. The index of a slot counts as the lowest
+    that it has been, which decides nothing but ties. In a market that ends at random the contest is a best of all slots
+    by independent scores, and what copies and withholding can gain has a proven ceiling
+    (docs/textbook/index-on-slots.md). At a fixed end nothing is claimed.
+    """
+    return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
+
+
+def _slots(
+    rounds: int, draws: int, threshold: float | None, choose: ChampionRule, fallback: Fallback, coins: bool
+) -> Rule:
+    one_of(choose, get_args(ChampionRule), "choose", MechanismError)
+    if choose == "best" or threshold is None:
+        if threshold is not None:
+            raise MechanismError(f"choose='best' expects no threshold, got {brief(threshold)}; leave it out")
+        return best_of_draws(draws, rounds, coins)
+    return first_pass(draws, rounds, threshold, fallback, coins)
+
 
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
-    "ucb1": algorithms.ucb1,
-    "etc": algorithms.etc,
-    "prior-independent-etc": algorithms.prior_independent_etc,
-    "h-ucb": algorithms.h_ucb,
-    "rh-ucb": algorithms.rh_ucb,
-    "s-ucb": algorithms.s_ucb,
-    "rand-ucb": algorithms.rand_ucb,
-    "uniform-etc": algorithms.uniform_etc,
-    "h-etc-r": algorithms.h_etc_r,
-    "holdout-h-etc": algorithms.holdout_h_etc,
-    "holdout-kl-ucb": algorithms.holdout_kl_ucb,
-    "reservoir": algorithms.reservoir,
-    "reservoir-contest": algorithms.reservoir_contest,
-    "reservoir-index": algorithms.reservoir_index,
-    "kl-ucb": algorithms.kl_ucb,
-    "epsilon-greedy": algorithms.epsilon_greedy,
-    "thompson": algorithms.thompson,
+    "ucb1": ucb1,
+    "etc": etc,
+    "prior-independent-etc": prior_independent_etc,
+    "h-ucb": h_ucb,
+    "rh-ucb": rh_ucb,
+    "s-ucb": s_ucb,
+    "rand-ucb": rand_ucb,
+    "uniform-etc": uniform_etc,
+    "h-etc-r": h_etc_r,
+    "holdout-h-etc": holdout_h_etc,
+    "holdout-kl-ucb": holdout_kl_ucb,
+    "reservoir": reservoir,
+    "reservoir-contest": reservoir_contest,
+    "reservoir-index": reservoir_index,
+    "kl-ucb": kl_ucb,
+    "epsilon-greedy": epsilon_greedy,
+    "thompson": thompson,
 }
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {

@@ -15,7 +15,7 @@ from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Discrete, Market, Point
-from cloneproof.mechanisms.algorithms import BonusFunction
+from cloneproof.mechanisms.catalogue import BonusFunction
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Clock
 from cloneproof.reproduce.findings import Setting

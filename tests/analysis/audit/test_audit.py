@@ -202,9 +202,7 @@ def test_holdout_is_clone_proof_by_computation():
 
 def test_a_theorem_is_called_a_theorem():
     market = one_agent(cp.Discrete([0.25, 0.75], [0.5, 0.5]), 1000, rewards={"family": "gaussian", "sd": 0.5})
-    found = cp.audit(
-        market, cp.mechanism("etc", arm_rounds=30), search=cp.Search(copies=2)
-    )  # a quadrature cannot decide by itself
+    found = cp.audit(market, cp.mechanism("etc", arm_rounds=30), search=cp.Search(copies=2))
     assert found.verdict == "clone-proof"
     assert "a theorem (docs/textbook/hold-out.md" in found.scope
     assert "not a computation" in found.scope

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
-from cloneproof.engines.closed_form.expectation import epochs
+from cloneproof.engines.closed_form.exact_payoffs import epochs
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.market.rewards import bernoulli, deterministic

@@ -40,11 +40,11 @@ from cloneproof.engines.closed_form.commitment import (
     ExactAtoms,
     Fixed,
     Rounds,
+    prior_mean,
     realisations,
     unfinished_trial,
 )
-from cloneproof.engines.closed_form.exact_payoffs import discretise
-from cloneproof.engines.closed_form.expectation import check_structure, check_trials, prior_mean
+from cloneproof.engines.closed_form.exact_payoffs import check_structure, check_trials, discretise
 from cloneproof.engines.closed_form.laws import (
     LOST,
     PRECISION,

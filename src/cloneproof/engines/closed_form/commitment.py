@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 from typing import NamedTuple
 
-import numpy as np
-import scipy
+from flint import arb
 
 from cloneproof.engines.closed_form.laws import (
-    FLOATS,
     Arithmetic,
     Array,
     Law,
@@ -115,28 +113,22 @@ def _wins(
     return wins
 
 
-REACH = 10.0  # standard deviations on either side; beyond them lie 2e-23 of the probability
+def prior_mean(atoms: ExactAtoms) -> Fraction:
+    """The exact expectation of a prior."""
+    return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
 
 
-def gaussian_commitment(groups: list[EqualArms], spread: float, rounds: int, points: int) -> Commitment:
-    """The chances of commitment, with `points` of the trapezium rule to a standard deviation of the judged mean.
-
-    P(arm a is best) = int phi_a(z) prod_{b != a} Phi_b(z) dz, with each original's factor averaged over its prior. The
-    rule converges faster than any power of the step, as the integrand is entire and falls off like a normal density.
-    """
-    deviation = spread / math.sqrt(rounds)
-    steps = np.arange(-REACH * points, REACH * points + 1) / points
-    density = np.exp(-(steps**2) / 2) / math.sqrt(2 * math.pi) / points
-    chances = [[0.0] * len(group.atoms) for group in groups]
-    values = {value for group in groups for value, _ in group.atoms}
-    for winner in values:
-        below: dict[float, Array] = {
-            other: scipy.special.ndtr(steps + (winner - other) / deviation) for other in values
-        }
-        for g, gain in _wins(groups, winner, below, np.ones(len(steps)), FLOATS):
-            chances[g][[value for value, _ in groups[g].atoms].index(winner)] = float(density @ gain)
-    arms = sum(group.copies * group.number for group in groups)
-    return Commitment(tuple(tuple(row) for row in chances), len(steps) + 8 * arms)
+def expected_best(priors: list[ExactAtoms]) -> Number:
+    """E max over independent originals, as a ball: the top value less the distribution function's integral."""
+    equal = Counter(map(tuple, priors))
+    values = sorted({value for atoms in equal for value, _ in atoms})
+    total = ball(values[-1])
+    for value, following in pairwise(values):
+        below = arb(1)
+        for atoms, count in equal.items():
+            below *= ball(sum((weight for atom, weight in atoms if atom <= value), Fraction(0))) ** count
+        total -= ball(Fraction(following) - Fraction(value)) * below
+    return total
 
 
 class CopiedOriginal(NamedTuple):

@@ -28,8 +28,9 @@ a rare observation of -c may not have come up yet. Only S and the V are needed, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -261,11 +262,7 @@ class RunTotals:
         return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros((3, shape[1])))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RunTotals) or (self.estimands, self.count) != (other.estimands, other.count):
-            return False
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("sums", "squares", "variations")
-        )
+        return isinstance(other, RunTotals) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.estimands, self.count))
@@ -352,6 +349,20 @@ class RunTotals:
         widths = self.half_widths(1.0 - confidence, bounds)
         return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as data for JSON; floats are hexadecimal, so nothing is rounded."""
+        return {
+            "identity": self.estimands.identity,
+            "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
+            "weights": _to_hex(self.estimands.weights),
+            "reach": _to_hex(self.estimands.reach),
+            "bold": self.estimands.bold.hex(),
+            "count": self.count,
+            "sums": _to_hex(self.sums.ravel()),
+            "squares": _to_hex(self.squares.ravel()),
+            "variations": _to_hex(self.variations.ravel()),
+        }
+
     def check_same(self, estimands: Estimands) -> RunTotals:
         """Itself, if it is of that job; else a clear error."""
         if self.estimands != estimands:
@@ -365,3 +376,7 @@ class RunTotals:
 def _partial_sums(start: FloatArray, values: FloatArray) -> FloatArray:
     """Partial sums from `start`, in order: accumulate adds one at a time, where sum() would group by length."""
     return np.add.accumulate(np.concatenate([start[None], values]), axis=0)
+
+
+def _to_hex(values: Iterable[float]) -> list[str]:
+    return [float(value).hex() for value in values]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof._arrays import IntArray
-from cloneproof.engines.closed_form.expectation import check_structure, epochs
+from cloneproof.engines.closed_form.exact_payoffs import check_structure, epochs
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.compiling import (
     average,
