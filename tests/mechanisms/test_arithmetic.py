@@ -130,15 +130,6 @@ def test_more_successes_never_lower_the_bound():
         assert all(a < b or a == b == 1.0 for a, b in pairwise(bounds))
 
 
-def test_compiled_runs_are_those_of_the_session():
-    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.6], [0.5, 0.5])) for name in "ab"], horizon=300)
-    for name in ("kl-ucb",):
-        job = Job(market, cp.mechanism(name), {"a": (2, 1), "b": (1, 1)}, 5)
-        assert stepping_applies(job)
-        runs = [simulate_run(market, cp.mechanism(name), {"a": (2, 1)}, 5, run) for run in range(4)]
-        assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
-
-
 @pytest.mark.parametrize("contest", ["kl-ucb", "ucb"])
 def test_compiled_contests_are_those_of_the_session(contest):
     """An index is kept until its own agent is played, and a leader keeps its lead by one divergence: the same bits."""
