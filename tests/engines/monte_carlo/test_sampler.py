@@ -13,9 +13,8 @@ from scipy.stats import binom
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.driver import SamplingStatus, looks
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, run_streams, strata_of, words
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, reference_outcomes, run_streams, strata_of, words
 from cloneproof.engines.monte_carlo.sampler import sample
-from cloneproof.engines.reference import simulate_run
 from cloneproof.errors import EngineError
 from cloneproof.market import full_copies
 from support.market_strategies import cases
@@ -31,16 +30,6 @@ def coins(job, first, count):
     tosses = np.stack([words(streams, toss) >> np.uint64(63) for toss in range(3 * HORIZON)], axis=1)
     sums = tosses.reshape(count, 3, HORIZON).sum(axis=2).astype(np.float64)
     return Outcomes(sums[:, :2], sums[:, 2] / 2, sums[:, :2])
-
-
-def by_reference(job, first, count):
-    """Every run by the reference simulator."""
-    runs = []
-    for run in range(first, first + count):
-        market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
-        runs.append(simulate_run(market, job.mechanism, job.copies, job.seed, run))
-    payoff = [[run.payoff[agent.name] for agent in job.market.agents] for run in runs]
-    return Outcomes(np.array(payoff, np.float64), np.array([run.regret for run in runs], np.float64), np.array(payoff))
 
 
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(1, 700), st.none() | st.floats(0.1, 2.0))
@@ -153,7 +142,7 @@ def test_agreement_with_the_exact_engines(case):
     strata = strata_of(case.market)
     for means, weights in ((), ()), strata:
         job = Job(case.market, case.mechanism, full, 0, means)
-        result = sample(job, 60, confidence=1 - 1e-8, outcomes=by_reference, weights=weights).evaluation
+        result = sample(job, 60, confidence=1 - 1e-8, outcomes=reference_outcomes, weights=weights).evaluation
         for name, payoff in result.payoff.items():
             assert abs(payoff.value - exact.payoff[name].value) <= payoff.error + exact.payoff[name].error
         assert abs(result.regret.value - exact.regret.value) <= result.regret.error + exact.regret.error
@@ -163,7 +152,7 @@ def test_gaussian_payoffs_have_intervals_that_cover():
     """The exact payoff of a lone arm: share * T * mean."""
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5))], 20, 0.5, rewards={"family": "gaussian", "sd": 0.3})
     job = Job(market, cp.mechanism("ucb1"), full_copies(market.agents, None))
-    result = sample(job, 200, confidence=1 - 1e-6, outcomes=by_reference).evaluation.payoff["ana"]
+    result = sample(job, 200, confidence=1 - 1e-6, outcomes=reference_outcomes).evaluation.payoff["ana"]
     assert result.kind == "confidence"
     assert result.low <= 5.0 <= result.high
     assert result.error < 4.0
@@ -224,5 +213,5 @@ def test_strata_need_their_weights():
     market = cp.Market([cp.Agent("ana", 1, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=4)
     job = Job(market, cp.mechanism("ucb1"), full_copies(market.agents, None), 0, strata_of(market).means)
     with pytest.raises(EngineError, match="expected 2 weights, one for each stratum, got 0"):
-        sample(job, 10, outcomes=by_reference)
-    assert sample(job, 9, outcomes=by_reference, weights=(0.5, 0.5)).runs == 10
+        sample(job, 10, outcomes=reference_outcomes)
+    assert sample(job, 9, outcomes=reference_outcomes, weights=(0.5, 0.5)).runs == 10

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import accumulate
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from flint import arb, arb_poly, ctx, fmpq
@@ -388,50 +388,35 @@ def _ties(kinds: list[tuple[Law, int]], low: int, high: int, arms: int, arithmet
 Sums = Any  # a law of a sum of rewards, in the form of its family
 
 
-class RewardLaw(Protocol):
-    """Sums of rewards of arms whose means are known."""
-
-    def comparison_law(self, mean: float, rounds: int) -> Law:
-        """The law of what an arm is judged by after that many rounds, on some scale common to all arms."""
-
-    def pulls(self, rounds: int, mean: float) -> Sums:
-        """The law of the sum of that many rewards of one mean."""
-
-    def plus(self, a: Sums, b: Sums) -> Sums:
-        """The law of the sum of two independent sums."""
-
-    def mixture(self, parts: Iterable[tuple[Number, Sums]]) -> Sums:
-        """The weighted mixture."""
-
-    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Sums]:
-        """For each type, the law of the sum of all exploration rewards where an arm of it is committed to."""
-
-    def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
-        """The scores in increasing order as the mechanism sees them, their weights, and the roundings."""
-
-
 @dataclass(frozen=True)
 class Bernoulli:
-    """Rewards 0 or 1: sums are binomial, on a lattice."""
+    """Rewards 0 or 1: sums are binomial, on a lattice. Every family of rewards answers these questions.
+
+    comparison_law       the law of what an arm is judged by after that many rounds, on a scale common to all arms
+    pulls                the law of the sum of that many rewards of one mean
+    plus, mixture        the law of the sum of two independent sums; a weighted mixture
+    sums_by_commitment   for each type, the law of the sum of exploration rewards where an arm of it is committed to
+    scores               the scores in increasing order as the mechanism sees them, their weights, and the roundings
+    """
 
     arithmetic: Arithmetic
 
     def comparison_law(self, mean: float, rounds: int) -> Law:
         return binomial_with_cdf(rounds, mean, self.arithmetic)
 
-    def pulls(self, rounds: int, mean: float) -> Law:
+    def pulls(self, rounds: int, mean: float) -> Sums:
         return binomial(rounds, mean, self.arithmetic)
 
-    def plus(self, a: Law, b: Law) -> Law:
+    def plus(self, a: Sums, b: Sums) -> Sums:
         return convolve(a, b, self.arithmetic)
 
-    def mixture(self, parts: Iterable[tuple[Number, Law]]) -> Law:
+    def mixture(self, parts: Iterable[tuple[Number, Sums]]) -> Sums:
         return add_laws((scale(law, weight) for weight, law in parts), self.arithmetic)
 
-    def scores(self, sums: Law, rounds: int) -> tuple[Array, Array, int]:
+    def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
         return np.arange(sums.low, sums.high + 1, dtype=float), sums.weights, sums.roundings
 
-    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Law]:
+    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Sums]:
         return committed_sums(types, rounds, self.arithmetic)
 
 
@@ -453,20 +438,20 @@ class Deterministic:
     def comparison_law(self, mean: float, rounds: int) -> Law:
         return Law(self.ranks[mean], self.arithmetic.array([1]), 0)
 
-    def pulls(self, rounds: int, mean: float) -> dict[int, Number]:
+    def pulls(self, rounds: int, mean: float) -> Sums:
         return {rounds * ticks(mean): self.arithmetic.number(1)}
 
-    def plus(self, a: dict[int, Number], b: dict[int, Number]) -> dict[int, Number]:
+    def plus(self, a: Sums, b: Sums) -> Sums:
         return self.mixture((weight, {x + shift: other for x, other in b.items()}) for shift, weight in a.items())
 
-    def mixture(self, parts: Iterable[tuple[Number, dict[int, Number]]]) -> dict[int, Number]:
+    def mixture(self, parts: Iterable[tuple[Number, Sums]]) -> Sums:
         total: dict[int, Number] = {}
         for weight, sums in parts:
             for value, chance in sums.items():
                 total[value] = total[value] + weight * chance if value in total else weight * chance
         return total
 
-    def scores(self, sums: dict[int, Number], rounds: int) -> tuple[Array, Array, int]:
+    def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
         """A score is the exact average rounded once to a float, so that averages equal in the session tie here."""
         rounded: dict[float, Number] = {}
         for value, chance in sums.items():
@@ -475,9 +460,12 @@ class Deterministic:
         order = sorted(rounded)
         return np.array(order), self.arithmetic.array([rounded[score] for score in order]), 2 * len(sums) + 2
 
-    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[dict[int, Number]]:
+    def sums_by_commitment(self, types: MeanCounts, rounds: int) -> list[Sums]:
         best = max(self.ranks[mean] for mean, _ in types)
         tied = sum(count for mean, count in types if self.ranks[mean] == best)
         explored = sum(rounds * count * ticks(mean) for mean, count in types)
         unit = self.arithmetic.number(1)
         return [{explored: unit * count / tied} if self.ranks[mean] == best else {} for mean, count in types]
+
+
+RewardLaw = Bernoulli | Deterministic
