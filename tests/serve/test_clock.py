@@ -34,13 +34,6 @@ class TwoClocks(Desk):
         self.steady.now += milliseconds
         self.wall.now += milliseconds
 
-    def decide(self, name):
-        return self.call("POST", f"{FEED}/decisions", {"request_id": name}).json()["decision"]
-
-    def reward(self, decision):
-        body = {"event_id": f"e{decision}", "decision": decision, "value": 1.0}
-        return self.call("POST", f"{FEED}/rewards", body).json()["result"]
-
     def times(self):
         return [decode(line.line).at for line in self.storage.lines(1, 0, 1000)]
 
@@ -56,33 +49,33 @@ def desk(tmp_path):
 
 @pytest.mark.parametrize("jump", [30 * DAY, -30 * DAY])
 def test_a_jump_ends_no_window_and_stops_none(desk, jump):
-    first = desk.decide("a")
+    first = desk.decide("a")["decision"]
     desk.wall.now += jump
     desk.pass_time(10_000)
-    assert desk.reward(first) == "recorded"  # after 10 of 60 seconds
-    second, third = desk.decide("b"), desk.decide("c")
+    assert desk.reward("first", first) == "recorded"  # after 10 of 60 seconds
+    second, third = (desk.decide(name)["decision"] for name in "bc")
     desk.wall.now -= jump
     desk.pass_time(50_000)
-    assert desk.reward(second) == "recorded"
+    assert desk.reward("second", second) == "recorded"
     desk.pass_time(11_000)
-    assert desk.reward(third) == "late"
+    assert desk.reward("third", third) == "late"
     assert desk.times() == sorted(desk.times())
 
 
 def test_ledger_times_recover_when_nothing_is_awaited(desk):
     """A time of day that was a day ahead: times go on from there, stand still, and are right again a day later."""
-    desk.reward(desk.decide("a"))
+    desk.play(["a"])
     desk.wall.now += DAY
-    desk.reward(desk.decide("b"))
+    desk.play(["b"])
     desk.wall.now -= DAY
     wrong = desk.times()[-1]
     assert wrong > desk.wall.now + DAY // 2
     for number in range(5):
         desk.pass_time(20_000)
-        desk.reward(desk.decide(f"c{number}"))
+        desk.play([f"c{number}"])
     assert desk.times()[-1] == wrong
     desk.pass_time(DAY)
-    desk.reward(desk.decide("d"))
+    desk.play(["d"])
     assert desk.times()[-1] == desk.wall.now
 
 
@@ -94,23 +87,23 @@ def test_over_a_restart_the_recorded_time_counts(tmp_path, away, result):
     wall = Clock()
     with TwoClocks(sqlite(tmp_path / "a.db"), wall=wall) as desk:
         open_market(desk, {"ana": 1, "bo": 1}, wait_seconds=60.0)
-        made, key, last = desk.decide("a"), desk.key, desk.times()[-1]
+        made, key, last = desk.decide("a")["decision"], desk.key, desk.times()[-1]
     wall.now += away
     steady = Clock()
     steady.now = 5
     with TwoClocks(sqlite(tmp_path / "a.db"), steady, wall) as desk:
         desk.key = key
         desk.pass_time(10_000)
-        assert desk.reward(made) == result
+        assert desk.reward("made", made) == result
         assert last <= desk.times()[-1] <= max(wall.now, last + 10_000)
         if result == "late":
             defaulted = next(at for at, line in zip(desk.times(), desk.storage.lines(1, 0, 99), strict=True)
                              if b'"kind":"default"' in line.line)  # fmt: skip
             assert defaulted <= last + 61_000  # a window further, and no more
         else:
-            second = desk.decide("b")
+            second = desk.decide("b")["decision"]
             desk.pass_time(61_000)
-            assert desk.reward(second) == "late"
+            assert desk.reward("second", second) == "late"
     assert replay_all(str(tmp_path / "a.db"))[0].fits
 
 
@@ -150,11 +143,10 @@ def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
     with Shared(address) as first, Shared(address) as second:
         second.key = first.key
         open_market(first, {"ana": 1, "bo": 1}, wait_seconds=60.0)
-        made = first.call("POST", f"{FEED}/decisions", {"request_id": "a"}).json()["decision"]
+        made = first.decide("a")["decision"]
         monkeypatch.setattr("time.time_ns", lambda: 10**6 * 400 * 365 * DAY)
-        second.call("POST", f"{FEED}/decisions", {"request_id": "b"})
-        body = {"event_id": "e", "decision": made, "value": 1.0}
-        assert first.call("POST", f"{FEED}/rewards", body).json()["result"] == "recorded"
+        second.post("decisions", {"request_id": "b"})
+        assert first.reward("e", made, 1.0) == "recorded"
         times = [decode(line.line).at for line in first.storage.lines(1, 0, 100)]
         assert max(times) - min(times) < 60_000
 

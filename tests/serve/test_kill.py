@@ -115,7 +115,7 @@ def killed_under_load(place, services, pause=0.0):
     with Desk(open_storage(place)) as desk:  # a retry still gets the same answer, whatever happened in between
         for worker in workers:
             for request, (market, decision) in dice.sample(sorted(worker.decisions.items()), 20):
-                again = desk.call("POST", f"/v1/markets/{market}/decisions", {"request_id": request}).json()
+                again = desk.post(f"/v1/markets/{market}/decisions", {"request_id": request}).json()
                 assert (again["decision"], again["duplicate"]) == (decision, True)
 
 

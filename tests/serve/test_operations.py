@@ -1,6 +1,5 @@
 """What an operator sees and sets: the log, metrics by market, /version, keys from files, backups, the demo."""
 
-import asyncio
 import io
 import json
 import logging
@@ -24,13 +23,12 @@ from cloneproof.serve.http.monitoring import LogLines, configure_log, json_line,
 from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
 from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import open_storage
-from cloneproof.serve.writer.queue import QueueWaits
 from support.service import COMMAND, Clock, Desk, Process, open_market, spec, sqlite
 
 
 def samples(desk):
     """The metrics by name and labels."""
-    text = desk.call("GET", "/metrics").text
+    text = desk.get("/metrics").text
     return dict(line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#"), text
 
 
@@ -57,10 +55,10 @@ def test_a_line_a_call(heard):
     lines = heard("json", "info")
     with Desk() as desk:
         open_market(desk, {"ana": 1})
-        desk.call("POST", "/v1/markets/feed/decisions", {"request_id": "a-private-id"})
-        desk.call("GET", "/v1/markets/nobody%0As/progress")
-        desk.call("GET", "/health")
-        desk.call("GET", "/v1/markets?x=1", key="cp_0123_" + "s" * 43)
+        desk.post("decisions", {"request_id": "a-private-id"})
+        desk.get("/v1/markets/nobody%0As/progress")
+        desk.get("/health")
+        desk.get("/v1/markets?x=1", key="cp_0123_" + "s" * 43)
     said = [json.loads(line) for line in lines()]
     assert [one["route"] for one in said] == [
         "create_market", "register_agent", "register_arm", "start", "decide", "show_progress", "list_markets",
@@ -82,10 +80,10 @@ def test_a_line_a_call(heard):
 def test_levels(heard):
     lines = heard("text", "warning")
     with Desk() as desk:
-        desk.call("GET", "/v1/markets")
+        desk.get("/v1/markets")
         assert lines() == []
         configured = heard("text", "debug")
-        desk.call("GET", "/health")
+        desk.get("/health")
         assert re.fullmatch(r"\S+Z debug call route=health status=200 ms=[\d.]+", configured()[-1])
 
 
@@ -110,7 +108,7 @@ def test_a_fault_is_an_error_with_its_place(heard, monkeypatch):
     lines = heard("json", "error")
     with Desk() as desk:
         monkeypatch.setattr(desk.app._service.writer, "submit", lambda command: 1 / 0)
-        assert desk.call("GET", "/v1/markets").status_code == 500
+        assert desk.get("/v1/markets").status_code == 500
     fault, call = (json.loads(line) for line in lines())
     assert "ZeroDivisionError" in fault["traceback"]
     assert (call["level"], call["status"]) == ("error", 500)
@@ -118,8 +116,8 @@ def test_a_fault_is_an_error_with_its_place(heard, monkeypatch):
 
 def test_the_version_needs_no_key():
     with Desk() as desk:
-        assert desk.call("GET", "/version", key="none").json() == {"cloneproof": __version__, "api": 1}
-        assert "/version" in desk.call("GET", "/v1/openapi.json").json()["paths"]
+        assert desk.get("/version", key="none").json() == {"cloneproof": __version__, "api": 1}
+        assert "/version" in desk.get("/v1/openapi.json").json()["paths"]
 
 
 def test_metrics_of_a_market(tmp_path):
@@ -127,15 +125,13 @@ def test_metrics_of_a_market(tmp_path):
     clock = Clock()
     with Desk(sqlite(tmp_path / "a.db"), clock=clock) as desk:
         open_market(desk, {"ana": 1, "bo": 1}, wait_seconds=10)
-        made = [desk.call("POST", "/v1/markets/feed/decisions", {"request_id": f"{k}"}).json() for k in range(5)]
-        reward = {"event_id": "e", "decision": made[0]["decision"], "value": 1.0}
-        desk.call("POST", "/v1/markets/feed/rewards", reward)
+        made = [desk.decide(f"{k}") for k in range(5)]
+        desk.reward("e", made[0]["decision"], 1.0)
         found, _ = samples(desk)
         assert float(found['cloneproof_rewards_awaited{market="feed"}']) == 4
         assert float(found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}']) == 1
         clock.now += 60_000
-        late = {"event_id": "late", "decision": made[1]["decision"], "value": 1.0}
-        assert desk.call("POST", "/v1/markets/feed/rewards", late).json()["result"] == "late"
+        assert desk.reward("late", made[1]["decision"], 1.0) == "late"
         found, text = samples(desk)
         expected = {"rewards_awaited": 0, "rewards_defaulted_total": 4, "rewards_late_total": 1, "season": 1,
                     "season_rounds": 5, "season_horizon": 10_000, "paid_micro_units": 400_000}  # fmt: skip
@@ -147,7 +143,7 @@ def test_metrics_of_a_market(tmp_path):
         found, _ = samples(desk)
         assert {name: float(found[f'cloneproof_{name}{{market="feed"}}']) for name in expected} == expected
         assert float(found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}']) == 1
-        progress = desk.call("GET", "/v1/markets/feed/progress").json()
+        progress = desk.get("progress").json()
         assert (progress["phase"], progress["late"], progress["defaulted"]) == (made[-1]["phase"], 1, 4)
 
 
@@ -158,11 +154,11 @@ def test_the_history_of_a_season(tmp_path):
         for group in range(200):
             desk.clock.now += 1000
             items = [{"request_id": f"{group}-{k}"} for k in range(1 + group % 7)]
-            made = desk.call("POST", "/v1/markets/feed/decisions/batch", {"items": items}).json()["results"]
+            made = desk.post("decisions/batch", {"items": items}).json()["results"]
             rewards = [{"event_id": f"{one['decision']}", "decision": one["decision"], "value": 1.0} for one in made]
-            desk.call("POST", "/v1/markets/feed/rewards/batch", {"items": rewards})
-        seen = desk.call("GET", "/v1/markets/feed/history").json()
-        progress = desk.call("GET", "/v1/markets/feed/progress").json()
+            desk.post("rewards/batch", {"items": rewards})
+        seen = desk.get("history").json()
+        progress = desk.get("progress").json()
     assert (seen["season"], seen["agents"]) == (1, ["ana", "bo"])
     rounds = [point["round"] for point in seen["points"]]
     assert 32 <= len(rounds) <= 64
@@ -172,36 +168,13 @@ def test_the_history_of_a_season(tmp_path):
     assert sorted(rounds) == rounds
     assert sorted(point["paid"] for point in seen["points"]) == [point["paid"] for point in seen["points"]]
     with Desk(sqlite(tmp_path / "a.db")) as desk:
-        assert desk.call("GET", "/v1/markets/feed/history").json() == seen
+        assert desk.get("history").json() == seen
         key = desk.make_key("agent", "ana")
-        assert desk.call("GET", "/v1/markets/feed/history", key=key).status_code == 403
+        assert desk.get("history", key=key).status_code == 403
         for path, body in (("settle", None), ("seasons", {"season": 2}), ("start", None)):
-            desk.call("POST", f"/v1/markets/feed/{path}", body)
-        (begun,) = desk.call("GET", "/v1/markets/feed/history").json()["points"]
+            desk.post(f"{path}", body)
+        (begun,) = desk.get("history").json()["points"]
         assert (begun["round"], begun["decisions"], begun["paid"]) == (0, [0, 0], 400_000 * progress["round"])
-
-
-def test_the_queue_is_counted_by_market():
-    waits = QueueWaits()
-
-    def value(name, market):
-        return waits.registry.get_sample_value(f"cloneproof_queue_{name}", {"market": market})
-
-    async def two_calls():
-        first, second = (asyncio.get_running_loop().create_future() for _ in range(2))
-        waits.follow("feed", first)
-        waits.follow("news", second)
-        waits.follow("feed", asyncio.get_running_loop().create_future())
-        second.set_result(None)
-        await asyncio.sleep(0)
-        assert (value("depth", "feed"), value("depth", "news")) == (2, 0)
-        first.cancel()
-        await asyncio.sleep(0)
-        assert value("depth", "feed") == 1
-
-    asyncio.run(two_calls())
-    assert (value("seconds_count", "feed"), value("seconds_count", "news")) == (1, 1)
-    assert value("seconds_sum", "news") > 0
 
 
 def test_a_key_that_goes_to_a_file_is_for_its_owner_alone(tmp_path, caplog):

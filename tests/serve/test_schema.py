@@ -1,16 +1,11 @@
 """The OpenAPI document is true: calls made up from it are answered as it says, and never with a fault of ours."""
 
 import os
-import socket
-import threading
-import time
 from contextlib import contextmanager
-from dataclasses import replace
 
 import httpx
 import pytest
 import schemathesis
-import uvicorn
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import (
     content_type_conformance,
@@ -19,13 +14,10 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
-from cloneproof.serve.http.app import ROUTES, App, document
-from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.service import Service, new_key
+from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
-from cloneproof.serve.writer.shared import make_writer
-from support.service import TERMS
+from support.service import TERMS, in_thread
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "4"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -34,29 +26,14 @@ schema = schemathesis.openapi.from_dict(document(ROUTES))
 
 @contextmanager
 def served(storage):
-    """A real server in a thread; its address and a platform's key."""
-    key, record = new_key("platform", None, 0)
-    storage.put_key(record)
-    listening = socket.create_server(("127.0.0.1", 0))
-    app = App(
-        lambda: replace(Service.from_writer(make_writer(storage)), audit_seconds=0.01)
-    )  # audits have their own tests
-    server = uvicorn.Server(
-        uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
-    )
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}) as api:
-        api.post("/v1/markets", json=TERMS)
-        api.post("/v1/markets/feed/agents", json={"agent": "ana"})
-        api.post("/v1/markets/feed/agents/ana/arms", json={"arm": "x"})
-        assert api.post("/v1/markets/feed/start").status_code == 200
-    yield address, key
-    server.should_exit = True
-    thread.join()
+    """A real server with a running market; its address and a platform's key."""
+    with in_thread(storage, audit_seconds=0.01) as (address, key):  # audits have their own tests
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}) as api:
+            api.post("/v1/markets", json=TERMS)
+            api.post("/v1/markets/feed/agents", json={"agent": "ana"})
+            api.post("/v1/markets/feed/agents/ana/arms", json={"arm": "x"})
+            assert api.post("/v1/markets/feed/start").status_code == 200
+        yield address, key
 
 
 @pytest.fixture(scope="module")

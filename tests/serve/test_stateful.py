@@ -54,7 +54,7 @@ class Market(RuleBasedStateMachine):
         return open_storage(":memory:")
 
     def post(self, path, body=None):
-        return self.desk.call("POST", f"{FEED}{path}", body)
+        return self.desk.post(f"{FEED}{path}", body)
 
     @initialize(started=st.sampled_from([True, True, False]))
     def create(self, started):
@@ -65,7 +65,7 @@ class Market(RuleBasedStateMachine):
             key: getattr(self.spec, key)
             for key in ("market", "mechanism", "parameters", "share", "seed", "wait_rounds", *terms)
         }
-        assert self.desk.call("POST", "/v1/markets", body).status_code == 201
+        assert self.desk.post("/v1/markets", body).status_code == 201
         if started:
             for agent, arms in (("ana", "wx"), ("bo", "w")):
                 self.register_agent(agent)
@@ -200,7 +200,7 @@ class Market(RuleBasedStateMachine):
 
     @rule()
     def look_at_the_balances(self):
-        assert self.desk.call("GET", f"{FEED}/balances").json() == {"balances": self.balances}
+        assert self.desk.get("balances").json() == {"balances": self.balances}
 
     def teardown(self):
         try:

@@ -95,18 +95,20 @@ def test_colliding_hashes_do_not_confuse_ids(tmp_path, monkeypatch):
     storage.close()
 
 
-def test_foreign_and_future_files_are_refused(tmp_path):
-    with sqlite3.connect(tmp_path / "foreign.db") as connection:
-        connection.execute("CREATE TABLE t (x)")
-    with pytest.raises(ServeError, match="another SQLite file"):
-        open_storage(str(tmp_path / "foreign.db"))
+def test_foreign_and_future_files_are_refused_and_keep_their_settings(tmp_path):
+    foreign = tmp_path / "foreign.db"
     sqlite(tmp_path / "future.db").close()
-    with sqlite3.connect(tmp_path / "future.db") as connection:
-        connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(ServeError, match="open it with the cloneproof that wrote it"):
-        open_storage(str(tmp_path / "future.db"))
-    with pytest.raises(ServeError, match="folder"):
-        open_storage(str(tmp_path / "none" / "a.db"))
+    for name, statement in (("foreign.db", "CREATE TABLE t (x)"), ("future.db", "PRAGMA user_version = 99")):
+        connection = sqlite3.connect(tmp_path / name)
+        connection.execute(statement)
+        connection.close()
+    before = foreign.read_bytes()
+    for name, words in (("foreign.db", "another SQLite file"), ("future.db", "the cloneproof that wrote it"),
+                        ("none/a.db", "folder")):  # fmt: skip
+        with pytest.raises(ServeError, match=words):
+            open_storage(str(tmp_path / name))
+    assert foreign.read_bytes() == before  # a journal mode is written into the file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign.db", "future.db"]
 
 
 def test_a_failed_commit_leaves_nothing_behind(tmp_path):
@@ -147,17 +149,6 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
     with pytest.raises(ServeError, match="comes out otherwise here"):
         ServedMarkets.recover(storage)
     storage.close()
-
-
-def test_a_file_that_is_refused_keeps_its_settings(tmp_path):
-    foreign = sqlite3.connect(tmp_path / "foreign.db")
-    foreign.execute("CREATE TABLE t (x)")
-    foreign.close()
-    before = (tmp_path / "foreign.db").read_bytes()
-    with pytest.raises(ServeError, match="another SQLite file"):
-        open_storage(str(tmp_path / "foreign.db"))
-    assert (tmp_path / "foreign.db").read_bytes() == before  # a journal mode is written into the file
-    assert [path.name for path in tmp_path.iterdir()] == ["foreign.db"]
 
 
 FEED = "/v1/markets/feed"
@@ -244,12 +235,12 @@ def without_log(path):
 def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_path, lose):
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1})
-        assert desk.call("GET", "/ready").status_code == 200
+        assert desk.get("/ready").status_code == 200
         lose(tmp_path / "a.db")
-        assert desk.call("GET", "/ready").status_code == 503
+        assert desk.get("/ready").status_code == 503
         for _ in range(3):
-            assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).status_code == 503
-            assert desk.call("POST", "/v1/keys", {"role": "auditor"}).status_code == 503
+            assert desk.post("decisions", {"request_id": "r"}).status_code == 503
+            assert desk.post("/v1/keys", {"role": "auditor"}).status_code == 503
 
 
 def test_a_full_disk_is_not_ready(tmp_path, monkeypatch):
@@ -257,21 +248,21 @@ def test_a_full_disk_is_not_ready(tmp_path, monkeypatch):
     monkeypatch.setattr("cloneproof.serve.http.service._PROBE_AGE", 0.0)
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1})
-        assert desk.call("GET", "/ready").status_code == 200
+        assert desk.get("/ready").status_code == 200
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "a.db-wal").stat().st_size, hard))
         try:
             replies = [
-                desk.call("GET", "/ready"),
-                desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}),
-                desk.call("GET", "/ready"),
-                desk.call("GET", f"{FEED}/balances"),
+                desk.get("/ready"),
+                desk.post("decisions", {"request_id": "r"}),
+                desk.get("/ready"),
+                desk.get("balances"),
             ]
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert [reply.status_code for reply in replies] == [503, 503, 503, 200]
-        assert desk.call("GET", "/ready").status_code == 200
-        assert desk.call("POST", f"{FEED}/decisions", {"request_id": "r"}).json()["decision"] == 1
+        assert desk.get("/ready").status_code == 200
+        assert desk.decide("r")["decision"] == 1
 
 
 def test_files_are_for_their_owner_alone(tmp_path):
@@ -332,19 +323,12 @@ def kept(request, tmp_path):
     return Database(request.getfixturevalue("database"))
 
 
-def play(desk, first, last):
-    for number in range(first, last):
-        made = desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"}).json()
-        body = {"event_id": f"e{number}", "decision": made["decision"], "value": float(number % 3 == 0)}
-        assert desk.call("POST", f"{FEED}/rewards", body).status_code == 200
-
-
 @pytest.fixture
 def kept_and_played(kept):
     with Desk(kept.storage()) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        play(desk, 0, 60)
-        kept.balances = desk.call("GET", f"{FEED}/balances").json()
+        desk.play(f"r{n}" for n in range(0, 60))
+        kept.balances = desk.get("balances").json()
     assert replay_all(kept.place)[0].fits
     return kept
 
@@ -379,7 +363,7 @@ def test_an_edited_snapshot_is_not_served_and_replay_tells(kept_and_played, capl
         assert not found.fits
         assert "its snapshot does not" in found.statement
         with Desk(kept_and_played.storage()) as desk, caplog.at_level(logging.WARNING):
-            assert desk.call("GET", f"{FEED}/balances").json() == kept_and_played.balances
+            assert desk.get("balances").json() == kept_and_played.balances
             assert "is damaged; the market is rebuilt from its ledger" in caplog.text
         assert replay_all(kept_and_played.place)[0].fits  # the service has made another one
         caplog.clear()
@@ -401,9 +385,9 @@ def test_a_start_refuses_a_line_whose_hash_does_not_fit(kept, name):
     """The name of a request is not derived from anything, so only the hash can tell."""
     with Desk(kept.storage(10**6)) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        play(desk, 0, 60)
+        desk.play(f"r{n}" for n in range(0, 60))
         desk.runner.run(desk.app._service.writer.checkpoint())
-        play(desk, 60, 120)
+        desk.play(f"r{n}" for n in range(60, 120))
         desk.crash()  # lines after the last snapshot are read at the start
     snapshots = kept.edit("SELECT entry FROM snapshots")
     assert snapshots

@@ -13,7 +13,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.copying.season import ArmRewards, audit_past
 from cloneproof.errors import Refused
+from cloneproof.serve.demo import QUALITY, TERMS
 from cloneproof.serve.http import handlers as process
+from cloneproof.serve.market.terms import build_mechanism
 from cloneproof.serve.messages import Belief, Task, WhatIf
 from cloneproof.serve.what_if import _past_view, answer
 from support.service import Desk, open_market, spec
@@ -27,14 +29,13 @@ def desk():
     with Desk() as made:
         open_market(made, {"ana": 2, "bo": 1}, horizon=40, parameters={"agent_rounds": 4, "arm_rounds": 2})
         for number in range(12):
-            got = made.call("POST", "/v1/markets/feed/decisions", {"request_id": f"{number}"}).json()
-            reward = {"event_id": f"{number}", "decision": got["decision"], "value": float(number % 3 == 0)}
-            assert made.call("POST", "/v1/markets/feed/rewards", reward).status_code == 200
+            got = made.decide(f"{number}")
+            assert made.reward(f"{number}", got["decision"], float(number % 3 == 0)) == "recorded"
         yield made
 
 
 def test_under_a_belief_it_is_the_audit(desk):
-    reply = desk.call("POST", PATH, {"belief": BELIEF, "max_copies": 2}, desk.make_key("auditor"))
+    reply = desk.post(PATH, {"belief": BELIEF, "max_copies": 2}, desk.make_key("auditor"))
     assert reply.status_code == 200, reply.text
     found = reply.json()
     agents = [cp.Agent(f"agent {k}", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for k in (1, 2)]
@@ -53,7 +54,7 @@ def test_under_a_belief_it_is_the_audit(desk):
 def test_fitted_to_the_season_it_is_the_audit_of_the_past(desk):
     arms = [
         ArmRewards(agent["agent"], arm["arm"], arm["rewards"], arm["mean"] or 0.0)
-        for agent in desk.call("GET", "/v1/markets/feed/agents").json()["agents"]
+        for agent in desk.get("agents").json()["agents"]
         for arm in agent["arms"]
     ]
     assert sum(arm.rewards for arm in arms) == 12
@@ -77,12 +78,12 @@ def test_fitted_to_the_season_it_is_the_audit_of_the_past(desk):
     ],
 )
 def test_bad_questions_are_refused(desk, body, words):
-    reply = desk.call("POST", PATH, body)
+    reply = desk.post(PATH, body)
     assert (reply.status_code, words in reply.json()["message"]) == (422, True)
 
 
 def test_what_the_audit_refuses_is_told(desk):
-    reply = desk.call("POST", PATH, {"agent": "nobody"})
+    reply = desk.post(PATH, {"agent": "nobody"})
     assert reply.status_code == 422
     assert reply.json()["error"] == "no_answer"
     assert "nobody" in reply.json()["message"]
@@ -168,3 +169,26 @@ def test_the_process_ends_when_whoever_asked_is_gone():
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "parameters"),
+    [
+        ("reservoir", {"rounds": 8, "draws": 3, "threshold": 7}),
+        ("reservoir-contest", {"rounds": 8, "draws": 2, "threshold": 7, "horizon": 400}),
+    ],
+)
+def test_the_answer_names_the_theorem_and_what_it_does_not_cover(mechanism, parameters):
+    terms = spec(mechanism=mechanism, parameters=parameters, horizon=400, rewards="bernoulli", seed=None)
+    found = answer(Task(terms, WhatIf(Belief(0.2, 0.8, 0.5, originals=2, agents=3)), [], 20.0))
+    assert found.verdict == "clone-proof"
+    for words in ("scan theorem", "not covered", "knows which of its", "different priors", "second acc"):
+        assert words in found.scope
+
+
+def test_the_demo_looks_at_every_agents_arms_and_is_clone_proof():
+    """Its numbers are declared ones, not from what is registered, and any numbers of the reservoir are clone-proof."""
+    assert build_mechanism(TERMS).arm == cp.mechanism("reservoir", **TERMS.parameters).arm
+    assert len(QUALITY) * TERMS.parameters["draws"] * TERMS.parameters["rounds"] <= TERMS.horizon / 2 + 100
+    found = answer(Task(TERMS, WhatIf(Belief(0.2, 0.6, 0.5, originals=3, agents=3)), [], 20.0))
+    assert found.verdict == "clone-proof"

@@ -143,7 +143,7 @@ def test_a_market_of_a_slow_rule_leaves_the_others_their_turn():
     """Counted in groups: while the batches of one are decided in parts, each call of the other takes one group."""
     with Desk() as desk:
         open_market(desk, {"ana": 100}, mechanism="thompson", parameters={}, max_agents=2)
-        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        assert desk.post("/v1/markets", TERMS | {"market": "small"}).status_code == 201
         writer = desk.app._service.writer
         ticks = iter(range(10**9))
         writer._stopwatch = lambda: next(ticks) * 0.001  # what is done takes a thousandth of a second, or one an item
@@ -195,10 +195,9 @@ def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):
     path = tmp_path / "market.db"
     with Desk(SqliteStorage(str(path))) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        assert desk.post("/v1/markets", TERMS | {"market": "small"}).status_code == 201
         for number in range(3):
-            items = [{"request_id": f"{number}-{n}"} for n in range(1000)]
-            assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
+            assert len(desk.decide_batch(f"{number}-{n}" for n in range(1000))) == 1000
         writer = desk.app._service.writer
         before = writer.groups
 
@@ -225,8 +224,7 @@ def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path,
     path = tmp_path / "market.db"
     with Desk(SqliteStorage(str(path))) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        items = [{"request_id": f"{n}"} for n in range(1000)]
-        assert desk.call("POST", f"{FEED}/decisions/batch", {"items": items}).status_code == 200
+        assert len(desk.decide_batch(f"{n}" for n in range(1000))) == 1000
         writer = desk.app._service.writer
 
         async def cut_short():
@@ -243,7 +241,7 @@ def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path,
         desk.crash()
     with Desk(SqliteStorage(str(path))) as again:
         again.key = desk.key
-        reply = again.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+        reply = again.post("decisions", {"request_id": "more"})
         assert reply.json()["error"] == "season_settled"
     (found,) = replay_all(str(path))
     assert found.fits, found.statement
@@ -271,11 +269,9 @@ def test_calls_wait_until_all_windows_that_are_over_have_ended(late):
     with Desk() as desk:
         open_market(desk, {"ana": 1}, wait_seconds=1)
         for number in range(3):
-            items = [{"request_id": f"{number}-{n}"} for n in range(1000)]
-            desk.call("POST", f"{FEED}/decisions/batch", {"items": items})
+            desk.decide_batch(f"{number}-{n}" for n in range(1000))
         desk.clock.now += 5000 if late else 0
-        reply = desk.call("POST", f"{FEED}/rewards", {"event_id": "e", "decision": 2999, "value": 1.0})
-        assert reply.json()["result"] == ("late" if late else "recorded")
+        assert desk.reward("e", 2999) == ("late" if late else "recorded")
 
 
 def fail_once(desk, monkeypatch, name):
@@ -295,25 +291,21 @@ def test_a_fault_is_answered_500_and_concerns_no_other_market(tmp_path, monkeypa
     path = tmp_path / "market.db"
     with Desk(SqliteStorage(str(path))) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        assert desk.post("/v1/markets", TERMS | {"market": "small"}).status_code == 201
         writer = desk.app._service.writer
         small = writer.markets.by_name["small"]
         fail_once(desk, monkeypatch, "feed")
 
-        async def together():
-            calls = [
-                desk.http.post(f"{FEED}/decisions", json={"request_id": "first"}, headers=headers),
-                desk.http.get("/v1/markets/small", headers=headers),
-                desk.http.get("/v1/markets/feed", headers=headers),
-                desk.http.post(f"{FEED}/decisions", json={"request_id": "poison"}, headers=headers),
-                desk.http.post(f"{FEED}/agents", json={"agent": "cy"}, headers=headers),
-            ]
-            return [reply.status_code for reply in await asyncio.gather(*calls)]
-
-        headers = {"Authorization": f"Bearer {desk.key}"}
-        assert desk.runner.run(together()) == [200, 200, 200, 500, 201]
+        statuses = desk.together(
+            ("POST", f"{FEED}/decisions", {"request_id": "first"}),
+            ("GET", "/v1/markets/small", None),
+            ("GET", FEED, None),
+            ("POST", f"{FEED}/decisions", {"request_id": "poison"}),
+            ("POST", f"{FEED}/agents", {"agent": "cy"}),
+        )
+        assert statuses == [200, 200, 200, 500, 201]
         assert writer.markets.by_name["small"] is small  # not read back
-        again = desk.call("POST", f"{FEED}/decisions", {"request_id": "poison"}).json()
+        again = desk.decide("poison")
         assert (again["decision"], again["duplicate"]) == (2, False)
     (found, _) = replay_all(str(path))
     assert found.fits, found.statement
@@ -433,7 +425,7 @@ def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, monkeypatch
     monkeypatch.setattr(checkpoints, "take_snapshot", slow_snapshot)
     with Desk(SqliteStorage(path, interval=50)) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
-        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
+        assert desk.post("/v1/markets", TERMS | {"market": "small"}).status_code == 201
         writer = desk.app._service.writer
 
         async def meanwhile():
@@ -453,13 +445,13 @@ def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, monkeypatch
             return desk.storage._writer.execute("SELECT count(*) FROM snapshots").fetchone()[0], desk.storage._since
 
         while not (found := desk.runner.run(writer.threads.storage(stored)))[0]:
-            desk.call("POST", f"{FEED}/decisions", {"request_id": "more"})
+            desk.post("decisions", {"request_id": "more"})
         assert found[1] < 50  # what came in meanwhile counts for the next one
         getattr(desk, end)()
     with Desk(SqliteStorage(path, interval=50)) as again:
         again.key = desk.key
         for request, decision in (("r0", 1), ("r59", 60), ("own", 61)):
-            reply = again.call("POST", f"{FEED}/decisions", {"request_id": request}).json()
+            reply = again.decide(request)
             assert (reply["decision"], reply["duplicate"]) == (decision, True)
     assert all(found.fits for found in replay_all(path))
 
@@ -469,7 +461,7 @@ def test_a_call_looks_at_its_own_market_alone(monkeypatch):
     with Desk() as desk:
         open_market(desk, {"ana": 1})
         for number in range(3):
-            assert desk.call("POST", "/v1/markets", TERMS | {"market": f"other-{number}"}).status_code == 201
+            assert desk.post("/v1/markets", TERMS | {"market": f"other-{number}"}).status_code == 201
         looked = set()
         for name in ("follow", "overdue"):
             real = getattr(LiveMarket, name)
@@ -483,7 +475,7 @@ def test_a_call_looks_at_its_own_market_alone(monkeypatch):
         chains = {id(market.chain): name for name, market in desk.app._service.writer.markets.by_name.items()}
         monkeypatch.setattr(Chain, "take", lambda chain: looked.add(chains[id(chain)]) or take(chain))
         for number in range(5):
-            assert desk.call("POST", f"{FEED}/decisions", {"request_id": f"r{number}"}).status_code == 200
+            assert desk.post("decisions", {"request_id": f"r{number}"}).status_code == 200
         assert looked == {"feed"}
 
 
@@ -506,24 +498,13 @@ def test_a_market_that_cannot_be_read_does_not_hinder_others(tmp_path):
     path = tmp_path / "market.db"
     with Desk(SqliteStorage(str(path))) as desk:
         open_market(desk, {"ana": 1})
-        desk.call("POST", f"{FEED}/decisions", {"request_id": "old"})
-        assert desk.call("POST", "/v1/markets", TERMS | {"market": "small"}).status_code == 201
-        for agent in ("agents", "agents/ana/arms", "start"):
-            body = {"agents": {"agent": "ana"}, "agents/ana/arms": {"arm": "x"}}.get(agent)
-            assert desk.call("POST", f"/v1/markets/small/{agent}", body).status_code in (200, 201)
+        desk.decide("old")
+        open_market(desk, {"ana": 1}, market="small")
         with sqlite3.connect(path) as other:
             other.execute("UPDATE ledger SET lines = 'damaged' WHERE place < 2 << 40")
         other.close()
-        headers = {"Authorization": f"Bearer {desk.key}"}
-
-        async def together(number):
-            calls = [
-                desk.http.post(f"/v1/markets/{market}/decisions", json={"request_id": request}, headers=headers)
-                for market, request in (("feed", "old"), ("small", f"r{number}"), ("feed", f"new-{number}"))
-            ]
-            return [reply.status_code for reply in await asyncio.gather(*calls)]
-
         for number in range(5):
-            damaged, other, _ = desk.runner.run(together(number))
-            assert (damaged, other) == (503, 200)
-        assert desk.call("POST", f"{FEED}/decisions", {"request_id": "new"}).status_code == 200
+            asked = (("feed", "old"), ("small", f"r{number}"), ("feed", f"new-{number}"))
+            calls = [("POST", f"/v1/markets/{market}/decisions", {"request_id": request}) for market, request in asked]
+            assert desk.together(*calls)[:2] == [503, 200]
+        assert desk.post("decisions", {"request_id": "new"}).status_code == 200

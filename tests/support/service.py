@@ -11,8 +11,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -115,6 +116,43 @@ class Desk:
                     self.asked[*market, made["decision"]] = made["request_id"]
         return reply
 
+    def post(self, path: str, body: Any = None, key: str | None = None) -> httpx.Response:
+        """A call to a path of the market `feed`, or to any path where it is absolute."""
+        return self.call("POST", path if path.startswith("/") else f"/v1/markets/feed/{path}", body, key)
+
+    def get(self, path: str, key: str | None = None) -> httpx.Response:
+        """The same for reading; an empty path is the market itself."""
+        return self.call("GET", path if path.startswith("/") else f"/v1/markets/feed/{path}".rstrip("/"), None, key)
+
+    def together(self, *calls: tuple[str, str, Any]) -> list[int]:
+        """The statuses of calls (method, path, body) that come at the same time."""
+
+        async def sent() -> list[int]:
+            headers = {"Authorization": f"Bearer {self.key}"}
+            made = [self.http.request(method, path, json=body, headers=headers) for method, path, body in calls]
+            return [reply.status_code for reply in await asyncio.gather(*made)]
+
+        return self.runner.run(sent())
+
+    def decide(self, request: str) -> dict[str, Any]:
+        """The decision for a request."""
+        return self.post("decisions", {"request_id": request}).json()
+
+    def decide_batch(self, requests: Iterable[str]) -> list[dict[str, Any]]:
+        """A result for each request."""
+        items = [{"request_id": request} for request in requests]
+        return self.post("decisions/batch", {"items": items}).json()["results"]
+
+    def reward(self, event: str, decision: int, value: float = 1.0) -> str:
+        """What became of a reward, or why it was refused, in one word."""
+        reply = self.post("rewards", {"event_id": event, "decision": decision, "value": value}).json()
+        return reply.get("result") or reply["error"]
+
+    def play(self, names: Iterable[str], value_of: Callable[[int], float] = lambda number: number % 3 == 0) -> None:
+        """Decide, and reward at once, by the place of a name among them."""
+        for number, name in enumerate(names):
+            assert self.reward(name, self.decide(name)["decision"], float(value_of(number))) == "recorded"
+
     def make_key(self, role: str, agent: str | None = None) -> str:
         return self.call("POST", "/v1/keys", {"role": role, "agent": agent}).json()["key"]
 
@@ -144,23 +182,24 @@ class Desk:
 
 def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
     """A market with its agents and arms, started."""
-    assert desk.call("POST", "/v1/markets", TERMS | changes).status_code == 201
+    terms = TERMS | changes
+    path = f"/v1/markets/{terms['market']}"
+    assert desk.post("/v1/markets", terms).status_code == 201
     for agent, count in arms.items():
-        assert desk.call("POST", "/v1/markets/feed/agents", {"agent": agent}).status_code == 201
+        assert desk.post(f"{path}/agents", {"agent": agent}).status_code == 201
         for arm in range(count):
-            path = f"/v1/markets/feed/agents/{agent}/arms"
-            assert desk.call("POST", path, {"arm": f"{agent}-{arm}"}).status_code == 201
-    assert desk.call("POST", "/v1/markets/feed/start").status_code == 200
+            assert desk.post(f"{path}/agents/{agent}/arms", {"arm": f"{agent}-{arm}"}).status_code == 201
+    assert desk.post(f"{path}/start").status_code == 200
 
 
 @contextmanager
-def in_thread() -> Iterator[tuple[str, str]]:
+def in_thread(storage: Storage | None = None, audit_seconds: float = 30.0) -> Iterator[tuple[str, str]]:
     """A service of this process on a socket, as browsers need one; its address and a platform's key."""
-    storage = open_storage(":memory:")
+    storage = storage or open_storage(":memory:")
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service.from_writer(make_writer(storage)))
+    app = App(lambda: replace(Service.from_writer(make_writer(storage)), audit_seconds=audit_seconds))
     server = uvicorn.Server(
         uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
     )

@@ -138,35 +138,72 @@ TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the ord
 ONE: Final = 1 << TICK_BITS
 
 
-class Level:
-    """Statistics of the candidates of one level, and the pick that the rule makes of them.
+class Candidates:
+    """What levels have in common: rounds and rewards of each candidate, and the one committed to.
 
     decided   rounds given to each candidate, towards its exploration
-    judged    decisions of each candidate whose reward counts
     arrived   rewards that count and have arrived
     total     their sum, in ticks
-    means     their average, 0 where there is none
+    rounds    rounds of the level
+    missing   rewards that count and have not arrived
     choice    the candidate committed to
-    queue     the candidates that are owed rounds of exploration
     chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
+    """
+
+    __slots__ = ("arrived", "chance", "choice", "decided", "explore", "keys", "missing", "rounds", "rule", "total")
+    lists: tuple[str, ...] = ("decided", "arrived", "total")  # of the state, with a number for each candidate
+    numbers: tuple[str, ...] = ("rounds", "missing", "choice")
+
+    def __init__(self, rule: Rule, explore: int, keys: Sequence[int]) -> None:
+        count = len(keys)
+        self.rule, self.explore, self.keys = rule, explore, keys
+        self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
+        self.rounds = self.missing = 0
+        self.choice: int | None = None
+        self.chance: float | None = 1.0
+
+    def repeat(self, k: int, times: int) -> None:
+        """Enter further decisions for candidate k, whose rewards are counted as missing elsewhere if they count."""
+        self.rounds += times
+        self.decided[k] += times
+
+    def add(self, k: int, ticks: int) -> None:
+        """Enter a reward that counts."""
+        self.arrived[k] += 1
+        self.total[k] += ticks
+        self.missing -= 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state, from which `restore` goes on identically; what is derived from it is left out."""
+        return {name: getattr(self, name) for name in (*self.lists, *self.numbers)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over a state made by `to_dict` of a level like this one."""
+        for name in self.lists:
+            if len(state[name]) != len(self.keys):
+                raise ValueError(name)
+            setattr(self, name, list(state[name]))
+        for name in self.numbers:
+            setattr(self, name, state[name])
+
+
+class Level(Candidates):
+    """Statistics of the candidates of one level, and the pick that the rule makes of them.
+
+    judged    decisions of each candidate whose reward counts
+    means     the average of its rewards that count, 0 where there is none
+    queue     the candidates that are owed rounds of exploration
 
     `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
     relabelled with them.
     """
 
-    __slots__ = (
-        "_draws", "_orders", "_streams", "arrived", "chance", "choice", "decided", "explore", "judged", "keys", "means",
-        "missing", "queue", "rounds", "rule", "total",
-    )  # fmt: skip
+    __slots__ = ("_draws", "_orders", "_streams", "judged", "means", "queue")
+    lists = ("decided", "judged", "arrived", "total")
 
     def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
-        count = len(keys)
-        self.rule, self.explore, self.keys = rule, explore, keys
-        self.decided, self.judged, self.arrived = [0] * count, [0] * count, [0] * count
-        self.total, self.means = [0] * count, [0.0] * count
-        self.rounds = self.missing = 0
-        self.choice: int | None = None
-        self.chance: float | None = 1.0
+        super().__init__(rule, explore, keys)
+        self.judged, self.means = [0] * len(keys), [0.0] * len(keys)
         self._streams = [substream(stream, purpose) for purpose in range(4)]
         self._orders = [substream(self._streams[EXPLORE_STREAM], key) for key in keys]
         self._draws = [substream(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
@@ -206,17 +243,11 @@ class Level:
         if self.queue.heap:
             self.queue.advance(k)
 
-    def repeat(self, k: int, times: int) -> None:
-        """Enter decisions for candidate k after the commitment, when nothing is explored or counts any more."""
-        self.rounds += times
-        self.decided[k] += times
-
     def add(self, k: int, ticks: int) -> None:
-        """Enter a reward that counts."""
-        self.arrived[k] += 1
+        self.arrived[k] += 1  # not by way of `super`, as sessions spend much of their time here
         self.total[k] += ticks
-        self.means[k] = self.total[k] / (self.arrived[k] << TICK_BITS)
         self.missing -= 1
+        self.means[k] = self.total[k] / (self.arrived[k] << TICK_BITS)
 
     def counts(self, k: int) -> bool:
         """Whether the reward of a decision for candidate k now counts towards its statistics."""
@@ -291,19 +322,9 @@ class Level:
         ties.sort(key=self.keys.__getitem__)
         return ties[int(uniform(self._streams[purpose], index) * len(ties))]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The state, from which `restore` goes on identically; queues are derived from it."""
-        names = ("decided", "judged", "arrived", "total", "rounds", "missing", "choice")
-        return {name: getattr(self, name) for name in names}
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state made by `to_dict` of a level like this one."""
-        for name in ("decided", "judged", "arrived", "total"):
-            if len(state[name]) != len(self.keys):
-                raise ValueError(name)
-            setattr(self, name, list(state[name]))
+        super().restore(state)
         self.means = [t / (n << TICK_BITS) if n else 0.0 for t, n in zip(self.total, self.arrived, strict=True)]
-        self.rounds, self.missing, self.choice = state["rounds"], state["missing"], state["choice"]
         self._explore_anew()
 
 
@@ -336,11 +357,9 @@ class FallingLevel(Level):
             self.lowest[k] = min(self.lowest[k], self.rule.priority(inputs, *self.rule.parameters))
 
     def to_dict(self) -> dict[str, Any]:
-        """The state, from which `restore` goes on identically."""
         return super().to_dict() | {"lowest": [None if low == math.inf else low for low in self.lowest]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state made by `to_dict` of a level like this one."""
         super().restore(state)
         self.lowest = [math.inf if low is None else low for low in state["lowest"]]
         self.look = [next_look(0)] * len(self.keys)
@@ -363,32 +382,21 @@ def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:
     return substream(seed_stream, version, key)
 
 
-class SlotLevel:
-    """Slots in the order of their tests, what each has counted, and the champion.
+class SlotLevel(Candidates):
+    """Slots in the order of their tests, what each has counted, and the champion, which is the `choice`.
 
     decided   pulls of each slot that belong to its test
-    arrived   rewards of a test that have arrived
-    total     their sum, in ticks
     test      the slot that is pulled now; the number of tests when all have been pulled
     passed    slots whose tests are known to have passed, before one of them is champion
-    choice    the champion
-    chance    the probability of the last pick, given everything before it
     """
 
-    __slots__ = (
-        "arms", "arrived", "chance", "choice", "decided", "explore", "keys", "missing", "openings", "passed", "rounds",
-        "rule", "test", "total",
-    )  # fmt: skip
+    __slots__ = ("arms", "openings", "passed", "test")
+    numbers = ("rounds", "missing", "test", "choice")
 
     def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
-        count = len(slots)
-        self.rule, self.explore, self.arms, self.openings = rule, rule.explore, slots, openings
-        self.keys = range(count)
-        self.decided, self.arrived, self.total = [0] * count, [0] * count, [0] * count
-        self.rounds = self.missing = self.test = 0
+        super().__init__(rule, rule.explore, range(len(slots)))
+        self.arms, self.openings, self.test = slots, openings, 0
         self.passed: list[int] = []
-        self.choice: int | None = None
-        self.chance: float | None = 1.0
 
     @property
     def tested(self) -> int:
@@ -443,32 +451,13 @@ class SlotLevel:
         """Whether the reward of a decision for slot k now belongs to its test."""
         return self.choice is None and self.decided[k] < self.explore
 
-    def repeat(self, k: int, times: int) -> None:
-        """Enter further decisions for slot k, whose rewards are counted as missing elsewhere if they are to count."""
-        self.rounds += times
-        self.decided[k] += times
-
     def add(self, k: int, ticks: int) -> None:
-        """Enter a reward of a test."""
-        self.arrived[k] += 1
-        self.total[k] += ticks
-        self.missing -= 1
+        super().add(k, ticks)
         if self._passes(k):
             self.passed.append(k)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The state, from which `restore` goes on identically."""
-        names = ("decided", "arrived", "total", "rounds", "missing", "test", "choice")
-        return {name: getattr(self, name) for name in names}
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state made by `to_dict` of a level like this one."""
-        for name in ("decided", "arrived", "total"):
-            if len(state[name]) != len(self.arms):
-                raise ValueError(name)
-            setattr(self, name, list(state[name]))
-        self.rounds, self.missing = state["rounds"], state["missing"]
-        self.test, self.choice = state["test"], state["choice"]
+        super().restore(state)
         self.passed = [k for k in range(self.tested) if self._passes(k)]
 
 

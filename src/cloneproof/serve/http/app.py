@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -126,36 +127,38 @@ ROUTES: Final = (
 
 
 class Resolved(NamedTuple):
-    """A route ready to be called."""
+    """A route ready to be called: its body's decoder, the fixed parts of its path, and where that has variables."""
 
     route: Route
     decode: Callable[[bytes], Any] | None
-    names: tuple[tuple[int, str], ...]  # where its path has variables
+    fixed: itemgetter[Any]
+    wanted: tuple[str, ...]
+    names: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, route: Route) -> Resolved:
+        """The route with what a call needs."""
+        parts = list(enumerate(route.path.split("/")))
+        fixed = itemgetter(*(at for at, part in parts if part[:1] != "{"))  # two at least: "" is the first
+        names = tuple((at, part[1:-1]) for at, part in parts if part[:1] == "{")
+        decode: Callable[[bytes], Any] | None = None if route.body is None else msgspec.json.Decoder(route.body).decode
+        return cls(route, decode, fixed, fixed(route.path.split("/")), names)
 
 
 class Router:
     """Finds the route of a call by the parts of its path."""
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._fixed: dict[tuple[str, int], list[tuple[itemgetter[Any], tuple[str, ...], Resolved]]] = {}
+        self._routes = defaultdict[tuple[str, int], list[Resolved]](list)
         for route in routes:
-            parts = route.path.split("/")
-            places = [at for at, part in enumerate(parts) if not part.startswith("{")]  # two at least: "" is the first
-            fixed = itemgetter(*places)
-            names = tuple((at, part[1:-1]) for at, part in enumerate(parts) if part.startswith("{"))
-            decode: Callable[[bytes], Any] | None = None
-            if route.body is not None:
-                decode = msgspec.json.Decoder(route.body).decode
-            self._fixed.setdefault((route.method, len(parts)), []).append(
-                (fixed, fixed(parts), Resolved(route, decode, names))
-            )
+            self._routes[route.method, route.path.count("/")].append(Resolved.of(route))
         self._methods = sorted({route.method for route in routes})
 
     def find(self, method: str, path: str) -> tuple[Resolved, dict[str, str]] | None:
         """The route of a call and the variables of its path."""
         parts = path.split("/")
-        for fixed, wanted, resolved in self._fixed.get((method, len(parts)), ()):
-            if fixed(parts) == wanted:
+        for resolved in self._routes.get((method, len(parts) - 1), ()):
+            if resolved.fixed(parts) == resolved.wanted:
                 return resolved, {name: parts[at] for at, name in resolved.names}
         return None
 
@@ -210,7 +213,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": (inspect.getdoc(route.handler) or "").partition("\n")[0],
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "parameters": _parameters(route),
         "responses": {str(status): _content(schema_of[route.reply], "done") for status in route.statuses},
     }
     if route.body is not None:
@@ -230,23 +233,15 @@ def _content(schema: Any, words: str) -> dict[str, Any]:  # noqa: ANN401
     return {"description": words, "content": {"application/json": {"schema": schema}}}
 
 
-def _path_parameters(route: Route) -> list[dict[str, Any]]:
+def _parameters(route: Route) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}} for name in names
-    ]
-
-
-def _query_parameters(route: Route) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "description": _QUERY[name][2],
-            "schema": {"type": "integer", "minimum": _QUERY[name][0], "maximum": _QUERY[name][1]},
-        }
-        for name in route.query
-    ]
+    text = {"type": "string", "minLength": 1}
+    found: list[dict[str, Any]] = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
+    for name in route.query:
+        least, most, words = _QUERY[name]
+        number = {"type": "integer", "minimum": least, "maximum": most}
+        found.append({"name": name, "in": "query", "description": words, "schema": number})
+    return found
 
 
 Scope = MutableMapping[str, Any]

@@ -49,11 +49,10 @@ class FileLock:
             ) from None
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._handle)
-            raise _already_served(path) from None
         except OSError as problem:
             os.close(self._handle)
+            if isinstance(problem, BlockingIOError):
+                raise _already_served(path) from None
             raise ServeError(
                 f"{path!r} cannot be locked ({problem.strerror}); name a file on a disk of this machine"
             ) from None
