@@ -30,15 +30,6 @@ def everything():
     return {path.relative_to(DEPLOY).as_posix(): path.read_text() for path in DEPLOY.rglob("*") if path.is_file()}
 
 
-def unknown_variables(texts):
-    known = {parameter.envvar for parameter in SERVE.params}
-    return set(re.findall(r"CLONEPROOF_SERVE_\w+", texts)) - known
-
-
-def unknown_metrics(texts, known):
-    return set(re.findall(r"\bcloneproof_\w+", texts)) - known
-
-
 @pytest.fixture(scope="module")
 def metrics():
     """The names of all metrics of a service with a market, those of a histogram with their endings."""
@@ -49,15 +40,15 @@ def metrics():
 
 
 def test_every_variable_exists():
-    assert unknown_variables("\n".join(everything().values())) == set()
-    assert unknown_variables("CLONEPROOF_SERVE_PROT=1") == {"CLONEPROOF_SERVE_PROT"}
+    named = set(re.findall(r"CLONEPROOF_SERVE_\w+", "\n".join(everything().values())))
+    assert named <= {parameter.envvar for parameter in SERVE.params}
 
 
 @pytest.mark.parametrize("name", ["grafana/dashboard.json", "prometheus/rules.yml"])
 def test_every_metric_exists(metrics, name):
-    assert len(re.findall(r"\bcloneproof_\w+", text(name))) >= 4
-    assert unknown_metrics(text(name), metrics) == set()
-    assert unknown_metrics("rate(cloneproof_call_total[5m])", metrics) == {"cloneproof_call_total"}
+    named = re.findall(r"\bcloneproof_\w+", text(name))
+    assert len(named) >= 4
+    assert set(named) <= metrics
 
 
 def test_the_dashboard_shows_every_metric(metrics):

@@ -33,27 +33,6 @@ def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path, monkeypatch, 
     assert out.strip().split("_", 2)[2].encode() not in (tmp_path / "a.db").read_bytes()
 
 
-def test_what_cannot_be_served_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
-    (tmp_path / "text.db").write_text("not a database, but long enough to look like one at first sight\n" * 20)
-    sqlite(tmp_path / "gap.db").close()
-    with sqlite3.connect(tmp_path / "gap.db") as connection:
-        connection.execute("INSERT INTO markets (number, name) VALUES (1, 'feed')")
-        connection.execute("INSERT INTO snapshots VALUES (1, 3, '{}')")
-    for arguments in (
-        (tmp_path / "text.db",),
-        (tmp_path / "gap.db",),
-        (tmp_path / "none" / "a.db",),
-        (tmp_path / "a.db", "--create-key", "king"),
-        (tmp_path / "a.db", "--create-key", "agent"),
-        (tmp_path / "a.db", "--port", "99999"),
-    ):
-        code, _, error = run(monkeypatch, capsys, *arguments)
-        assert code == 2, error
-        *warnings, sentence = error.splitlines()  # the log may say before what was found
-        assert sentence.startswith("error: ")
-        assert all(" warning " in line for line in warnings)
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

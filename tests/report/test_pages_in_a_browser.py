@@ -25,28 +25,15 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-@pytest.mark.parametrize("verdict", list(AUDITS))
-def test_a_page_opens_without_a_complaint_and_fits(browser, pages, verdict, width):
-    with visit(browser, (pages / f"{verdict}.html").as_uri(), width) as seen:
-        assert seen.complaints == []
-        assert seen.foreign_requests == []
-        assert sticking_out(seen.page) == []
+@pytest.mark.parametrize("name", [*AUDITS, "season"])
+def test_a_page_opens_without_a_complaint_and_fits(browser, pages, name, width):
+    with visit(browser, (pages / f"{name}.html").as_uri(), width) as seen:
+        assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
         figures = seen.page.locator("figure").count()
         assert figures >= 1
         assert shown(seen.page, "figure svg") == figures  # one of the two drawings of each figure
-        assert seen.page.locator("h1").inner_text().lower() == verdict
         boxes = [one.bounding_box() for one in seen.page.locator("figure svg:visible").all()]
         assert all(box["width"] > 0.8 * min(width, 720) - 60 and box["height"] > 100 for box in boxes)
-
-
-@pytest.mark.parametrize("width", [400, 1200])
-def test_the_page_of_a_season_opens_without_a_complaint_and_fits(browser, pages, width):
-    with visit(browser, (pages / "season.html").as_uri(), width) as seen:
-        assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
-        edge = seen.page.locator("main").bounding_box()
-        tables = [one.bounding_box() for one in seen.page.locator("table").all()]
-        assert len(tables) >= 3
-        assert all(box["x"] + box["width"] <= edge["x"] + edge["width"] for box in tables)
 
 
 def test_a_page_prints(browser, pages, tmp_path):
@@ -67,18 +54,6 @@ def test_a_broken_page_is_noticed(browser, tmp_path):
         assert any("planted" in said for said in seen.complaints)
         assert seen.foreign_requests == ["http://example.invalid/x.png"]
         assert any(one.startswith("P wide") for one in sticking_out(seen.page))
-
-
-def test_without_chromium_a_machine_that_must_look_fails(monkeypatch):
-    from support.browser import launched
-
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("CLONEPROOF_CI", "1")
-    with pytest.raises(pytest.fail.Exception, match="apt-get install chromium"), launched():
-        pass
-    monkeypatch.delenv("CLONEPROOF_CI")
-    with pytest.raises(pytest.skip.Exception, match="apt-get install chromium"), launched():
-        pass
 
 
 HOSTILE = "<script>document.title = 'run'</script><img src=//example.invalid/x>"
@@ -144,9 +119,3 @@ def test_names_are_text_and_nothing_is_run_or_fetched(browser, page):
         for table in seen.page.locator("table").all():
             columns = table.locator("thead th").count()
             assert {row.locator("th, td").count() for row in table.locator("tbody tr").all()} <= {columns}
-
-
-def test_it_prints(browser, page, tmp_path):
-    with visit(browser, page.as_uri()) as seen:
-        paper = printed(seen.page, tmp_path / "page.pdf")
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 8

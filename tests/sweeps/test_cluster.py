@@ -127,13 +127,6 @@ def test_nobody_at_the_address(grid, tmp_path, monkeypatch):
         cp.sweep(grid, tmp_path, cluster="tcp://127.0.0.1:9")
 
 
-@pytest.mark.parametrize("place", [{"cluster": "nonsense"}, {"cluster": 7}, {"workers": -1}, {"workers": 1.5}])
-def test_where_nothing_can_run_no_store_is_made(grid, tmp_path, place):
-    with pytest.raises(SweepError, match=r"tcp://HOST:PORT|number of workers"):
-        cp.sweep(grid, tmp_path / "store", **place)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_nothing_but_the_cluster_needs_dask(grid, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SweepError, match=r"pip install 'cloneproof\[cluster\]'"):

@@ -10,7 +10,7 @@ import typer
 
 from cloneproof._files import check_place
 from cloneproof.advice.comparison import ComparedMechanism
-from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
+from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, own_by_name
@@ -21,11 +21,8 @@ from cloneproof.market.toml import load_market
 from cloneproof.report.words import (
     cheaper_sentence,
     choice_sentence,
-    exploring_words,
-    gain_words,
-    number,
     price_sentence,
-    regret_words,
+    ranked_row,
     wrong_rows,
 )
 
@@ -141,7 +138,7 @@ def show_recommendation(found: Recommendation, source: str | None) -> None:
     print("Price of honesty: " + price_sentence(found))
     if found.ranked:
         columns = ("mechanism", "regret", "of random play", "exploring", "copies gain")
-        rows = [_cells(each, found.random_regret) for each in found.ranked]
+        rows = [ranked_row(each, found.random_regret) for each in found.ranked]
         print_table(new_table(f"Clone-proof for {name}", *columns, rows=rows))
         if found.choice.wrong:
             wrong = wrong_rows(found.choice)
@@ -150,11 +147,6 @@ def show_recommendation(found: Recommendation, source: str | None) -> None:
         note(f"{mechanism} is not among them: {why}")
     for text in found.notes:
         note(text)
-
-
-def _cells(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
-    part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else number(0.0)
-    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 
 
 def recommend(

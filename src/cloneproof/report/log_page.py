@@ -18,7 +18,6 @@ from cloneproof.logs.attack import CopyWorth
 from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.study import LogStudy
 from cloneproof.report.audit_page import render, write_page
-from cloneproof.report.season_page import shorten
 from cloneproof.report.words import (
     NARROW,
     choice_sentence,
@@ -28,6 +27,7 @@ from cloneproof.report.words import (
     error_words,
     exploring_words,
     gain_words,
+    names_words,
     number,
     percent,
     price_sentence,
@@ -36,9 +36,10 @@ from cloneproof.report.words import (
     regret_words,
     relative_words,
     sentence,
+    shorten,
 )
 
-MOST_GROUPS, MOST_ARMS, MOST_NAMED = 12, 60, 8
+MOST_GROUPS, MOST_ARMS = 12, 60
 Z95 = 1.96
 
 
@@ -61,7 +62,7 @@ def log_page(study: LogStudy) -> str:
             "tiles": _tiles(study),
             "duplicates": [_duplicates(one) for one in study.findings.duplicates[:MOST_GROUPS]],
             "further_duplicates": max(0, len(study.findings.duplicates) - MOST_GROUPS),
-            "groups": [_group(group, study) for group in found[:MOST_GROUPS]],
+            "groups": [_group(group) for group in found[:MOST_GROUPS]],
             "accounts": [
                 (printable(account), printable(owner), f"{rounds:,}", f"{paid:,.6g}")
                 for account, owner, rounds, paid in study.accounts
@@ -138,15 +139,11 @@ def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
 
 def _duplicates(one: Duplicates) -> tuple[str, ...]:
     """The text, what it is, whose, and the arms."""
-    agents = ", ".join(shorten(printable(agent), 30) for agent in one.agents[:3])
-    more = len(one.agents) - 3
-    shown = ", ".join(shorten(printable(arm), 30) for _, arm in one.arms[:MOST_NAMED])
-    further = len(one.arms) - MOST_NAMED
     return (
         shorten(printable(one.text), 60),
         f"{one.feature} {'equal' if one.equal else 'nearly equal'}",
-        agents + (f" and {more} more" if more > 0 else ""),
-        shown + (f" and {further} more" if further > 0 else ""),
+        names_words(one.agents, 3, 30),
+        names_words([arm for _, arm in one.arms], letters=30),
     )
 
 
@@ -172,20 +169,13 @@ def _traffic(study: LogStudy) -> str:
     )
 
 
-def _group(group: CopyGroup, study: LogStudy) -> tuple[str, str, str]:
+def _group(group: CopyGroup) -> tuple[str, str, str]:
     agents = " and ".join(shorten(printable(agent), 40) for agent in group.agents)
-    shown = [shorten(printable(arm), 40) for _, arm in group.arms[:MOST_NAMED]]
-    more = len(group.arms) - len(shown)
-    arms = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-    return agents, arms, sentence(printable_lines(group.evidence))
+    return agents, names_words([arm for _, arm in group.arms]), sentence(printable_lines(group.evidence))
 
 
 def _nearest(group: CopyGroup) -> str:
-    agents, arms, evidence = (
-        " and ".join(printable(agent) for agent in group.agents),
-        ", ".join(printable(arm) for _, arm in group.arms[:MOST_NAMED]),
-        sentence(printable_lines(group.evidence)),
-    )
+    agents, arms, evidence = _group(group)
     return f"{arms} of {agents}. {evidence}"
 
 

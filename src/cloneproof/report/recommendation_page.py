@@ -22,6 +22,7 @@ from cloneproof.report.words import (
     price_sentence,
     printable,
     printable_lines,
+    ranked_row,
     regret_words,
     sentence,
     starts_words,
@@ -62,7 +63,7 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
         "price": price_sentence(found),
         "price_how": "" if found.price is None else sentence(found.price.how),
         "figure": regret_over_time(found),
-        "alternatives": [_row(each, found) for each in found.ranked[:4]],
+        "alternatives": [ranked_row(each, found.random_regret) for each in found.ranked[:4]],
         "wrong": [] if choice is None else _wrong(choice),
         "terms": "" if choice is None else printable_lines(terms_toml(market, choice)),
         "others": [(name, sentence(printable_lines(why))) for name, why in found.others.items()],
@@ -127,11 +128,6 @@ def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, 
         how_much = f"{number(price.ratio)} times"
         tiles.append((f"{price.mechanism.name} costs", how_much, "its honest regret once all do what pays"))
     return tiles
-
-
-def _row(each: AssessedMechanism, found: Recommendation) -> tuple[str, ...]:
-    part = f"{each.regret.value / found.random_regret:.1%}" if found.random_regret > 0 else "0 %"
-    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 
 
 def _wrong(choice: AssessedMechanism) -> list[tuple[str, ...]]:

@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.copying.season import ArmRewards, Pair, PastAudit
 from cloneproof.report.audit_page import audit_facts, render, write_page
-from cloneproof.report.words import FIXED, NARROW, copies_words, error_words, number, percent, printable, sentence
-
-
-def shorten(name: str, most: int) -> str:
-    """A name that has so much room.
-
-    >>> shorten("a-very-long-name", 8), shorten("ana", 8)
-    ('a-very-…', 'ana')
-    """
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
+from cloneproof.report.words import (
+    FIXED,
+    NARROW,
+    copies_words,
+    error_words,
+    names_words,
+    number,
+    percent,
+    printable,
+    sentence,
+    shorten,
+)
 
 MOST_SHOWN, MOST_ARMS = 10, 6
 
@@ -45,7 +46,7 @@ def likely_copies(past: PastAudit) -> list[LikelyCopies]:
             inside = [pair for pair in past.pairs if pair.agent == agent and set(pair.arms) <= set(group)]
             if len(group) > 1 and inside:
                 best = max(pair.probability for pair in inside)
-                words = LikelyCopies(printable(agent), _arms(group), _why(past, group, inside), "")
+                words = LikelyCopies(printable(agent), names_words(group, MOST_ARMS), _why(past, group, inside), "")
                 found.append((best, words._replace(worth=_worth(past, agent))))
     return [words for _, words in sorted(found, key=lambda pair: -pair[0])]
 
@@ -55,7 +56,7 @@ def likeliest_pair(past: PastAudit) -> str:
     if not past.pairs:
         return "No agent registered two arms, so there is no pair to judge."
     pair = max(past.pairs, key=lambda one: one.probability)
-    arms = _arms(pair.arms)
+    arms = names_words(pair.arms)
     return (
         f"The likeliest pair is {arms} of {printable(pair.agent)}: copies with probability "
         f"{probability_words(pair.probability)}."
@@ -69,13 +70,6 @@ def probability_words(value: float) -> str:
     ('0.2500', '> 0.9999', '< 0.0001')
     """
     return "> 0.9999" if value > 0.9999 else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
-def _arms(names: tuple[str, ...]) -> str:
-    shown = [shorten(printable(name), 40) for name in names]
-    if len(shown) > MOST_ARMS:
-        return f"{', '.join(shown[:MOST_ARMS])} and {len(shown) - MOST_ARMS} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]])
 
 
 def _why(past: PastAudit, group: tuple[str, ...], pairs: list[Pair]) -> str:
@@ -154,17 +148,12 @@ def _deviations(past: PastAudit) -> dict[str, Any]:
                      number(best.copied), _gain(best), percent(best)])  # fmt: skip
         if past.registered:
             rows[-1].append(_registered_copies(past, name))
-    without = [printable(agent.name) for agent in past.audit.market.agents if agent.name not in past.best]
+    without = [agent.name for agent in past.audit.market.agents if agent.name not in past.best]
     return {
         "columns": columns + ["as registered"] * bool(past.registered),
         "rows": rows,
-        "without": _join_names(without),
+        "without": names_words(without, MOST_NAMED, 64),
     }
-
-
-def _join_names(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _registered_copies(past: PastAudit, name: str) -> str:

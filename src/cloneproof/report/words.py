@@ -28,6 +28,25 @@ def printable(name: object) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
 
 
+def shorten(name: str, most: int) -> str:
+    """A name that has so much room.
+
+    >>> shorten("a-very-long-name", 8), shorten("ana", 8)
+    ('a-very-…', 'ana')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
+    """Names of people and items, the first of them where there are many.
+
+    >>> names_words(["a", "b", "c"], most=2), names_words(["a", "b"])
+    ('a, b and 1 more', 'a, b')
+    """
+    shown = ", ".join(shorten(printable(name), letters) for name in names[:most])
+    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
 def number(value: Estimate | float, sign: bool = False) -> str:
     """A number to the digits that a reader can use.
 
@@ -305,6 +324,12 @@ def price_sentence(found: Recommendation) -> str:
     more = found.choice.regret.value - price.honest.value
     less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
     return f"{first} {found.choice.name} costs {less}, and nobody gains there by copies."
+
+
+def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
+    """A mechanism among those that may be run: its regret, that as a part of random play's, what it explores, gains."""
+    part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
+    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 
 
 def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:

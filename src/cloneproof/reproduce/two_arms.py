@@ -52,20 +52,17 @@ def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0
     return {horizon: copied[horizon].payoff[ANA] - honest[horizon].payoff[ANA] for horizon in honest}
 
 
-def simulated_gains(mechanism: Mechanism, rounds: int, seed: int, good: float = 1.0) -> dict[int, float]:
-    """The ex-ante gain of one copy at every horizon from `SETTLED` on, from one run in each instance.
+def paying_horizons(mechanism: Mechanism, rounds: int, seed: int) -> dict[int, float]:
+    """Every horizon from `SETTLED` on at which one copy pays, and its ex-ante gain, from one run in each instance.
 
     With probability 1/2 the two arms differ, and the copy lands on either: half of what is saved against honesty.
     """
     regret = {}
     for name, (good_ones, _) in INSTANCES.items():
-        played = simulate(one_agent((good, 0.0), rounds), mechanism, {ANA: INSTANCES[name]}, seed)
-        lost = (good * (record.arm >= good_ones) for record in played)
-        regret[name] = list(accumulate(lost))
-    return {
-        t: 0.5 * (regret["A"][t - 1] - (regret["B"][t - 1] + regret["C"][t - 1]) / 2)
-        for t in range(SETTLED, rounds + 1)
-    }
+        played = simulate(one_agent((1.0, 0.0), rounds), mechanism, {ANA: INSTANCES[name]}, seed)
+        regret[name] = list(accumulate(float(record.arm >= good_ones) for record in played))
+    gains = {t: 0.5 * (a - (b + c) / 2) for t, (a, b, c) in enumerate(zip(*regret.values(), strict=True), 1)}
+    return {t: gain for t, gain in gains.items() if t >= SETTLED and gain > ROUNDING}
 
 
 CLOCKS: tuple[Clock, ...] = ("current", "completed")
@@ -96,21 +93,16 @@ class Way:
         mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
         self.exact = exact_gains(mechanism, range(1, near + 1))
         self.regret = {name: exact_regrets(mechanism, name, range(1, min(near, 60) + 1)) for name in INSTANCES}
-        self.played = simulated_gains(mechanism, far, setting.seed)
-        self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
+        self.paying = paying_horizons(mechanism, far, setting.seed)
         self.best = max(self.regret["A"], key=lambda t: (self.exact[t].value, -t))
-        self.agrees, self.compared = _compare(self.exact, self.played)
 
 
 class BonusCase:
     """UCB1 with another bonus: on the paper's instance, and on one whose good arm is worth less."""
 
-    def __init__(self, setting: Setting, name: str, clock: Clock, near: int, far: int) -> None:
-        self.name, self.clock, bonus = name, clock, BONUSES[name]
+    def __init__(self, setting: Setting, bonus: BonusFunction, clock: Clock, far: int) -> None:
         mechanism = setting.mechanism("ucb1", bonus=bonus, clock=clock)
-        self.played = simulated_gains(mechanism, far, setting.seed)
-        self.paying = {t: gain for t, gain in self.played.items() if gain > ROUNDING}
-        self.agrees, self.compared = _compare(exact_gains(mechanism, range(1, near + 1)), self.played)
+        self.paying = paying_horizons(mechanism, far, setting.seed)
         at = 4.0 if clock == "current" else 3.0
         self.good = min(1.0, bonus(at, 1.0) - bonus(at, 2.0)) / 2
         self.elsewhere = exact_gains(mechanism, [4], self.good)[4]
@@ -124,11 +116,6 @@ class BonusCase:
     @property
     def a_quarter(self) -> bool:
         return self.in_units.low <= 0.25 <= self.in_units.high
-
-
-def _compare(exact: dict[int, Estimate], played: dict[int, float]) -> tuple[bool, int]:
-    both = [t for t in exact if t in played]
-    return all(abs(exact[t].value - played[t]) <= exact[t].error + 1e-12 for t in both), len(both)
 
 
 def papers_horizon(constant: float) -> int:

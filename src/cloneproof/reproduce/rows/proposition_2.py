@@ -132,10 +132,6 @@ def run(setting: Setting) -> Findings:
     big = Epochs(setting, mechanism, LARGE, last)
     tiny = next(case for case in epochs if case.gap == TINY)
     dip = min(tiny.margins, key=by_value)
-    small = Epochs(setting, mechanism, 0.016, 20)
-    whole = rp_regret(mechanism, Instance(small.means, COPIES), 2**20)
-    each = [small.regret(epoch, COPIES) for epoch in range(1, 21)]
-    parts = Estimate(math.fsum(p.value for p in each), math.fsum(p.error for p in each), "estimated", "epochs")
     powers = range(4, setting.pick(quick=30, full=49))
     agent = Agent("agent", prior=[Point(0.25), Point(0.75)])
     regrets = [(2**i, evaluate(Market([agent], horizon=2**i), mechanism).regret) for i in powers]
@@ -183,12 +179,6 @@ def run(setting: Setting) -> Findings:
                 0.0555 < covered < 0.0565 and exploits == SHORT,
                 ("smallest gap covered", rounded(covered, 1e-6)),
                 ("first horizon with exploitation", exploits),
-            ),
-            ours(
-                "Epochs add up: the sum over epochs is the RP-regret of the whole algorithm.",
-                abs(whole.value - parts.value) <= whole.error + parts.error,
-                ("whole", whole),
-                ("sum over epochs", parts),
             ),
         ),
         tables=(_table([*epochs, big]),),
