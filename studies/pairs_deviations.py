@@ -21,13 +21,7 @@ import numpy as np
 
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.two_phase_game import (
-    ScoreProfiler,
-    TwoPhaseGame,
-    threshold_grid,
-    threshold_sweep,
-    two_phase_game,
-)
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, TwoPhaseGame, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from resumable_rows import resume_rows
 
@@ -92,13 +86,12 @@ def signs(game: TwoPhaseGame, vectors: Iterable[tuple[int, ...]]) -> list[tuple[
     honest, found = floats.profile(game.case.kinds.honest), []
     for copies in vectors:
         copied = floats.profile(copies)
-        sweep = threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS)
+        sweep = floats.sweep(honest, copied)
         relative = float((sweep.gains / sweep.honest).max())
         if relative < -ROUNDING:
             found.append((-1, relative))
             continue
-        pair = balls.profile(game.case.kinds.honest), balls.profile(copies)
-        gains = threshold_sweep(game, *pair, threshold_grid(list(pair)), BALLS).gains
+        gains = balls.sweep(balls.profile(game.case.kinds.honest), balls.profile(copies)).gains
         sign = -1 if all(gain <= 0 for gain in gains) else 1 if any(gain > 0 for gain in gains) else 0
         found.append((sign, relative))
     return found

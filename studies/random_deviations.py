@@ -26,13 +26,7 @@ from flint import arb
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import elementary
-from cloneproof.analysis.audit.two_phase_game import (
-    ScoreProfiler,
-    threshold_grid,
-    threshold_sweep,
-    two_phase_game,
-    upper_sweep,
-)
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS
 from resumable_rows import resume_rows
 
@@ -64,8 +58,8 @@ class Game:
         if contest.contested:
             return arb("inf")
         originals = len(contest.priors)
-        honest = ScoreProfiler(contest, BALLS).profile((1,) * originals)
-        bound = upper_sweep(contest, honest, originals + 1, threshold_grid([]), BALLS)
+        profiler = ScoreProfiler(contest, BALLS)
+        bound = profiler.upper_sweep(profiler.profile((1,) * originals), originals + 1)
         return max(gain.upper() for gain in bound.gains)
 
 
@@ -147,9 +141,7 @@ def most_against_anybody(game: Game, copies: tuple[int, ...]) -> arb:
     contest = two_phase_game(audit_case(game.market, game.mechanism, "ana"))
     profiler = ScoreProfiler(contest, BALLS)
     honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
-    return max(
-        gain.upper() for gain in threshold_sweep(contest, honest, copied, threshold_grid([honest, copied]), BALLS).gains
-    )
+    return max(gain.upper() for gain in profiler.sweep(honest, copied).gains)
 
 
 def _payoff(game: Game, copies: tuple[int, ...] | None, arithmetic: Literal["float", "ball"]) -> cp.results.Estimate:

@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, threshold_grid, threshold_sweep, two_phase_game
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
@@ -251,7 +251,7 @@ def threshold_gains(
     results = []
     for copies in vectors:
         copied = profiler.profile(copies)
-        sweep = threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS)
+        sweep = profiler.sweep(honest, copied)
         most = float(max(np.asarray(sweep.gains, dtype=float) * float(market.share)))
         error = SWEEP_ROUNDING * market.horizon
         results.append(ThresholdGains(copies, Estimate(most, error, "estimated", "sweep over thresholds, floats")))

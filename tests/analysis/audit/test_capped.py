@@ -12,7 +12,7 @@ from cloneproof import bounds
 from cloneproof.analysis.audit.dominance import dominance
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import Basis, theorem
-from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, threshold_grid, threshold_sweep, two_phase_game
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS
 from support.fraction_etc import binomial, commits_to
 
@@ -86,7 +86,7 @@ def test_the_sweep_is_what_fractions_say():
             if not originals < sum(copies) <= most + 1:
                 continue
             profile = profiler.profile(copies)
-            sweep = threshold_sweep(game, alone, profile, threshold_grid([alone, profile]), BALLS)
+            sweep = profiler.sweep(alone, profile)
             copied = payoffs(prior, copies, m, trial, agents, horizon, most)
             for y, gain in zip(sweep.thresholds, sweep.gains, strict=True):
                 if y == -math.inf:

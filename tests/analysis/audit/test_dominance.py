@@ -11,14 +11,7 @@ from cloneproof.analysis.audit.copy_vectors import of_sum
 from cloneproof.analysis.audit.dominance import dominance
 from cloneproof.analysis.audit.opponents import best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.two_phase_game import (
-    ScoreProfiler,
-    deviations,
-    threshold_grid,
-    threshold_sweep,
-    two_phase_game,
-    upper_sweep,
-)
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, deviations, threshold_grid, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from cloneproof.errors import EngineError
 
@@ -30,7 +23,7 @@ def sweep_of(market, mechanism, copies, arithmetic=BALLS):
     game = two_phase_game(audit_case(market, mechanism, "ana"))
     profiler = ScoreProfiler(game, arithmetic)
     honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
-    return game, honest, threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), arithmetic)
+    return game, honest, profiler.sweep(honest, copied)
 
 
 def random_case(rng):
@@ -120,10 +113,10 @@ def test_bound_covers_every_vector_beyond():
         profiler = ScoreProfiler(game, BALLS)
         honest, copied = profiler.profile((1,) * len(copies)), profiler.profile(copies)
         grid = threshold_grid([honest, copied])
-        exact = threshold_sweep(game, honest, copied, grid, BALLS)
+        exact = profiler.sweep(honest, copied, grid)
         for arms in range(len(copies), sum(copies) + 1):
             if not game.contested or game.scored(arms) == game.scored(sum(copies)):
-                above = upper_sweep(game, honest, arms, grid, BALLS)
+                above = profiler.upper_sweep(honest, arms, grid)
                 assert list(above.thresholds) == list(exact.thresholds)
                 assert not any(low > high for low, high in zip(exact.gains, above.gains, strict=True))
 

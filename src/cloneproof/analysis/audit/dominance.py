@@ -31,9 +31,7 @@ from cloneproof.analysis.audit.two_phase_game import (
     TwoPhaseGame,
     deviations,
     threshold_grid,
-    threshold_sweep,
     two_phase_game,
-    upper_sweep,
 )
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness, best_of
 from cloneproof.analysis.search import Search
@@ -106,7 +104,7 @@ def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[li
         except EngineError as refusal:
             notes.append(f"copies {copies} were not searched: {refusal.reason}")
             continue
-        sweeps.append(threshold_sweep(game, honest, copied, threshold_grid([honest, copied]), FLOATS))
+        sweeps.append(profiler.sweep(honest, copied))
     return sweeps, notes
 
 
@@ -137,7 +135,7 @@ def _proof(
     """Clone-proof if balls prove it, else undecided with the largest gain that is not ruled out."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
     honest = profiler.profile(game.case.kinds.honest)
-    rest, covered = _cover_rest(game, unsearched, honest, tolerance)
+    rest, covered = _cover_rest(profiler, unsearched, honest, tolerance)
     notes: list[str] = []
     profiles: list[ScoreProfile] = []
     if _most(rest, tolerance) <= 0 or game.max_arms is not None or not game.contested:
@@ -149,9 +147,9 @@ def _proof(
                 notes.append(f"copies {copies} were not proven: {refusal.reason}")
                 if sum(copies) < covered:
                     covered = sum(copies)
-                    rest = upper_sweep(game, honest, covered, threshold_grid([honest]), BALLS)
+                    rest = profiler.upper_sweep(honest, covered)
     grid = threshold_grid([honest, *profiles])
-    sweeps = [threshold_sweep(game, honest, profile, grid, BALLS) for profile in profiles]
+    sweeps = [profiler.sweep(honest, profile, grid) for profile in profiles]
     tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
     if game.contest:
         tried.append(at_worst(game, rest, tolerance))
@@ -184,16 +182,16 @@ def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance:
 
 
 def _cover_rest(
-    game: TwoPhaseGame, unsearched: int, honest: ScoreProfile, tolerance: Number
+    profiler: ScoreProfiler, unsearched: int, honest: ScoreProfile, tolerance: Number
 ) -> tuple[ThresholdSweep, int]:
     """An upper bound over all vectors of at least so many arms: as few as it proves anything for."""
-    originals = len(game.priors)
+    game, originals = profiler.game, len(profiler.game.priors)
     first = originals + 1 if not game.contested else max(originals, game.max_arms or unsearched) + 1
     fewest = min(first, unsearched)
-    rest = upper_sweep(game, honest, fewest, threshold_grid([honest]), BALLS)
+    rest = profiler.upper_sweep(honest, fewest)
     if _most(rest, tolerance) <= 0 or fewest == unsearched:
         return rest, fewest
-    return upper_sweep(game, honest, unsearched, threshold_grid([honest]), BALLS), unsearched
+    return profiler.upper_sweep(honest, unsearched), unsearched
 
 
 def _most(sweep: ThresholdSweep, tolerance: Number) -> float:

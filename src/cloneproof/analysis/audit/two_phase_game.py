@@ -264,9 +264,27 @@ class ScoreProfile:
         return sum(self.copies)
 
 
+NEVER = math.inf  # nobody's score is enough
+NOBODY = -math.inf  # no other agent has a score, or there is no contest
+
+
+@dataclass(frozen=True)
+class ThresholdSweep:
+    """A deviation at every threshold, in rewards: what it gains, and what honesty earns there."""
+
+    copies: CopyVector
+    thresholds: Array
+    gains: Array
+    honest: Array
+
+    def excess(self, tolerance: Number) -> Array:
+        """The gain beyond the part of the honest payoff that counts as none; linear in the others as well."""
+        return self.gains - tolerance * self.honest if tolerance else self.gains
+
+
 @dataclass
 class ScoreProfiler:
-    """Profiles in one arithmetic; realisations are shared between copies vectors."""
+    """Profiles of copies vectors and their sweeps in one arithmetic; realisations are shared between vectors."""
 
     game: TwoPhaseGame
     arithmetic: Arithmetic
@@ -342,135 +360,101 @@ class ScoreProfiler:
             rewards[np.searchsorted(scores, of_part)] += award
         return AwardLaw(scores, rewards)
 
+    def sweep(self, honest: ScoreProfile, copied: ScoreProfile, grid: Array | None = None) -> ThresholdSweep:
+        """The deviation at all thresholds of the grid, and two more; the grid has every possible score of both."""
+        game, grid = self.game, threshold_grid([honest, copied]) if grid is None else grid
+        with ctx.workprec(PRECISION):
+            trial, prize = self._gain(honest, copied, award=False), self._gain(honest, copied, award=True)
+            earned = self._certain(honest, award=False)
+            if not game.contested:
+                whole = earned + self._certain(honest, award=True)
+                return ThresholdSweep(copied.copies, np.array([NOBODY]), _array([trial + prize]), _array([whole]))
+            at, alone = np.append(grid, NEVER), self._alone(honest)
+            gains, payoffs = self._won_more(honest, copied, at) + trial, self._won(honest, at) + earned
+            if game.max_arms is None:
+                return ThresholdSweep(copied.copies, at, gains, payoffs)
+            both = game.scored(copied.arms) and game.scored(honest.arms)
+            nobody = trial + (prize if both else self._alone(copied) - alone)
+            at, gains = np.concatenate([[NOBODY], at]), np.concatenate([_array([nobody]), gains])
+            return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
 
-NEVER = math.inf  # nobody's score is enough
-NOBODY = -math.inf  # no other agent has a score, or there is no contest
+    def upper_sweep(self, honest: ScoreProfile, arms: int, grid: Array | None = None) -> ThresholdSweep:
+        """An upper bound for every copies vector of at least that many arms.
 
+        An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms
+        take k m rounds to explore: so E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), and that falls
+        in k. With a score the award may always be won; without one it is won only where nobody has one, with chance
+        1/n.
+        """
+        priors = self.game.priors
+        with ctx.workprec(PRECISION):
+            mean = max(prior_mean(atoms) for atoms in priors)
+            copies = (arms - len(priors) + 1, *(1,) * (len(priors) - 1))
+            ideal = ScoreProfile(copies, mean, self.arithmetic.number(best_mean(priors) - mean), ideal=True)
+        return self.sweep(honest, ideal, grid)
 
-@dataclass(frozen=True)
-class ThresholdSweep:
-    """A deviation at every threshold, in rewards: what it gains, and what honesty earns there."""
+    def _late(self, profile: ScoreProfile, award: bool) -> Number:
+        """What the rounds after the commitment add, in the award or in the trial."""
+        game, arms = self.game, profile.arms
+        return profile.excess * (
+            game.committed_award(arms) if award else self.arithmetic.number(game.committed_trial(arms))
+        )
 
-    copies: CopyVector
-    thresholds: Array
-    gains: Array
-    honest: Array
+    def _certain(self, profile: ScoreProfile, award: bool) -> Number:
+        """What the trial pays, or the award if it is certain."""
+        rounds = self.game.award if award else self.game.trial_mean
+        return self.arithmetic.number(profile.mean * rounds) + self._late(profile, award)
 
-    def excess(self, tolerance: Number) -> Array:
-        """The gain beyond the part of the honest payoff that counts as none; linear in the others as well."""
-        return self.gains - tolerance * self.honest if tolerance else self.gains
+    def _gain(self, honest: ScoreProfile, copied: ScoreProfile, award: bool) -> Number:
+        """The difference; exactly 0 where nothing is committed to and the priors are equal, as their means cancel."""
+        rounds = self.game.award if award else self.game.trial_mean
+        late = self._late(copied, award) - self._late(honest, award)
+        return late + self.arithmetic.number((copied.mean - honest.mean) * rounds)
 
+    def _alone(self, profile: ScoreProfile) -> Number:
+        """What the award pays where no other agent has a score."""
+        chance = Fraction(1) if self.game.scored(profile.arms) else Fraction(1, self.game.case.agents)
+        return self._certain(profile, award=True) * self.arithmetic.number(chance)
 
-def threshold_sweep(
-    game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, grid: Array, arithmetic: Arithmetic
-) -> ThresholdSweep:
-    """The deviation at all thresholds of the grid (which must hold every possible score of both), and two more."""
-    with ctx.workprec(PRECISION):
-        trial, prize = _trial_gain(game, honest, copied, arithmetic), _award_gain(game, honest, copied, arithmetic)
-        earned = _trial(game, honest, arithmetic)
-        if not game.contested:
-            whole = earned + _award(game, honest, arithmetic)
-            return ThresholdSweep(copied.copies, np.array([NOBODY]), _array([trial + prize]), _array([whole]))
-        at, alone = np.append(grid, NEVER), _alone(game, honest, arithmetic)
-        won = _won(game, honest, at, arithmetic)
-        gains, payoffs = _won_more(game, honest, copied, at, arithmetic) + trial, won + earned
-        if game.max_arms is None:
-            return ThresholdSweep(copied.copies, at, gains, payoffs)
-        both = game.scored(copied.arms) and game.scored(honest.arms)
-        nobody = trial + (prize if both else _alone(game, copied, arithmetic) - alone)
-        at, gains = np.concatenate([[NOBODY], at]), np.concatenate([_array([nobody]), gains])
-        return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
+    def _won_more(self, honest: ScoreProfile, copied: ScoreProfile, at: Array) -> Array:
+        """What the award pays more than it pays honesty, with a score of at least each threshold."""
+        if copied.ideal:
+            scored, zero = self.game.scored(copied.arms), self.arithmetic.number(0)
+            if self.game.level and scored:
+                return self.arithmetic.zeros(len(at))  # copies of equally good originals change nothing
+            more = (self._certain(copied, award=True) if scored else zero) - self._won(honest, at)
+            more[-1] = zero  # the award is never won there
+            return np.asarray(more)
+        if copied.varied is not None and honest.varied is not None:  # both have a score: level means cancel exactly
+            return np.asarray(self._tails(copied.varied, at) - self._tails(honest.varied, at))
+        return np.asarray(self._won(copied, at) - self._won(honest, at))
 
+    def _won(self, profile: ScoreProfile, at: Array) -> Array:
+        """What the award pays with a score of at least each threshold: nothing without a score."""
+        if profile.varied is None or profile.level is None:
+            return self.arithmetic.zeros(len(at))
+        return self._tails(profile.varied, at) + self._tails(profile.level, at)
 
-def upper_sweep(
-    game: TwoPhaseGame, honest: ScoreProfile, arms: int, grid: Array, arithmetic: Arithmetic
-) -> ThresholdSweep:
-    """An upper bound for every copies vector of at least that many arms.
+    def _tails(self, awards: AwardLaw, at: Array) -> Array:
+        """E[award's reward; score >= threshold], with what the dropped tails of the laws can be worth.
 
-    An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms take
-    k m rounds to explore: so E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), and that falls in k.
-    With a score the award may always be won; without one it is won only where nobody has one, with chance 1/n.
-    """
-    with ctx.workprec(PRECISION):
-        mean = max(prior_mean(atoms) for atoms in game.priors)
-        copies = (arms - len(game.priors) + 1, *(1,) * (len(game.priors) - 1))
-        ideal = ScoreProfile(copies, mean, arithmetic.number(best_mean(game.priors) - mean), ideal=True)
-    return threshold_sweep(game, honest, ideal, grid, arithmetic)
-
-
-def _won_more(
-    game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, at: Array, arithmetic: Arithmetic
-) -> Array:
-    """What the award pays more than it pays honesty, with a score of at least each threshold."""
-    won = _won(game, honest, at, arithmetic)
-    if copied.ideal:
-        if game.level and game.scored(copied.arms):
-            return arithmetic.zeros(len(at))  # copies of equally good originals change nothing
-        most = _award(game, copied, arithmetic) if game.scored(copied.arms) else arithmetic.number(0)
-        more = most - won
-        more[-1] = arithmetic.number(0)  # the award is never won there
-        return np.asarray(more)
-    if copied.varied is not None and honest.varied is not None:  # both have a score: level means cancel exactly
-        return np.asarray(_tails(copied.varied, at, game, arithmetic) - _tails(honest.varied, at, game, arithmetic))
-    return np.asarray(_won(game, copied, at, arithmetic) - won)
+        Exactly 0 where there is nothing to win, and never less: without a score the award is lost, and where that loss
+        is all, its sign must not be.
+        """
+        sums = self.arithmetic.zeros(len(awards.scores) + 1)
+        sums[:-1] = np.cumsum(awards.rewards[::-1])[::-1]
+        tails = np.asarray(sums[np.searchsorted(awards.scores, at)])
+        if self.arithmetic.proven and len(awards.scores):
+            lost = arb(0, LOST * self.game.award)
+            tails = _array([(tail + lost).nonnegative_part() for tail in tails])
+            tails[at == NEVER] = arb(0)
+        return tails
 
 
 def threshold_grid(profiles: list[ScoreProfile]) -> Array:
     """Every possible score of the profiles, in increasing order."""
     scores = [law.scores for profile in profiles for law in (profile.varied, profile.level) if law is not None]
     return np.unique(np.concatenate([np.array([]), *scores]))
-
-
-def _trial(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    late = arithmetic.number(game.committed_trial(profile.arms))
-    return arithmetic.number(profile.mean * game.trial_mean) + profile.excess * late
-
-
-def _trial_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    """Exactly 0 where nothing is committed to and the priors are equal, as the means of exploration cancel exactly."""
-    number = arithmetic.number
-    late = copied.excess * number(game.committed_trial(copied.arms))
-    late = late - honest.excess * number(game.committed_trial(honest.arms))
-    return late + number((copied.mean - honest.mean) * game.trial_mean)
-
-
-def _award(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    """What the award pays if it is certain."""
-    return arithmetic.number(profile.mean * game.award) + profile.excess * game.committed_award(profile.arms)
-
-
-def _award_gain(game: TwoPhaseGame, honest: ScoreProfile, copied: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    late = copied.excess * game.committed_award(copied.arms) - honest.excess * game.committed_award(honest.arms)
-    return late + arithmetic.number((copied.mean - honest.mean) * game.award)
-
-
-def _alone(game: TwoPhaseGame, profile: ScoreProfile, arithmetic: Arithmetic) -> Number:
-    """What the award pays where no other agent has a score."""
-    chance = Fraction(1) if game.scored(profile.arms) else Fraction(1, game.case.agents)
-    return _award(game, profile, arithmetic) * arithmetic.number(chance)
-
-
-def _won(game: TwoPhaseGame, profile: ScoreProfile, at: Array, arithmetic: Arithmetic) -> Array:
-    """What the award pays with a score of at least each threshold: nothing without a score."""
-    if profile.varied is None or profile.level is None:
-        return arithmetic.zeros(len(at))
-    return _tails(profile.varied, at, game, arithmetic) + _tails(profile.level, at, game, arithmetic)
-
-
-def _tails(awards: AwardLaw, at: Array, game: TwoPhaseGame, arithmetic: Arithmetic) -> Array:
-    """E[award's reward; score >= threshold], with what the dropped tails of the laws can be worth.
-
-    Exactly 0 where there is nothing to win, and never less: without a score the award is lost, and where that loss is
-    all, its sign must not be.
-    """
-    sums = arithmetic.zeros(len(awards.scores) + 1)
-    sums[:-1] = np.cumsum(awards.rewards[::-1])[::-1]
-    tails = np.asarray(sums[np.searchsorted(awards.scores, at)])
-    if arithmetic.proven and len(awards.scores):
-        lost = arb(0, LOST * game.award)
-        tails = _array([(tail + lost).nonnegative_part() for tail in tails])
-        tails[at == NEVER] = arb(0)
-    return tails
 
 
 def _array(values: list[Number]) -> Array:
