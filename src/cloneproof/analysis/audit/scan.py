@@ -12,11 +12,10 @@ The proof is ours and has not been reviewed by others. `index_theorem` and `inde
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 
-from cloneproof.analysis.audit.question import AuditCase, epoch_cases
-from cloneproof.analysis.audit.theorems import Argument, Basis, same_prior
+from cloneproof.analysis.audit.question import AuditCase
+from cloneproof.analysis.audit.theorems import Argument, Basis, in_every_epoch, same_prior
 from cloneproof.bounds.index import expected_gain_ceiling, sampled_gain_ceiling
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
@@ -47,10 +46,8 @@ GAUSSIAN_SCAN = (
 
 def scan_theorem(case: AuditCase) -> Argument | None:
     """The theorem in a sentence, where its conditions hold for the agent; else None."""
-    if case.running.clearing.planned_epochs:  # epochs start afresh with the same means, so payoffs add up
-        found = [scan_theorem(epoch) for epoch in epoch_cases(case)]
-        last = found[-1]
-        return None if last is None or None in found else replace(last, words=f"in every epoch: {last.words}")
+    if case.running.clearing.planned_epochs:
+        return in_every_epoch(case, scan_theorem)
     family, agent = case.market.family, case.agent
     if not is_scan(case.running) or not same_prior(agent):
         return None

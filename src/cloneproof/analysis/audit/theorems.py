@@ -61,18 +61,18 @@ class Argument:
 def elementary(case: AuditCase) -> Argument | None:
     """An argument that needs no theorem, or None."""
     if case.running.clearing.planned_epochs:
-        return _in_every_epoch(case, elementary)
+        return in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
 
 def theorem(case: AuditCase) -> Argument | None:
     """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if case.running.clearing.planned_epochs:
-        return _in_every_epoch(case, theorem)
+        return in_every_epoch(case, theorem)
     return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
 
 
-def _in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | None]) -> Argument | None:
+def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | None]) -> Argument | None:
     """Epochs start afresh with the same means, so payoffs add up: what pays in none of them does not pay."""
     found = [argument(epoch) for epoch in epoch_cases(case)]
     last = found[-1]
