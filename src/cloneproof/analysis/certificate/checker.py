@@ -123,10 +123,6 @@ def _binomial_polynomial(mean: Fraction, rounds: int) -> Ball:
     return arb_poly([arb(ways(rounds, j)) * p**j * q ** (rounds - j) for j in range(rounds + 1)])
 
 
-def _binomial_law(mean: Fraction, rounds: int) -> list[Ball]:
-    return [_binomial_polynomial(mean, rounds)[j] for j in range(rounds + 1)]
-
-
 @lru_cache(maxsize=32)
 def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
     """The binomial law up to a number of successes, term by term."""
@@ -284,7 +280,7 @@ def _cut_exploration(game: Game, types: CheckedMeans, arms: int) -> Iterator[tup
 def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
     """All successes of the trial, summed over every best value s of exploration and every number of ties there."""
     game.spend(len(types) * game.m**2 * sum(count for _, count in types) ** 3)
-    laws, skipped = [_binomial_law(v, game.m) for v, _ in types], arb(0)
+    laws, skipped = [[_binomial_polynomial(v, game.m)[s] for s in range(game.m + 1)] for v, _ in types], arb(0)
     below, totals = [arb(0)] * len(types), [arb_poly([0])] * len(types)
     for s in range(game.m + 1):
         below = [low + law[s] for low, law in zip(below, laws, strict=True)]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import Literal
 
@@ -269,8 +270,16 @@ def check_trp(
     """
     number_in(tolerance, "tolerance", 0, error=EngineError)
     values, asked = _checked(support, originals, horizon, max_copies, horizons)
-    margins = list(_margins(mechanism, values, originals, max_copies, asked, rewards))
-    scope = _scope(mechanism, values, originals, max_copies, asked, tolerance)
+    margins = list(
+        _margins(partial(rp_regrets, mechanism, horizons=asked, rewards=rewards), values, originals, max_copies)
+    )
+    spoken = f"T = {asked[0]}" if len(asked) == 1 else f"{len(asked)} horizons, {asked[0]} to {asked[-1]}"
+    order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
+    means = ", ".join(f"{value:g}" for value in values)
+    scope = (
+        f"one agent, {originals} originals, every multiset of means from {{{means}}}, 1 to {max_copies} copies of each, "
+        f"{spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
+    )
     if not margins:
         nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
         honest = Instance((values[0],) * originals, (1,) * originals)
@@ -288,22 +297,16 @@ Margin = tuple[Estimate, Instance, int, Estimate, Estimate]
 
 
 def _margins(
-    mechanism: Mechanism,
-    values: tuple[float, ...],
-    originals: int,
-    max_copies: int,
-    horizons: list[int],
-    rewards: str | RewardFamily,
+    regrets: Callable[[Instance], dict[int, Estimate]], values: tuple[float, ...], originals: int, max_copies: int
 ) -> Iterator[Margin]:
     for means in combinations_with_replacement(values, originals):
         if len(set(means)) == 1:
             continue
-        honest = rp_regrets(mechanism, Instance(means, (1,) * originals), horizons, rewards)
+        honest = regrets(Instance(means, (1,) * originals))
         for copies in sorted_copies(originals, max_copies):
             instance = Instance(means, copies)
-            copied = rp_regrets(mechanism, instance, horizons, rewards)
-            for horizon in horizons:
-                yield copied[horizon] - honest[horizon], instance, horizon, honest[horizon], copied[horizon]
+            for horizon, copied in regrets(instance).items():
+                yield copied - honest[horizon], instance, horizon, honest[horizon], copied
 
 
 def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
@@ -331,22 +334,3 @@ def _checked(
     instances = multisets * math.comb(max_copies + originals - 1, originals)
     count(instances, "instances to check, by means, originals and copies,", 0, MOST_INSTANCES, EngineError)
     return tuple(different), asked
-
-
-def _scope(
-    mechanism: Mechanism,
-    values: tuple[float, ...],
-    originals: int,
-    max_copies: int,
-    horizons: list[int],
-    tolerance: float,
-) -> str:
-    listed = ", ".join(f"{value:g}" for value in values)
-    spoken = (
-        f"T = {horizons[0]}" if len(horizons) == 1 else f"{len(horizons)} horizons, {horizons[0]} to {horizons[-1]}"
-    )
-    order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
-    return (
-        f"one agent, {originals} originals, every multiset of means from {{{listed}}}, 1 to {max_copies} copies of "
-        f"each, {spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
-    )
