@@ -277,8 +277,8 @@ def check_trp(
     order = "" if mechanism.permutation_invariant else "; the originals are registered in rising order of their means"
     means = ", ".join(f"{value:g}" for value in values)
     scope = (
-        f"one agent, {originals} originals, every multiset of means from {{{means}}}, 1 to {max_copies} copies of each, "
-        f"{spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
+        f"one agent, {originals} originals, every multiset of means from {{{means}}}, 1 to {max_copies} copies of "
+        f"each, {spoken}; a margin is known to {tolerance:g} a round{order}; more copies and other means were not tried"
     )
     if not margins:
         nothing = Estimate(0.0, 0.0, "proven", "all means are equal: no regret, whatever is registered")
