@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,7 +41,7 @@ CLICKS = {"agents": 20, "originals": 3, "horizon": 10**8, "values": (0.002, 0.00
 
 @pytest.fixture(scope="module")
 def creators():
-    return cp.recommend(cp.load_market(CREATORS), search=cp.Search(seconds=8))
+    return cp.recommend(cp.load_market(CREATORS), search=cp.Search(seconds=20))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +125,7 @@ def test_every_choice_says_what_is_seen(creators, clicks):
 
 def test_continuous_rates_are_answered_by_samples():
     market = cp.Market([cp.Agent(name, 3, cp.Beta(2, 60)) for name in ("ana", "bo", "cy")], horizon=20_000)
-    found = cp.recommend(market, search=cp.Search(seconds=8))
+    found = cp.recommend(market, search=cp.Search(seconds=20))
     by_name = {each.name: each for each in found.ranked}
     assert by_name["reservoir"].regret.error < 0.5 * by_name["reservoir"].regret.value
     assert "reservoir-contest" in by_name
@@ -152,6 +154,25 @@ def test_more_items_than_can_be_tuned_in_time_are_refused_at_once():
         cp.recommend(agents=10**6, originals=3, horizon=10**9, values=(0.01, 0.02), search=cp.Search(seconds=5))
 
 
+def test_nothing_is_tuned_after_the_time_and_what_was_left_out_is_said(monkeypatch):
+    """By a clock that stands still until the first mechanism was judged, and is then at the end of the budget."""
+    tuned, now = [], [0.0]
+
+    def counted(names, market):
+        tuned.extend(names)
+        found = tuned_mechanisms(names, market)
+        now[0] = 1.0 if len(tuned) == 1 else 100.0  # some time goes by in the first, all of it in the second
+        return found
+
+    monkeypatch.setattr(import_module("cloneproof.advice.recommend"), "tuned_mechanisms", counted)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    found = cp.recommend(agents=300, originals=2, horizon=10**7, values=(0.01, 0.02), search=cp.Search(seconds=10))
+    assert tuned == ["reservoir", "reservoir-contest"]
+    assert found.choice.name == "reservoir"
+    assert found.others["h-etc-r"] == "there was no time left for it"
+    assert "were over before everything was looked at" in " ".join(found.notes)
+
+
 def test_a_planted_gain_is_found():
     market = cp.load_market(CREATORS)
     gain, agent, copies = largest_gain(market, cp.mechanism("etc", arm_rounds=20))
@@ -175,7 +196,7 @@ def test_random_play_costs_the_best_less_the_average():
 
 def test_nothing_fits_little_traffic_and_it_says_what_would():
     found = cp.recommend(
-        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=6)
+        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=25)
     )
     assert not found.fits
     assert "Nothing clone-proof fits this traffic" in found.advice

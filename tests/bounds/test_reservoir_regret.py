@@ -7,8 +7,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.assessment import SamplingLimits, regret_of
+from cloneproof.bounds import reservoir
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers, tune_contest, tune_reservoir
+from cloneproof.engines.deadline import Deadline
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
 
 # means of one agent, T; best of draws (pulls, draws) and its regret; first pass (pulls, threshold) and its regret
@@ -132,3 +134,30 @@ def test_a_mechanism_for_click_rates():
     advised = regret_of(market, made, SamplingLimits(1.0, 0))
     assert advised.value == pytest.approx(755.6, abs=0.5)
     assert advised.error < 1
+
+
+def test_tuning_ends_with_the_time_and_has_numbers_all_the_same(monkeypatch):
+    """By costs that are counted: one for the numbers, four for the figures beside them."""
+    prior, asked = [(0.01, 1), (0.02, 1), (0.03, 1)], []
+    cost = ReservoirMarket.regret
+    monkeypatch.setattr(
+        ReservoirMarket, "regret", lambda market, numbers: asked.append(numbers) or cost(market, numbers)
+    )
+    market = ReservoirMarket([[prior] * 3] * 10, horizon=10**7)
+    with Deadline(0.0).for_engines():
+        hurried = tune_reservoir(market)
+    assert len(asked) <= 5
+    assert hurried.regret == pytest.approx(cost(market, hurried.numbers))
+    assert tune_reservoir(market).regret <= hurried.regret
+
+
+def test_a_thousand_agents_are_not_looked_at_one_by_one(monkeypatch):
+    """Orders of agents are averaged one by one only where the horizon ends amid the tests of a draw."""
+    prior, stepped = [(0.25, 0.5), (0.75, 0.5)], []
+    one_by_one = reservoir._order_averages
+    monkeypatch.setattr(reservoir, "_order_averages", lambda *given: stepped.append(given) or one_by_one(*given))
+    ended = ReservoirMarket([[prior, prior]] * 1000, horizon=10**6)
+    assert ended.regret(ReservoirNumbers(10, 3, 8)) > 0
+    assert stepped == []
+    ReservoirMarket([[prior, prior]] * 4, horizon=100).regret(ReservoirNumbers(10, 3, 8))
+    assert len(stepped) == 1

@@ -5,10 +5,14 @@ import random
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import binom
 
 import cloneproof as cp
 from cloneproof import bounds
+from cloneproof.bounds.pairs import log_overtaken_pair
 
 
 def binomial(rounds, mean):
@@ -151,3 +155,13 @@ def test_the_exact_tail_of_means_that_nearly_coincide_needs_no_memory():
         assert bounds.log_overtaken_pair(u, v, 2 * 10**6, "exact") == bounds.log_overtaken_pair(
             u, v, 2 * 10**6, "chernoff"
         )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rounds"), [(0.002, 0.0025, 200_000), (0.4, 0.41, 50_000), (1e-5, 2e-5, 10**5)]
+)
+def test_binomial_terms_far_from_both_means_do_not_matter(low, high, rounds):
+    """The sum over all counts, by SciPy's own tails."""
+    counts = np.arange(rounds + 1)
+    whole = logsumexp(binom.logpmf(counts, rounds, high) + binom.logsf(counts - 1, rounds, low))
+    assert log_overtaken_pair(low, high, rounds, "exact") == pytest.approx(whole, abs=3e-6)

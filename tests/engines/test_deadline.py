@@ -3,9 +3,10 @@
 import pytest
 
 import cloneproof as cp
+from cloneproof._clock import check_time
 from cloneproof.analysis.audit import exact_search as refinement
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
-from cloneproof.engines.deadline import Deadline, check_time
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import OutOfTimeError
 

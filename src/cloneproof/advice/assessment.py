@@ -53,6 +53,8 @@ def exact_regret(market: Market, made: Mechanism) -> float:
     """The honest regret by the closed form, infinite where there is none."""
     try:
         return evaluate(market, made, engine="closed-form").regret.value
+    except OutOfTimeError:
+        raise
     except CloneproofError:
         return math.inf
 
@@ -145,6 +147,7 @@ COMMITTED = 1000  # pulls that take as long as a run that commits
 FEWEST_RUNS = 20
 LOOSE = 0.95  # a sampled regret whose error is a larger part of it says nothing
 SLOWER = 2.0  # a mechanism that is sampled more slowly than that is cut off after so many times its share
+ROUNDINGS = 1e-12  # of a round's reward, in a regret by moments
 POINTS = 10  # of a curve of regret over time
 
 
@@ -170,17 +173,15 @@ def compile_kernels(ends: Ends) -> None:
 
 def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:
     """The regret by the closed form, else sampled; None where too few runs are played for it to say anything."""
+    fixed = copies is None and market.ends == "at-horizon"
+    numbers = _flat_numbers(market, made) if fixed else None
     try:
         if all(agent.support is not None for agent in market.agents):  # quadrature is slower and less exact than runs
             return evaluate(market, made, copies, engine="closed-form").regret
-        fixed = copies is None and market.ends == "at-horizon"
-        if fixed and (numbers := _flat_numbers(market, made)) is not None:
-            priors = [agent.priors for agent in market.agents]
-            coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
-            how = f"moments of one original at a time, quadrature with {COARSE} and {FINE} nodes"
-            return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
+        if numbers is not None:
+            return _regret_by_moments(market, numbers)
     except OutOfTimeError:
-        return None
+        return None if numbers is None else _regret_by_moments(market, numbers)
     except CloneproofError:
         pass
     if market.horizon > LONGEST_SAMPLED and not made.rules[0].commits:
@@ -190,6 +191,18 @@ def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: C
     search = Search(runs=runs, seed=limits.seed, seconds=SLOWER * limits.seconds, bounds="asymptotic")
     regret = evaluate(market, made, copies, "monte-carlo", search=search).regret
     return regret if regret.error <= LOOSE * max(1.0, regret.value) else None
+
+
+def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
+    """That of a flat reservoir where everybody is honest: floats for atoms, else a quadrature; quick in any market."""
+    priors = [agent.priors for agent in market.agents]
+    how = "moments of one original at a time"
+    if all(agent.support is not None for agent in market.agents):
+        value = reservoir_market(priors, market.horizon).regret(numbers)
+        return Estimate(value, ROUNDINGS * market.horizon, "estimated", f"{how}, in floats", heuristic=True)
+    coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
+    how += f", quadrature with {COARSE} and {FINE} nodes"
+    return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 
 
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
@@ -256,7 +269,7 @@ def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
 
 def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
     """The audit in floats, whose errors are counted: ball arithmetic takes seconds where a market is large."""
-    question = checked_question(market, made, tolerance=TOLERANCE)
+    question = checked_question(market, made, tolerance=TOLERANCE).of_one_of_each_kind
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 
@@ -434,10 +447,10 @@ def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
             return None
         longer = market.with_horizon(market.horizon * 2**power)
         try:
-            made = mechanism("reservoir", market=longer)
+            regret = exact_regret(longer, mechanism("reservoir", market=longer))
         except CloneproofError:
             return None
-        if exact_regret(longer, made) <= part * random_regret(longer):
+        if regret <= part * random_regret(longer):
             return longer.horizon
     return None
 
@@ -517,8 +530,8 @@ def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector
     """The largest relative gain, its error included, of an agent of each kind, over a few copies and leavings-out."""
     honest = evaluate(truth, made, engine="closed-form").payoff
     best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
-    for number, agent in enumerate(truth.agents):
-        if agent.priors in [each.priors for each in truth.agents[:number]] or honest[agent.name].value <= 0:
+    for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
+        if honest[agent.name].value <= 0:
             continue
         for vector in tried_vectors(agent.count):
             payoff = evaluate(truth, made, {agent.name: vector}, engine="closed-form").payoff[agent.name]

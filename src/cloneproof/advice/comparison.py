@@ -26,7 +26,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
 SECONDS = 7.0  # for each mechanism that is sampled
-REGRET_SECONDS = 0.5
+REGRET_SECONDS = 0.5  # for a regret that is sampled, and no more than half of what an audit has
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def compare_one(
 
     try:
         made = mechanism(name, market=market) if own is None else own
-        exact, regret = _regret(market, made, None, search.seed)
+        exact, regret = _regret(market, made, None, search)
     except BlackBoxError:
         raise  # the policy is at fault, and whoever wrote it wants to know
     except CloneproofError as refusal:
@@ -272,7 +272,7 @@ def compare_one(
         raise KeyboardInterrupt
     worst = audited.worst
     try:
-        attacked = _regret(worst.market, made, worst.all_copies, search.seed)[1]
+        attacked = _regret(worst.market, made, worst.all_copies, search)[1]
     except CloneproofError:
         attacked = None
     return row(
@@ -300,11 +300,12 @@ def _at_most(audited: Audit) -> float:
     return bound
 
 
-def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, seed: int) -> tuple[bool, Estimate]:
-    """Whether the closed form applies, and the regret by it or by a second of runs, with its 99 % interval."""
+def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, asked: Search) -> tuple[bool, Estimate]:
+    """Whether the closed form applies, and the regret by it or by runs, with its 99 % interval."""
     try:
         return True, evaluate(market, made, copies, engine="closed-form").regret
     except EngineError:
-        evaluate(market, made, copies, "monte-carlo", search=Search(runs=1, seed=seed))  # compiles, on the first day
-        search = Search(seconds=REGRET_SECONDS, seed=seed)
+        once = Search(runs=1, seed=asked.seed)  # compiles, on the first day
+        evaluate(market, made, copies, "monte-carlo", search=once)
+        search = Search(seconds=min(REGRET_SECONDS, (asked.seconds or SECONDS) / 2), seed=asked.seed)
         return False, evaluate(market, made, copies, "monte-carlo", search=search).regret

@@ -168,8 +168,9 @@ def if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> tupl
     gain, why = 0.0, "the agent registers only its best item: computed"
     try:
         honest = evaluate(market, made, engine="closed-form")
-        for number, agent in enumerate(market.agents):
-            if agent.count == 1 or agent.priors in [each.priors for each in market.agents[:number]]:
+        kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
+        for agent, number in ((market.agents[number], number) for number in kinds.values()):
+            if agent.count == 1:
                 continue
             alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
             knowing = evaluate(replace(market, agents=alone), made, engine="closed-form").payoff[agent.name]
@@ -226,7 +227,9 @@ def _atoms(prior: Prior) -> list[tuple[float, float]]:
 
 SECONDS = 6.0  # if nobody says how long it may take
 PATIENT = 30.0  # seconds from which on slow mechanisms are sampled too
+FIRST_PATIENCE = 1.0  # seconds after the budget for exact figures of the first one
 LONGEST_SLOW = 10**5  # rounds of a run of what is sampled slowly
+TOO_LATE = "there was no time left for it"
 INTERRUPTED = "Interrupted: this is what was found by then."
 LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
@@ -306,7 +309,8 @@ def recommend(
     try:
         with interrupts_raised():
             stages = _stages(found, boxes, made, search.seed, clock)
-            found = next(stages)  # something is said of the first one, however long it takes
+            with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
+                found = next(stages)  # something is said of the first one in any case
             with clock.for_engines():
                 for stage in stages:
                     found = stage
@@ -327,24 +331,27 @@ def _stages(
     limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
     clock.tell(0, 4, "tuning and auditing")
     others: dict[str, str] = {}
-    declared = DECLARED if market.ends == "at-horizon" else ()
-    names = INFORMED if informed else (*RESERVOIRS, *declared)
+    fixed_end = market.ends == "at-horizon"
+    names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS
     for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
+        if clock.spent and found.ranked:
+            others[name] = TOO_LATE
+            continue
         if name in boxes:
             others[name] = box_judgement(market, boxes[name], limits)
             continue
         candidates = [each for each in made if each.name == name]
         if not candidates:
-            candidates, refused = tuned_mechanisms([name], market)
+            with clock.share(2).for_engines():
+                candidates, refused = tuned_mechanisms([name], market)
             others |= refused
         for candidate in candidates:
-            late = clock.spent and bool(found.ranked)
-            found = _with(found, others, TOO_SLOW if late else _assessed(market, candidate, limits, informed), name)
+            found = _with(found, others, _assessed(market, candidate, limits, informed), name)
             yield found
     clock.tell(2, 4, "best responses")
     slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
     unknown = [] if slow else list(SLOW)
-    if not clock.spent and market.ends == "at-horizon":
+    if not clock.spent and fixed_end:
         gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
         gameable += [each for each in made if market.horizon <= LONGEST_SLOW]
         price, more = price_of_honesty(market, gameable, limits, clock.within(budget / 3))

@@ -20,6 +20,7 @@ from cloneproof.mechanisms.online.opening import checked_seed
 
 PathEnd = Literal["equilibrium", "cycle", "unfinished"]
 MOST_VECTORS = 2000  # of an agent
+STEPS_AT_LEAST = 4  # for which a budget leaves time, where payoffs are sampled
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,7 +231,9 @@ def equilibrium(
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     strategies = _strategies(market, mechanism, cap, withhold, slack, way)
     clock = Deadline(budget_seconds, progress)
-    table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed))
+    most = max(map(len, strategies.vectors.values()))
+    each = None if budget_seconds is None else budget_seconds / (STEPS_AT_LEAST * most)
+    table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed), each)
     tried = f"every vector of up to {cap} copies of each original{', originals left out included' if withhold else ''}"
     return iterate(table, strategies, full, moves, clock, cap, tried)
 

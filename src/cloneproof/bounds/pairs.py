@@ -25,6 +25,7 @@ from cloneproof.bounds.rounds import smallest
 
 TailBound = Literal["exact", "chernoff", "sub-gaussian"]
 LARGEST_EXACT = 10**6  # rounds up to which a binomial sum is cheap
+WIDE, FAR = 14, 100  # deviations, and counts besides, beyond which binomial terms are left out
 SPARE = 1e-6  # of a logarithm: more than the roundings of a binomial sum up to that size
 
 
@@ -182,11 +183,16 @@ def _log_affinity(u: float, v: float) -> float:
 
 @lru_cache(maxsize=4096)  # searches and claims ask the same questions
 def _log_binomial(u: float, v: float, rounds: int) -> float:
-    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels."""
+    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels.
+
+    Counts more than WIDE deviations and FAR below the smaller mean or above the larger one are left out. By Bernstein's
+    inequality and the likelihood ratio order of the two laws that is less than exp(-90) of the sum.
+    """
     import numpy as np
     from scipy import special
 
-    number = np.arange(rounds + 1)
+    low, high = (rounds * p + side * (WIDE * math.sqrt(rounds * p) + FAR) for p, side in ((u, -1), (v, 1)))
+    number = np.arange(max(0, math.floor(low)), min(rounds, math.ceil(high)) + 1)
     ways = special.gammaln(rounds + 1) - special.gammaln(number + 1) - special.gammaln(rounds - number + 1)
     worse, better = (ways + special.xlogy(number, p) + special.xlog1py(rounds - number, -p) for p in (u, v))
     reached = np.logaddexp.accumulate(worse[::-1])[::-1]  # ln P(Bin(m, u) >= k)

@@ -110,12 +110,16 @@ class ReservoirMarket:
 
     def exploration(self, numbers: ReservoirNumbers) -> float:
         """The expected share of the rounds that are spent on tests."""
-        alive = [_tested(key, numbers)[0] for key in self.alike]
+        alive = np.array([_tested(key, numbers)[0] for key in self.alike])
         rounds, _ = self._rounds(numbers)
-        before = np.array(alive)
+        whole = self._whole_draws(numbers)
         tested = sum(
-            float((before[:, part, None] * reached * rounds[part]).sum())
-            for part, reached in self._reached(alive, len(rounds))
+            numbers.rounds * float((alive[:, part] * reached).sum())
+            for part, reached, _ in self._reached_anywhere(alive, whole)
+        )
+        tested += sum(
+            float((alive[:, part, None] * reached * rounds[part]).sum())
+            for part, reached in self._reached(alive, whole, len(rounds))
         )
         return tested / self.horizon
 
@@ -125,13 +129,19 @@ class ReservoirMarket:
 
     def _tests(self, numbers: ReservoirNumbers) -> float:
         """Step 1: each test that is reached pays the agent's mean, and a pass every later round."""
-        alive, means, worth = zip(*(_tested(key, numbers) for key in self.alike), strict=True)
+        tables = [_tested(key, numbers) for key in self.alike]
+        alive, mean, passing = (np.array(each) for each in zip(*tables, strict=True))
+        n, count, whole = numbers.rounds, len(self.agents), self._whole_draws(numbers)
+        total = 0.0
+        for part, reached, places in self._reached_anywhere(alive, whole):
+            after = self.horizon - n - np.arange(part.start, part.stop) * n * count  # rounds after the first place's
+            total += float((reached * (mean[:, part] * n + passing[:, part] * after)).sum())
+            total -= n * float((places * passing[:, part]).sum())
         tested, later = self._rounds(numbers)
-        mean, passing = np.array(means)[:, :, None], np.array(worth)[:, :, None]
-        return sum(
-            float((reached * (mean[:, part] * tested[part] + passing[:, part] * later[part])).sum())
-            for part, reached in self._reached(list(alive), len(tested))
-        )
+        for part, at_place in self._reached(alive, whole, len(tested)):
+            paid = mean[:, part, None] * tested[part] + passing[:, part, None] * later[part]
+            total += float((at_place * paid).sum())
+        return total
 
     def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
         """Rounds of the tests of each draw, and rounds after each of them, by their place; for draws that have any."""
@@ -140,22 +150,45 @@ class ReservoirMarket:
         begin = self.horizon - np.arange(draws * count).reshape(draws, count) * numbers.rounds
         return np.clip(begin, 0, numbers.rounds), np.maximum(0, begin - numbers.rounds)
 
-    def _reached(self, alive: list[FloatArray], draws: int) -> Iterator[tuple[slice, FloatArray]]:
-        """For each kind, draw and place: the chance that such an agent has it and no earlier slot of others passes.
+    def _whole_draws(self, numbers: ReservoirNumbers) -> int:
+        """How many draws have all of their tests within the horizon."""
+        return min(numbers.draws, self.horizon // (len(self.agents) * numbers.rounds))
 
-        Some draws at a time, as many as fit the cache.
+    def _reached_anywhere(self, alive: FloatArray, draws: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """For each kind and draw: the sum of `_reached` over places 0, 1, .., and that of places times it.
+
+        A uniform order is one of uniform times: an agent whose time is u comes after each other one with chance u, so
+        both sums are integrals of polynomials in u, exact at nodes of Gauss and Legendre. Some draws at a time.
         """
-        count = len(self.agents)
-        table = np.array(alive)  # kinds x draws
-        kinds = [number for number, agents in enumerate(self.alike.values()) for _ in range(agents)]
-        places = [kinds.index(i) for i in range(len(self.alike))]
-        others = np.array([kinds[:place] + kinds[place + 1 :] for place in places], int)
-        shares = np.array([agents / count for agents in self.alike.values()])
-        width = max(1, AT_ONCE // (len(self.alike) * count))
+        counts, agents = np.array([*self.alike.values()])[:, None, None], len(self.agents)
+        nodes, weights = _legendre(agents // 2 + 1)
+        width = max(1, AT_ONCE // (len(counts) * len(nodes)))
         for begin in range(0, draws, width):
             part = slice(begin, min(begin + width, draws))
-            later, first = table[:, part], table[:, part.start + 1 : part.stop + 1]
-            yield part, _order_averages(later[others], first[others]) * shares[:, None, None]
+            later, first = alive[:, None, part], alive[:, None, part.start + 1 : part.stop + 1]
+            before = nodes[:, None] * first  # kinds x nodes x draws
+            factors = before + (1 - nodes[:, None]) * later
+            ratio = np.divide(before, factors, out=np.zeros(factors.shape), where=factors > 0)
+            others = _products_of_others(factors**counts) * factors ** (counts - 1) * (weights[:, None] * counts)
+            places = others * ((counts * ratio).sum(axis=0) - ratio)
+            yield part, others.sum(axis=1), places.sum(axis=1)
+
+    def _reached(self, alive: FloatArray, begin: int, draws: int) -> Iterator[tuple[slice, FloatArray]]:
+        """For each kind, draw and place: the chance that such an agent has it and no earlier slot of others passes.
+
+        For draws from `begin` on, some at a time, as many as fit the cache.
+        """
+        count = len(self.agents)
+        counts = list(self.alike.values())
+        order = sorted(range(len(counts)), key=lambda kind: -counts[kind])  # the largest kind first: see below
+        others = np.array([[k for k in order for _ in range(counts[k] - (k == kind))] for kind in range(len(counts))])
+        others, equal = others.astype(int), [counts[order[0]] - (kind == order[0]) for kind in range(len(counts))]
+        shares = np.array([agents / count for agents in self.alike.values()])
+        width = max(1, AT_ONCE // (len(self.alike) * count))
+        for start in range(begin, draws, width):
+            part = slice(start, min(start + width, draws))
+            later, first = alive[:, part], alive[:, part.start + 1 : part.stop + 1]
+            yield part, _order_averages(later[others], first[others], equal) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers) -> float:
         """Step 2: the best count of all gets what is left, if anything is."""
@@ -180,20 +213,11 @@ class ReservoirMarket:
             before.append(np.einsum("yts,yt->ys", weight, low))
             after.append(np.einsum("yts,yt->ys", weight, high))
         total = 0.0
-        nodes, weights = np.polynomial.legendre.leggauss((len(self.agents) + 1) // 2 + 1)
-        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):  # step 3, for the places of one agent
-            factors = [node * b + (1 - node) * a for b, a in zip(before, after, strict=True)]
-            whole = [factor**kind.agents for factor, kind in zip(factors, self.kinds, strict=True)]
-            following = [np.ones_like(whole[0])]  # products of all later ones, from the last one on
-            for factor in whole[:0:-1]:
-                following.append(following[-1] * factor)
-            earlier = np.ones_like(whole[0])
-            for i, kind in enumerate(self.kinds):
-                product = earlier * following[-1 - i]
-                if kind.agents > 1:
-                    product *= factors[i] ** (kind.agents - 1)
-                total += weight * kind.agents * float((own[i] * product).sum())
-                earlier *= whole[i]
+        counts = np.array([kind.agents for kind in self.kinds])[:, None, None]
+        for node, weight in zip(*_legendre((len(self.agents) + 1) // 2 + 1), strict=True):  # step 3, for one agent
+            factors = node * np.array(before) + (1 - node) * np.array(after)
+            product = _products_of_others(factors**counts) * factors ** (counts - 1)
+            total += weight * float((counts * own * product).sum())
         return left * total
 
     def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
@@ -412,6 +436,21 @@ def _powers(base: FloatArray, count: int) -> FloatArray:
     return powers
 
 
+@lru_cache(maxsize=64)
+def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of Gauss and Legendre on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _products_of_others(factors: FloatArray) -> FloatArray:
+    """For each row, the product of all other rows."""
+    ones = np.ones((1, *factors.shape[1:]))
+    earlier = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)
+    later = np.cumprod(np.concatenate([ones, factors[:0:-1]]), axis=0)[::-1]
+    return np.asarray(earlier * later)
+
+
 def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     """The chance that a test of each mean passes."""
     if numbers.threshold is None or numbers.threshold > numbers.rounds:
@@ -421,18 +460,23 @@ def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     return np.asarray(scipy.special.bdtrc(numbers.threshold - 1, numbers.rounds, values))
 
 
-def _order_averages(later: FloatArray, first: FloatArray) -> FloatArray:
+def _order_averages(later: FloatArray, first: FloatArray, alike: Sequence[int]) -> FloatArray:
     """For 0, 1, .. of the others that come first: the average over their choice of the product of all factors.
 
     Each other agent has a factor if it comes later and one if it comes first. Axes: kinds, others, draws; the result
-    has kinds, draws, places. The others are added one by one (a Bernstein polynomial of one degree more).
+    has kinds, draws, places. Of a kind's others the first `alike` have equal factors, for which every choice has the
+    same product; the rest are added one by one (a Bernstein polynomial of one degree more).
     """
     kinds, others, draws = later.shape
-    averages = np.ones((kinds, draws, 1))
-    for size in range(1, others + 1):
-        places = np.arange(size + 1)
-        grown = np.zeros((kinds, draws, size + 1))
-        grown[:, :, :-1] += later[:, size - 1, :, None] * averages * ((size - places[:-1]) / size)
-        grown[:, :, 1:] += first[:, size - 1, :, None] * averages * (places[1:] / size)
-        averages = grown
+    averages = np.empty((kinds, draws, others + 1))
+    for kind, equal in enumerate(alike):
+        places = np.arange(equal + 1)
+        one = later[kind, :1].T ** places[::-1] * first[kind, :1].T ** places if equal else np.ones((draws, 1))
+        for size in range(equal + 1, others + 1):
+            places = np.arange(size + 1)
+            grown = np.zeros((draws, size + 1))
+            grown[:, :-1] += later[kind, size - 1, :, None] * one * ((size - places[:-1]) / size)
+            grown[:, 1:] += first[kind, size - 1, :, None] * one * (places[1:] / size)
+            one = grown
+        averages[kind] = one
     return averages

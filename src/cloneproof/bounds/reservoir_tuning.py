@@ -2,7 +2,7 @@
 
 Any numbers are clone-proof, so tuning costs no honesty: it may use whatever the platform believes about quality, and
 never what was registered. For every pair of neighbouring values a threshold between them is tried, at Chernoff's point,
-then steps in the pulls, the threshold and the draws until none helps.
+then steps in the pulls, the threshold and the draws until none helps, or until time is over where somebody set a limit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cloneproof._clock import time_is_over
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost, weights_of
 from cloneproof.errors import MechanismError
 
@@ -85,7 +86,7 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
             "give a longer horizon, or the numbers of the reservoir themselves"
         )
     search = _Search(market, cost)
-    return search.descend(min(search.starts(), key=search.known_cost)), search
+    return search.descend(search.best_of(search.starts())), search
 
 
 class _Search:
@@ -120,17 +121,27 @@ class _Search:
             points.append(self._point(pulls, draws, pulls * _between(low, high)))
         return [*points, ReservoirNumbers(1, 1, 1)]
 
+    def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
+        """The point of the least cost; where time is over, of those whose costs were found by then."""
+        tried = points[:1]
+        for point in points[1:]:
+            if not time_is_over():
+                tried = [*tried, point]
+                self.known_cost(point)
+        return min(tried, key=self.known_cost)
+
     def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
-        """The best neighbour, with shorter and shorter steps, until the finest helps no more."""
+        """The best neighbour, with shorter and shorter steps, until the finest helps no more or time is over."""
         step = 0.3
-        while True:
-            better = min(self._neighbours(point, step), key=self.known_cost)
+        while not time_is_over():
+            better = self.best_of(self._neighbours(point, step))
             if self.known_cost(better) < self.known_cost(point):
                 point = better
             elif step <= FINEST:
-                return point
+                break
             else:
                 step /= 2
+        return point
 
     def distance(self, point: ReservoirNumbers) -> float:
         """The distance of the two values that the threshold separates."""

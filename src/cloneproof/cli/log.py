@@ -75,7 +75,10 @@ def log(
     ] = None,
     share: Annotated[float, typer.Option(metavar="PART", help="The part of a reward that its provider is paid.")] = 1.0,
     tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
-    budget: Annotated[float, typer.Option(metavar="SECONDS", help="Time for everything, reading included.")] = 40.0,
+    budget: Annotated[
+        float,
+        typer.Option("--seconds", "--budget", metavar="SECONDS", help="Time for everything, reading included."),
+    ] = 40.0,
     seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
     statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its items.")] = False,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answers as a web page.")] = None,
@@ -146,7 +149,7 @@ def _write(study: LogStudy, html: str | None, toml: str | None) -> None:
         write_log_page(study, html)
     if toml is not None:
         if study.recommendation is None or not study.recommendation.ranked:
-            raise LogError("expected a mechanism to write terms of, got none recommended; give more --budget")
+            raise LogError("expected a mechanism to write terms of, got none recommended; give more --seconds")
         write_whole(toml, terms_toml(study.recommendation.market, study.recommendation.choice))
 
 

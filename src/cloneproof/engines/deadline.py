@@ -12,10 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cloneproof.errors import OutOfTimeError
+from cloneproof._clock import EXACT_UNTIL
 
 ProgressCallback = Callable[[int, int, str], None]  # (done, total, what)
-_ENGINES_UNTIL: ContextVar[float] = ContextVar("engines_until", default=math.inf)  # of the monotonic clock
 _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # whether samplers pass them on
 
 
@@ -74,13 +73,13 @@ class Deadline:
 
     @contextmanager
     def for_engines(self) -> Iterator[None]:
-        """Within this context every exact engine stops at this deadline; one inside another cannot prolong it."""
+        """Within this context exact engines and tuning stop at this deadline; one inside another cannot prolong it."""
         until = math.inf if self.left is None else time.monotonic() + self.left
-        token = _ENGINES_UNTIL.set(min(until, _ENGINES_UNTIL.get()))
+        token = EXACT_UNTIL.set(min(until, EXACT_UNTIL.get()))
         try:
             yield
         finally:
-            _ENGINES_UNTIL.reset(token)
+            EXACT_UNTIL.reset(token)
 
 
 @contextmanager
@@ -127,16 +126,3 @@ class NotebookLine:
 
 
 notebook_line = NotebookLine()
-
-
-def check_time(engine: str) -> None:
-    """Raise `OutOfTimeError` where the time of exact engines is over.
-
-    >>> with Deadline(0.0).for_engines():
-    ...     check_time("closed form")
-    Traceback (most recent call last):
-        ...
-    cloneproof.errors.OutOfTimeError: the closed form had no time to go on; use a larger budget
-    """
-    if time.monotonic() >= _ENGINES_UNTIL.get():
-        raise OutOfTimeError(f"the {engine} had no time to go on", "use a larger budget")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cloneproof._checks import count
+from cloneproof._clock import check_time
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.engines.deadline import check_time
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, Means, arms_of, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism

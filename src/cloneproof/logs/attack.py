@@ -232,7 +232,7 @@ def _worth(
 ) -> CopyWorth:
     once = registered | {owner.name: (1,) * len(owner.copies)}
     if seconds <= 0:
-        return CopyWorth(owner, None, None, None, "there was no time left for it; give more --budget")
+        return CopyWorth(owner, None, None, None, "there was no time left for it; give more --seconds")
     clock = Deadline(seconds)
     try:
         if isinstance(mechanism, Mechanism):
@@ -250,6 +250,6 @@ def _worth(
     except CloneproofError as refusal:
         return CopyWorth(owner, None, None, None, str(refusal))
     if sampled.runs < LEAST_RUNS:
-        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --budget"
+        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --seconds"
         return CopyWorth(owner, None, None, None, remark)
     return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)

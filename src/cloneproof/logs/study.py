@@ -201,7 +201,7 @@ def study_log(
     traffic = _own_traffic(asked, advised)
     tested = backtest(log, owners, made, advised, clock, seed) if log.propensities else None
     if log.propensities and clock.spent:
-        notes.append("time was out before every policy was tried on the log itself (--budget)")
+        notes.append("time was out before every policy was tried on the log itself (--seconds)")
     tell(5, 5, "done")
     return LogStudy(
         log, findings, owners, market, name, tuple(worths), audited, tuple(rows), advised, traffic, tested,
@@ -246,7 +246,7 @@ def _judged(
     seconds = asked.seconds(JUDGED)
     try:
         if seconds < LEAST_SECONDS:
-            raise EngineError("there was no time left for it; give more --budget")
+            raise EngineError("there was no time left for it; give more --seconds")
         with Deadline(seconds).for_engines():
             return made, judge_policy(market, policy, longest, asked.tolerance, seconds, asked.seed), worths, []
     except EngineError as refusal:
@@ -265,7 +265,7 @@ def _compared(asked: _Asked) -> list[ComparedMechanism]:
             search = Search(seconds=max(each, LEAST_SECONDS), seed=asked.seed)
             rows += compare(asked.market, [names.pop(0)], tolerance=asked.tolerance, search=search, processes=1)
     if names:
-        asked.notes.append(f"not compared for lack of time (--budget): {', '.join(names)}")
+        asked.notes.append(f"not compared for lack of time (--seconds): {', '.join(names)}")
     return rows
 
 
@@ -274,7 +274,7 @@ def _advised(asked: _Asked, market: Market) -> Recommendation | None:
     seconds = asked.seconds(ADVISED)
     try:
         if seconds < LEAST_SECONDS:
-            raise EngineError("there was no time left for it; give more --budget")
+            raise EngineError("there was no time left for it; give more --seconds")
         with Deadline(seconds).for_engines():
             return recommend(market, search=Search(seconds=seconds / 2, seed=asked.seed))
     except CloneproofError as refusal:

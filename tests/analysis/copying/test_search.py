@@ -216,7 +216,7 @@ def test_texts_and_vectors_that_are_alike(first, second, near):
 def test_without_rapidfuzz_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "rapidfuzz", None)
     with pytest.raises(CloneproofError, match=r"pip install 'cloneproof\[log\]'"):
-        alike([record("a", "x", 1, 0, t="one"), record("b", "y", 1, 0, t="two")], ["t"])
+        alike([record("a", "x", 1, 0, t="text that"), record("b", "y", 1, 0, t="no test before had")], ["t"])
 
 
 @pytest.mark.parametrize(

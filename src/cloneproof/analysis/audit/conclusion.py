@@ -71,8 +71,8 @@ def _who(question: Question) -> str:
 
 def _tried(copies: int, results: Sequence[SearchResult]) -> str:
     words = []
-    for agent in dict.fromkeys(result.agent for result in results):
-        vectors = [vector for result in results if result.agent == agent for vector in result.evaluated]
+    for agent, of_agent in _by_agent(results).items():
+        vectors = [vector for result in of_agent for vector in result.evaluated]
         most = max((max(vector) for vector in vectors), default=1)
         words.append(f"{len(set(vectors))} vectors of copies of {agent} (up to {most} of an original)")
     engines = _listed(sorted({result.engine for result in results}))
@@ -88,11 +88,17 @@ def _tried(copies: int, results: Sequence[SearchResult]) -> str:
     return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
 
 
+def _by_agent(results: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
+    found: dict[str, list[SearchResult]] = {}
+    for result in results:
+        found.setdefault(result.agent, []).append(result)
+    return found
+
+
 def _added(results: Sequence[SearchResult]) -> list[str]:
     """The vectors beyond grid and ladders that a race tried where the gain rose, each by name."""
     words = []
-    for agent in dict.fromkeys(result.agent for result in results):
-        of_agent = (result for result in results if result.agent == agent)
+    for agent, of_agent in _by_agent(results).items():
         vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
         words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
     return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
@@ -119,8 +125,11 @@ def _evidence(worst: Witness) -> str:
 def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
     """The argument for each agent (those of several horizons together), or what was not ruled out."""
     words = []
+    by_agent: dict[str, dict[int, Coverage]] = {agent: {} for agent in agents}
+    for (name, horizon), each in covered.items():
+        by_agent.setdefault(name, {})[horizon] = each
     for agent in agents:
-        at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
+        at_horizon = by_agent[agent]
         number = len(at_horizon)
         arguments = [each.argument for each in at_horizon.values() if each.argument is not None]
         words_of = [_general(argument) if number > 1 else argument.words for argument in arguments]
@@ -171,11 +180,17 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
     if not tried:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
         raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
-    covered = {
+    of_searched = {
         (result.agent, case.horizon): coverage(case, result, question.tolerance)
-        for result in results
+        for result in found.results
         for case in result.cases
         if case.horizon in result.honest
+    }
+    covered = {
+        (name, horizon): of_searched[representative, horizon]
+        for name, representative in question.representatives.items()
+        for horizon in question.horizons
+        if (representative, horizon) in of_searched
     }
     bounds = [bounded for result in results for bounded in _bounds(result)]
     paying = [witness for witness in tried if pays(witness, question.tolerance)]

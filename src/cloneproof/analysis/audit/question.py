@@ -14,6 +14,7 @@ from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market
+from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.rule import Rule
 
@@ -124,11 +125,10 @@ def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
     """For each agent the first one with the same priors, where the mechanism cannot tell agents apart."""
     rules = [case.mechanism.agent or case.mechanism.arm for of_agent in cases.values() for case in of_agent]
     exchangeable = all(rule.order != "index" for rule in rules)
-    chosen: dict[str, str] = {}
-    for name, (case, *_) in cases.items():
-        alike = [other for other in chosen if exchangeable and cases[other][0].agent.priors == case.agent.priors]
-        chosen[name] = chosen[alike[0]] if alike else name
-    return chosen
+    first: dict[tuple[Prior, ...], str] = {}
+    return {
+        name: first.setdefault(case.agent.priors, name) if exchangeable else name for name, (case, *_) in cases.items()
+    }
 
 
 def epoch_cases(case: AuditCase) -> list[AuditCase]:
@@ -187,6 +187,13 @@ class Question:
     def searched(self) -> list[AgentCases]:
         """The cases of one agent of each kind."""
         return [self.cases[name] for name in dict.fromkeys(self.representatives.values())]
+
+    @property
+    def of_one_of_each_kind(self) -> Question:
+        """The same of the agents that are searched alone, where nobody asks for a line on every agent."""
+        searched = dict.fromkeys(self.representatives.values())
+        cases = {name: self.cases[name] for name in searched}
+        return replace(self, cases=cases, representatives={name: name for name in searched})
 
 
 def checked_question(

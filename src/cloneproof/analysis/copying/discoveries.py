@@ -53,6 +53,7 @@ from cloneproof.engines.deadline import Deadline
 
 SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level: agents by themselves, arms that are alike
 DRAWS: Final = 299
+AT_ONCE: Final = 500  # groups of arms
 SEED: Final = 20
 ROUNDING: Final = 1e-6
 Relation = Literal["one agent", "variants", "same words"]
@@ -243,12 +244,17 @@ def matched_ratios(
     [[3.7], [0.1]]
     """
     ratios = np.zeros((len(questions), len(priors)))
-    for number, groups in enumerate(questions):
-        for group in groups:
-            tables = np.exp(evidence.log_likelihood[list(group)])
-            with np.errstate(divide="ignore"):
-                factor = np.log(priors @ tables.prod(axis=0)) - np.log(tables @ priors.T).sum(axis=0)
-            ratios[number] += log_trusted(factor)
+    listed = [(number, list(group)) for number, groups in enumerate(questions) for group in groups]
+    arms = sorted({arm for _, group in listed for arm in group})
+    place, logs = {arm: row for row, arm in enumerate(arms)}, evidence.log_likelihood
+    with np.errstate(divide="ignore"):
+        alone = np.log(np.exp(logs[arms]) @ priors.T)
+    for begin in range(0, len(listed), AT_ONCE):
+        some = listed[begin : begin + AT_ONCE]
+        whole = np.exp(np.array([logs[group].sum(axis=0) for _, group in some]))
+        with np.errstate(divide="ignore"):
+            factors = np.log(whole @ priors.T) - [alone[[place[arm] for arm in group]].sum(axis=0) for _, group in some]
+        np.add.at(ratios, [number for number, _ in some], log_trusted(factors))
     return ratios
 
 

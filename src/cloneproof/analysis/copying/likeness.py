@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -96,9 +97,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
             owned[plain][agents[number]].append(number)
     if not owned or sum(len(arms) for one in owned.values() for arms in one.values()) < 2:
         return links
-    fuzz = _rapidfuzz()  # over different texts, so that a text that a thousand arms share costs one comparison
-    ratios = {pair: fuzz.token_sort_ratio(*pair, score_cutoff=NEAR_TEXT) for pair in _candidates(list(owned))}
-    near = {pair: ratio for pair, ratio in ratios.items() if ratio >= NEAR_TEXT}
+    near = _near_texts(tuple(owned))  # different texts, so that one that a thousand arms share is compared once
     sharers = {text: set(own) for text, own in owned.items()}
     for one, other in near:
         sharers[one].update(owned[other])
@@ -147,10 +146,9 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
                 owned[" ".join(plain)].append(number)
         groups = [(True, text, arms) for text, arms in owned.items() if len(arms) > 1]
         if name != "arm" and len(owned) > 1:
-            texts, fuzz = list(owned), _rapidfuzz()
+            texts = list(owned)
             place = {text: number for number, text in enumerate(texts)}
-            near = [pair for pair in _candidates(texts) if fuzz.token_sort_ratio(*pair, score_cutoff=NEAR_TEXT)]
-            for joint in joined(len(texts), [(place[one], place[other]) for one, other in near]):
+            for joint in joined(len(texts), [(place[one], place[other]) for one, other in _near_texts(tuple(owned))]):
                 if len(joint) > 1:
                     groups.append((False, texts[joint[0]], [arm for one in joint for arm in owned[texts[one]]]))
         for equal, text, arms in groups:
@@ -160,20 +158,36 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
     return tuple(sorted(found, key=lambda one: (not one.equal, -len(one.arms))))
 
 
-def _candidates(texts: Sequence[str]) -> set[tuple[str, str]]:
+@lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged
+def _near_texts(texts: tuple[str, ...]) -> dict[tuple[str, str], float]:
+    """The candidates whose words, in the order of the alphabet, are nearly the same text; the ratio of 100."""
+    ordered = [" ".join(sorted(text.split())) for text in texts]
+    first, second = _candidates(texts)
+    ratios = _rapidfuzz()([ordered[k] for k in first], [ordered[k] for k in second], score_cutoff=NEAR_TEXT)
+    near = np.flatnonzero(ratios >= NEAR_TEXT)
+    return {(texts[first[k]], texts[second[k]]): float(ratios[k]) for k in near}
+
+
+def _candidates(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Pairs of texts that share a word that is not common, or a band of MinHash values of their letter triples."""
-    blocks: dict[object, list[str]] = defaultdict(list)
-    for text in texts:
+    blocks: dict[object, list[int]] = defaultdict(list)
+    for number, text in enumerate(texts):
         for word in set(text.split()):
-            blocks[word].append(text)
+            blocks[word].append(number)
         triples = np.array([zlib.crc32(f" {text} "[k : k + 3].encode()) for k in range(len(text))], dtype=np.uint64)
         hashed = (triples[:, None] * _FACTORS + _SHIFTS) & np.uint64(0xFFFFFFFF)
-        least = hashed.min(axis=0)
+        least = hashed.min(axis=0).tolist()
         for band in range(0, _HASHES, _BAND):
-            blocks[band, tuple(least[band : band + _BAND].tolist())].append(text)
-    return {
-        pair for block in blocks.values() if len(block) <= MOST_IN_BLOCK for pair in combinations(sorted(set(block)), 2)
-    }
+            blocks[band, *least[band : band + _BAND]].append(number)
+    pairs = [np.zeros(0, np.int64)]
+    for block in blocks.values():
+        if 2 <= len(block) <= MOST_IN_BLOCK:
+            one, other = np.triu_indices(len(block), 1)
+            members = np.array(block)
+            pairs.append(members[one] * len(texts) + members[other])
+    found = np.sort(np.concatenate(pairs))
+    found = found[np.diff(found, prepend=-1) > 0]
+    return found // len(texts), found % len(texts)
 
 
 _DICE = np.random.default_rng(20)
@@ -218,10 +232,15 @@ def _same_words(first: str, second: str) -> bool:
     >>> _same_words("red shoes sale", "sale red shoe"), _same_words("organic mug size s", "organic mug size m")
     (True, False)
     """
-    one, other = Counter(first.split()), Counter(second.split())
-    left = zip(sorted((one - other).elements()), sorted((other - one).elements()), strict=False)
-    typos = all(len(a) > 3 and len(b) > 3 and _one_letter_apart(a, b) for a, b in left)
-    return one.total() == other.total() and typos
+    one, other = first.split(), second.split()
+    if len(one) != len(other):
+        return False
+    for word in first.split():
+        if word in other:
+            one.remove(word)
+            other.remove(word)
+    left = zip(sorted(one), sorted(other), strict=True)
+    return all(len(a) > 3 and len(b) > 3 and _one_letter_apart(a, b) for a, b in left)
 
 
 def _one_letter_apart(first: str, second: str) -> bool:
@@ -233,11 +252,12 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _rapidfuzz() -> Any:  # noqa: ANN401 (a module)
+def _rapidfuzz() -> Callable[..., FloatArray]:
+    """The ratios of pairs of texts."""
     try:
-        from rapidfuzz import fuzz
+        from rapidfuzz import process
     except ImportError:
         raise CloneproofError(
             "expected the package rapidfuzz to compare texts, got none installed; pip install 'cloneproof[log]'"
         ) from None
-    return fuzz
+    return process.cpdist

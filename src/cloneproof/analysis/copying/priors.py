@@ -243,12 +243,13 @@ def raw_shares(
     """
     points, used = likelihood.shape[1], np.unique(np.linspace(0, len(likelihood) - 1, MOST_BLENDED).astype(np.int64))
     table = likelihood[used]
+    waves = dct(table, axis=1, norm="ortho")
     shares = np.empty(len(kept))
     for row, gains in enumerate(_gains(widths, points)):
         arms = kept[row, used] > 0
         own = table[arms]
         by_others = []
-        for prior, seen in ((raw[row], own), (smooth[row], _smoothed(own, gains))):
+        for prior, seen in ((raw[row], own), (smooth[row], _from_waves(waves[arms] * gains))):
             step = prior * ((kept[row] / (likelihood @ prior)) @ likelihood)
             without = seen @ step - (seen * own) @ prior / (own @ prior)
             by_others.append(np.maximum(without, 0.0) + PSEUDO * own.mean(axis=1))
@@ -276,7 +277,11 @@ def _gains(widths: FloatArray, points: int) -> FloatArray:
 
 
 def _smoothed(rows: FloatArray, gains: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum(idct(dct(rows, axis=1, norm="ortho") * gains, axis=1, norm="ortho"), 0.0))
+    return _from_waves(dct(rows, axis=1, norm="ortho") * gains)
+
+
+def _from_waves(waves: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(idct(waves, axis=1, norm="ortho"), 0.0))
 
 
 @dataclass(frozen=True)

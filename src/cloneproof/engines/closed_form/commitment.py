@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from flint import arb
 
+from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.laws import (
     Arithmetic,
     Array,
@@ -27,7 +28,6 @@ from cloneproof.engines.closed_form.laws import (
     products_without_each,
     tie_nodes,
 )
-from cloneproof.engines.deadline import check_time
 from cloneproof.mechanisms.rule import Order
 
 ExactAtoms = tuple[tuple[float, Fraction], ...]

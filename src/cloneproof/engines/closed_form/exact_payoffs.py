@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 from flint import arb, ctx
 
+from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import (
     Binomial,
     Commitment,
@@ -243,9 +244,9 @@ def _level(
         check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
     order = problem.mechanism.arm.order
     plan = schedule([original.copies for original in originals], order, arm_rounds, rounds)
+    means = {atoms: ball(prior_mean(atoms)) for atoms in {original.atoms for original in originals}}
     earned = [
-        number(ball(prior_mean(original.atoms)) * pulls)
-        for original, pulls in zip(originals, plan.exploration, strict=True)
+        number(means[original.atoms] * pulls) for original, pulls in zip(originals, plan.exploration, strict=True)
     ]
     if plan.committed == 0:
         return earned, 4
@@ -390,6 +391,7 @@ def closed_form(
             "the closed-form engine expects a market that ends at its horizon, got one that ends at random",
             "use engine='monte-carlo'",
         )
+    check_time("closed form")
     running = mechanism.at_horizon(len(market.agents), market.horizon)
     if running.arm.draws:
         check_rewards(running, market.family)

@@ -27,7 +27,7 @@ import numpy as np
 from flint import arb, arb_poly, ctx, fmpq
 from numpy.typing import NDArray
 
-from cloneproof.engines.deadline import check_time
+from cloneproof._clock import check_time
 from cloneproof.mechanisms.online.levels import TICK_BITS, ticks
 
 Array = NDArray[Any]

@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import CopiedOriginal, count_realisations, realisations
 from cloneproof.engines.closed_form.laws import Arithmetic, Array, Number, binomial_with_cdf, tie_nodes
 from cloneproof.errors import EngineError
@@ -144,6 +145,7 @@ def _add_tests(
     alive = [power.sum() for power in powers]
     dead = [(power * law.fail).sum() for power, law in zip(powers, laws, strict=True)]
     for i, law in enumerate(laws):
+        check_time("closed form")
         others = [(other.agents - (k == i), alive[k], dead[k]) for k, other in enumerate(laws)]
         reached = _order_averages(others, count - 1, arithmetic)
         pay = (powers[i] * law.mean).sum() * tested + (powers[i] * law.passing).sum() * later
@@ -186,6 +188,7 @@ def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
             first.append((weight * law.below).sum(axis=0))  # an agent that comes first must be below in this draw too
             last.append((weight * up_to).sum(axis=0))
         for node, share in zip(nodes, weights, strict=True):
+            check_time("closed form")
             factors = [node * a + (1 - node) * b for a, b in zip(first, last, strict=True)]
             for i in range(len(laws)):
                 product = factors[i] * 0 + 1

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from flint import arb, fmpz
 
+from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import (
     Commitment,
     CopiedOriginal,
@@ -36,7 +37,6 @@ from cloneproof.engines.closed_form.laws import (
     products_without_each,
     tie_nodes,
 )
-from cloneproof.engines.deadline import check_time
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.deadline import check_time
+from cloneproof._clock import check_time
 from cloneproof.engines.tree.choice import MOST_DEGREE, draw_nodes
 from cloneproof.engines.tree.shape import Ints, Shape, States, refusal
 from cloneproof.mechanisms.mechanism import Mechanism
