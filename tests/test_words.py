@@ -6,6 +6,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import cloneproof as cp
 
 ROOT = Path(__file__).parents[1]
@@ -39,10 +41,20 @@ def test_a_second_class_or_alias_of_one_name_is_noticed(tmp_path):
     assert twice(tmp_path) == {name: ["one.py", "two.py"] for name in ("Table", "Row", "_Cell")}
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is of Python 3.12")
+def test_a_type_statement_counts(tmp_path):
+    (tmp_path / "one.py").write_text("type Row = tuple[int, ...]\n")
+    assert [each.name for each in definitions(tmp_path)] == ["Row"]
+
+
 def test_the_glossary_has_each_word_once():
     words = entries(GLOSSARY.read_text(encoding="utf-8"))
     assert len(words) > 80
     assert sorted(words) == sorted(set(words))
+
+
+def test_a_word_that_stands_twice_is_noticed():
+    assert entries("- **a, b**: x\n- **b**: y, **c**\n") == ["a", "b", "b"]
 
 
 def test_the_glossary_names_types_that_exist():

@@ -1,28 +1,72 @@
-"""The whole reproduction at quick scale, opened in a browser and printed.
+"""The whole reproduction at quick scale, as a user runs it: killed, continued, opened in a browser, printed.
 
 One test, since all of it looks at the same run, which takes more than a minute: `make test-long`. Rows are looked at by
-`test_theorem_rows` and `test_rows_can_fail`; `test_run` kills and continues small ones.
+`test_theorem_rows` and `test_rows_can_fail`, and small pages by `test_run`.
 """
 
 import json
 import os
+import random
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from cloneproof.reproduce.findings import Setting, rows, to_dict
-from cloneproof.reproduce.run_rows import reproduce
 from support.browser import printed, shown, sticking_out, visit
+
+COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "reproduce", "--quick", "--out"]
+PATIENCE = 600  # seconds: a slow machine is no failure
+
+
+def start(out):
+    return subprocess.Popen(
+        [*COMMAND, str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def wait_until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def alive(group):
+    """Whether a process of the group is left (one that is no more than a line in a table does not count)."""
+    states = subprocess.run(["ps", "-o", "stat=", "-g", str(group)], capture_output=True, text=True, check=False)
+    return any(not state.startswith("Z") for state in states.stdout.split())
 
 
 @pytest.mark.skipif(not os.environ.get("CLONEPROOF_LONG"), reason="make test-long")
 def test_the_whole_page(tmp_path, browser):
-    cores = len(os.sched_getaffinity(0))
-    results = json.loads(json.dumps(reproduce(tmp_path, scale="quick", processes=cores)))
+    process = start(tmp_path)
+    wait_until(lambda: list((tmp_path / "rows").glob("[a-z]*.json")) or process.poll() is not None)
+    time.sleep(random.Random(12).uniform(0, 2))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not alive(process.pid))  # the workers end with it
+    finished = {path: path.read_bytes() for path in (tmp_path / "rows").glob("[a-z]*.json")}
+
+    again = start(tmp_path)
+    told, complaints = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0
+    assert complaints.count(": ") >= len(rows()) - len(finished)  # a line a row, where nobody sees a bar
+    assert all(path.read_bytes() == bytes_ for path, bytes_ in finished.items())
+    results = json.loads((tmp_path / "results.json").read_text())
     assert list(results["rows"]) == list(rows())
     for name, row in results["rows"].items():
-        assert row["verdict"] != "undecided", name
+        decided = any(check["role"] in ("claim", "reading", "answer") for check in row["checks"])
+        assert (row["verdict"] != "undecided") == decided, name
+        assert row["verdict"] in told
+        assert name in told
+        assert row["checks"], name
+    assert "seconds" not in (tmp_path / "results.json").read_text()
     the_reading(results["rows"])
+
     again = to_dict(rows()["theorem-1-h-ucb"].run(Setting("quick")))
     assert json.loads(json.dumps(again)).items() <= results["rows"]["theorem-1-h-ucb"].items()
     the_page(browser, tmp_path, results)
@@ -50,6 +94,7 @@ def the_reading(found):
 
 def the_page(browser, folder, results):
     address = (folder / "report.html").as_uri()
+    figures = sum(len(row["figures"]) for row in results["rows"].values())
     for width in (400, 1200):
         with visit(browser, address, width) as seen:
             the_summary(seen.page, results["rows"])
@@ -57,12 +102,17 @@ def the_page(browser, folder, results):
             assert (seen.complaints, seen.foreign_requests) == ([], [])
             assert sticking_out(seen.page) == []
             assert shown(seen.page, "details .body") == len(results["rows"])
+            assert shown(seen.page, "figure svg") == figures  # one of the two drawings of each
+            for svg in seen.page.locator("figure svg:visible").all():
+                box = svg.bounding_box()
+                assert box["width"] > 0.8 * min(width, 720) - 90
+                assert box["height"] > 90
             assert overflowing(seen.page, ".scroll-box") == []  # they may scroll, and need not at these widths
             assert not re.search(r"\bfacts? [0-9]", seen.page.inner_text("body"), re.IGNORECASE)
     with visit(browser, address) as seen:
         paper = printed(seen.page, folder / "page.pdf")
         assert shown(seen.page, "details .body") == 0  # folded again
-    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= len(results["rows"])
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 2 * len(results["rows"])
 
 
 def the_summary(page, found):

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._version import __version__
+from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.plots import Lines, Series, draw_figure
 
 SHOWN = 12  # producers in a table
+COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")
 
 
 def write_board_page(study: BoardStudy, path: str | Path) -> None:
@@ -30,6 +33,7 @@ def board_facts(study: BoardStudy) -> dict[str, Any]:
             f"{worst.ranks.value:.1f} ranks on average, with no better model."
         ),
         "board": _board_rows(study),
+        "figure": None if advice is None else draw_figure(_rules_figure(advice), "rules"),
         "entrants": [
             (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
             for gain in study.entrants
@@ -71,6 +75,20 @@ def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
         rating = f"{board.ratings[own[0]]:,.0f}\u00a0±\u00a0{1.96 * board.errors[own[0]]:.0f}"
         rows.append((name, board.models[own[0]], rating, f"{len(own)}", gain))
     return rows
+
+
+def _rules_figure(advice: BoardAdvice) -> Lines:
+    """Accuracy against what five variants gain: the best corner is the lower left."""
+    series = tuple(
+        Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
+        for row, colour in zip(advice.rows, COLOURS, strict=False)
+    )  # fmt: skip
+    return Lines(
+        title="Accuracy against gain",
+        caption="Each rule with the same number of battles: pairs of producers in the wrong order, everybody honest, "
+        "and ranks that five variants of the best model gain a producer who knows which is best. Lower left is better.",
+        x_label="pairs in the wrong order", y_label="ranks gained by five variants", series=series,
+    )  # fmt: skip
 
 
 def _gain(value: float) -> str:

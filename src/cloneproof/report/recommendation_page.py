@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
-
 from cloneproof._version import __version__
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
 from cloneproof.report.audit_page import render, write_page
-from cloneproof.report.style import Picture, look, picture, powers
+from cloneproof.report.plots import Lines, Series, draw_figure
 from cloneproof.report.words import (
     cheaper_sentence,
     choice_sentence,
@@ -44,6 +41,7 @@ def recommendation_page(found: Recommendation) -> str:
 def recommendation_facts(found: Recommendation) -> dict[str, Any]:
     """All that the template says."""
     market = found.market
+    figure = regret_over_time(found)
     choice = found.choice if found.ranked else None
     return {
         "title": f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits",
@@ -62,7 +60,7 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
         else sentence(starts_words(choice)),
         "price": price_sentence(found),
         "price_how": "" if found.price is None else sentence(found.price.how),
-        "figure": regret_over_time(found),
+        "figure": None if figure is None else draw_figure(figure, "regret"),
         "alternatives": [ranked_row(each, found.random_regret) for each in found.ranked[:4]],
         "wrong": [] if choice is None else _wrong(choice),
         "terms": "" if choice is None else printable_lines(terms_toml(market, choice)),
@@ -73,33 +71,37 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
     }
 
 
-def regret_over_time(found: Recommendation) -> Picture | None:
+def regret_over_time(found: Recommendation) -> Lines | None:
     """The regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
-    curves = [(each.name, each.name, each.over_time) for each in found.ranked[:4] if len(each.over_time) > 1]
-    if found.price is not None and len(found.price.over_time) > 1:
-        name = found.price.mechanism.name
-        curves.append((f"{name}, all copying", name, found.price.over_time))
-    if not curves:
+    series = [
+        Series.of(each.name, [at for at, _ in each.over_time], _drawn(each), mechanism=each.name)
+        for each in found.ranked[:4]
+        if len(each.over_time) > 1
+    ]
+    price = found.price
+    if price is not None and len(price.over_time) > 1:
+        x = [float(at) for at, _ in price.over_time]
+        y = tuple(max(LOWEST, regret.value) for _, regret in price.over_time)
+        series.append(Series(f"{price.mechanism.name}, all copying", tuple(x), y, mechanism=price.mechanism.name))
+    if not series:
         return None
-
-    def draw(axes: Axes, narrow: bool) -> None:
-        for label, name, over_time in curves:
-            style, x = look(name), [at for at, _ in over_time]
-            low, value, high = (
-                [max(LOWEST, getattr(regret, bound)) for _, regret in over_time] for bound in ("low", "value", "high")
-            )
-            axes.fill_between(x, low, high, color=style.colour, alpha=0.2, linewidth=0)
-            axes.plot(x, value, color=style.colour, linestyle=style.dashes, marker="o", markersize=3.5, label=label)
-        axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel="regret (rewards)")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
-            powers(axis)
-
-    caption = (
-        "Expected rewards lost against always playing the best item, up to each round; on logarithmic axes. "
-        "Providers are honest under clone-proof mechanisms; under the other one all register what pays."
+    return Lines(
+        title="Regret over time",
+        caption="Expected rewards lost against always playing the best item, up to each round; on logarithmic axes. "
+        "Providers are honest under clone-proof mechanisms; under the other one all register what pays.",
+        x_label="rounds",
+        y_label="regret (rewards)",
+        series=tuple(series),
+        log_x=True,
+        log_y=True,
     )
-    return picture("Regret over time", caption, draw, "regret", (3.6, 3.1 + 0.2 * -(-len(curves) // 2)))
+
+
+def _drawn(each: AssessedMechanism) -> list[Any]:
+    return [
+        type(regret)(max(LOWEST, regret.value), min(regret.error, max(0.0, regret.value - LOWEST)), regret.kind, "")
+        for _, regret in each.over_time
+    ]
 
 
 def _question(found: Recommendation) -> str:

@@ -1,7 +1,7 @@
 """Run the rows that are not finished yet, then write the page and the results from what is stored.
 
     DIR/report.html        the page, self-contained
-    DIR/results.json       every verdict, check and table as data; scale, seed and versions; no times
+    DIR/results.json       every verdict, check, table and figure as data; scale, seed and versions; no times
     DIR/timings.json       the seconds that each row took, apart from the results, since no two runs take the same
     DIR/certificates/      what `cloneproof verify` can check
     DIR/rows/              finished rows, from which a second call goes on
@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,8 @@ from cloneproof.engines.monte_carlo.driver import InlineExecutor
 from cloneproof.errors import CloneproofError
 from cloneproof.report import words
 from cloneproof.report.audit_page import PACKAGES, package_versions, render
+from cloneproof.report.plots import draw_figure
+from cloneproof.report.style import Picture
 from cloneproof.reproduce import findings as form
 from cloneproof.reproduce.findings import (
     CheckRole,
@@ -66,11 +68,15 @@ SHORT = 10  # letters of a text such as "(100, 1)" that no line break should div
 ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
-def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
-    """The page as text: the same findings, the same text."""
+def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int, map_: Callable[..., Any] = map) -> str:
+    """The page as text: the same findings, the same text; `map_` may draw the figures in several processes."""
+    figures = [
+        (figure, f"{name}-{k}") for name, (_, found) in sections.items() for k, figure in enumerate(found.figures)
+    ]
+    pictures = iter(list(map_(draw_figure, *zip(*figures, strict=True)))) if figures else iter(())
     verdicts = [found.verdict for _, found in sections.values()]
     context = {
-        "sections": [_section(name, *section) for name, section in sections.items()],
+        "sections": [_section(name, *section, pictures) for name, section in sections.items()],
         "tally": [
             {"verdict": verdict, "css": css, "count": verdicts.count(verdict)}
             for verdict, css in CSS_CLASSES.items()
@@ -83,7 +89,7 @@ def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) ->
     return render("reproduction_page.html", context)
 
 
-def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
+def _section(name: str, row: Row, findings: Findings, pictures: Iterator[Picture]) -> dict[str, Any]:
     certificates = [
         {"name": title, "file": f"{name}-{title}.json", "verdict": document.get("verdict", ""),
          "data": "data:application/json;base64," + base64.b64encode(_json(document).encode()).decode()}
@@ -100,6 +106,7 @@ def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
              "evidence": [(what, cell_words(value), _sure(value)) for what, value in check.evidence]}
             for check in findings.checks
         ],
+        "figures": [next(pictures) for _ in findings.figures],
         "methods": _methods(findings),
         "tables": [_table(table) for table in findings.tables],
         "certificates": certificates,
@@ -116,8 +123,8 @@ def _json(data: dict[str, Any]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What computes the numbers."""
-    return package_versions(PACKAGES)
+    """What computes the numbers, and what draws them."""
+    return package_versions((*PACKAGES, "matplotlib"))
 
 
 def _sure(value: TableCell) -> str:
@@ -190,8 +197,10 @@ def reproduce(
     left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
     with process_pool(processes) if processes > 1 else InlineExecutor(1) as pool:
         _run(left, setting, folder / "rows", pool, report, finish)
-    finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
-    sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
+        finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
+        sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
+        report(len(rows()), len(rows()), "drawing")
+        text = page(sections, scale, seed, pool.map)
     results = {
         "scale": scale,
         "seed": seed,
@@ -203,7 +212,7 @@ def reproduce(
         for name, document in findings.certificates.items():
             _write_json(folder / "certificates" / f"{row}-{name}.json", document)
     _write_json(folder / "timings.json", {"seconds": {n: round(data["seconds"], 3) for n, data in finished.items()}})
-    write_whole(folder / "report.html", page(sections, scale, seed))
+    write_whole(folder / "report.html", text)
     _write_json(folder / "results.json", results)  # last: where it is, all is
     return results
 

@@ -17,7 +17,8 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, rounded, scaled
+from cloneproof.report.plots import Lines, Mark, Series
+from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded, scaled
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.trp import exploration_slack
 
@@ -181,6 +182,7 @@ def run(setting: Setting) -> Findings:
                 ("first horizon with exploitation", exploits),
             ),
         ),
+        figures=(_margin_figure([*epochs, big], last),),
         tables=(_table([*epochs, big]),),
     )
 
@@ -199,6 +201,24 @@ def _table(cases: list[Epochs]) -> FindingsTable:
         "gap | copies pay from T = | epochs safe for all copies from T = | copies pay up to T =",
         map(row, cases),
         "Until later epochs have made good what copies gained in early ones, copying still pays over the whole run.",
+    )
+
+
+def _margin_figure(cases: list[Epochs], last: int) -> Lines:
+    x = [2.0**k for k in range(14, last + 1)]
+    series = []
+    for shade, case in enumerate(case for case in cases if case.gap in (0.001, TINY, 0.016)):
+        relative = [part_of(margin, case.gap * t) for margin, t in zip(case.margins[13:], x, strict=True)]
+        series.append(Series.of(f"gap {case.gap:g}", x, relative, mechanism=NAME, shade=shade))
+    return Lines(
+        "Small gaps: copies pay for a long time",
+        f"RP-regret with copies {COPIES} minus honest, divided by gap x T; below zero copies pay. A gap of 0.016 is "
+        "safe; at 0.004 copies pay from a few million rounds on.",
+        "horizon T (rounds)",
+        "margin / (gap T)",
+        tuple(series),
+        (Mark("copies pay ↓", y=0.0),),
+        log_x=True,
     )
 
 

@@ -17,6 +17,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.market import Agent, Market, Point, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import above, all_of, at_most
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, TableCell, claim, detail, table
 
@@ -178,6 +179,7 @@ def run(setting: Setting) -> Findings:
                 *((f"{name}, {label}: ours", cells[label, name].estimate()) for label, name in far),
             ),
         ),
+        figures=(sampled.figure("a"), sampled.figure("b")),
         tables=(_table(cells),),
     )
 
@@ -221,6 +223,17 @@ class _Sampled:
         if len(self.values[more]) != len(self.values[less]):
             return self.means[more].estimate() - self.means[less].estimate()
         return RunsMean.of(self.values[more] - self.values[less]).estimate()
+
+    def figure(self, figure: str) -> Lines:
+        copies = COPIES_A if figure == "a" else COPIES_B
+        return Lines(
+            f"Figure {figure}: what the agent of {_who(figure)} earns by registering N copies",
+            f"Means over runs of {HORIZON:,} rounds; bands: Student's t at {CONFIDENCE:.0%}. All others register once.",
+            "copies N of the agent's one item",
+            "payoff (reward units)",
+            tuple(Series.of(name, copies, self.estimates(figure, name), mechanism=name) for name in NAMES),
+            log_x=True,
+        )
 
 
 def _table(cells: dict[tuple[str, str], RunsMean]) -> FindingsTable:

@@ -13,6 +13,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError
 from cloneproof.market import Agent, Market, Point
+from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.attacks import (
     ANA,
     HIT_OR_MISS,
@@ -27,11 +28,30 @@ from cloneproof.reproduce.attacks import (
     tail_upper,
     threshold_gains,
 )
-from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, ball_gain, by_value, rounded
+from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, ball_gain, by_value, rounded, scaled
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
 NAME = "h-etc-r"
 MEANS = (0.75, 0.25)
+Reach = dict[str, list[tuple[float, Estimate]]]  # largest gains by m |S| / M, for each prior
+
+
+def reach_figure(reach: Reach) -> Lines:
+    """The largest gain over all rivals, against how much of the trial the exploration takes."""
+    return Lines(
+        "Copies pay as soon as their exploration does not fit into the trial",
+        "Largest gain over all rivals of copying one of two originals, with the long trial of Theorem 5. Up to "
+        "m |S| = M the proof's coupling is right and copies cost; beyond it they pay.",
+        "exploration / trial, m |S| / M",
+        "largest gain / T",
+        tuple(
+            Series.of(name, *zip(*points, strict=True), mechanism=NAME, shade=shade)
+            for shade, (name, points) in enumerate(reach.items())
+        ),
+        (Mark("m |S| = M", x=1.0), Mark("pays ↑", y=0.0)),
+    )
+
+
 TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
 
@@ -40,7 +60,7 @@ def run(setting: Setting) -> Findings:
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
     paying = {name: witness for name, witness in witnesses.items() if witness.gain.low > 0}
-    fitting, beyond = _by_fit(setting)
+    fitting, beyond, reach = _by_fit(setting)
     upper, lower = _claims(setting)
     last_line = {(l_, t): l_ * math.log(2 * t) - l_ - 0.25 for l_ in range(1, 20) for t in (1, 2)}
     footnote, harder = _footnote(setting), harder_attacks(setting)
@@ -119,6 +139,7 @@ def run(setting: Setting) -> Findings:
                 all((2.0 * t) ** -l_ <= 1 / (4 * l_ * t) for l_ in range(2, 30) for t in (2, 10, 10**3, 10**9)),
             ),
         ),
+        figures=(reach_figure(reach),),
         tables=(_table(played, witnesses),),
         certificates={
             name: document for name in paying if (document := _certificate(setting, played[name])) is not None
@@ -172,10 +193,11 @@ def _evidence(what: str, cases: Sequence[Worst]) -> tuple[tuple[str, Estimate], 
     return (f"{what} at y = {worst.y:.3g}", rounded(worst.q, ROUNDING)), (there, rounded(worst.bound, ROUNDING))
 
 
-def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains]]:
-    """Sweeps of copies whose exploration fits into the trial, and of some that does not."""
+def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains], Reach]:
+    """Sweeps of copies whose exploration fits into the trial and of some that does not; by m |S| / M for the figure."""
     fitting: list[ThresholdGains] = []
     beyond: list[ThresholdGains] = []
+    reach: Reach = {}
     horizon = setting.pick(quick=10**5, full=10**6)
     for name in ("long-trial-quarters", "long-trial"):
         attack = attacks(horizon)[name]
@@ -186,7 +208,12 @@ def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains
         swept = threshold_gains(attack.market, mechanism, ANA, [*every, *more])
         fitting += swept[: len(every)]
         beyond += swept[len(every) :]
-    return fitting, beyond
+        reach[attack.name.split(", ")[1] if "means" in attack.name else "means 0 or 1"] = sorted(
+            (sum(gains.copies) * attack.arm_rounds / attack.agent_rounds, scaled(gains.most, 1 / horizon))
+            for gains in swept
+            if gains.copies[1] == 1
+        )
+    return fitting, beyond, reach
 
 
 def _table(played: dict[str, Attack], witnesses: dict[str, Witness]) -> FindingsTable:

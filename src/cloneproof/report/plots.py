@@ -1,0 +1,129 @@
+"""Figures as data, and the pictures of them for wide and narrow screens.
+
+Whoever computes something returns one of these and needs to know nothing about drawing. The mechanism that a series
+belongs to is named, so that it has the same colour in every figure of every report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.style import MUTED, Picture, give_room, look_of_shade, picture, powers, thousands
+
+
+@dataclass(frozen=True)
+class Series:
+    """A curve with its error bounds; `low` and `high` may be left empty where it is exact.
+
+    mechanism   whose colour it has; "" for none in particular
+    shade       0, 1, 2, ..: further series of the same mechanism, told apart by dashes and lightness
+    style       "line" or "points"
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    mechanism: str = ""
+    shade: int = 0
+    style: Literal["line", "points"] = "line"
+
+    @classmethod
+    def of(cls, name: str, x: Sequence[float], estimates: Sequence[Estimate], **look: Any) -> Series:  # noqa: ANN401
+        """The series of estimates, with their bounds."""
+        y, low, high = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
+        return cls(name, tuple(map(float, x)), y, low, high, **look)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A straight line across the figure, upright or level, with words: where something begins."""
+
+    text: str
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over a number."""
+
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    marks: tuple[Mark, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+
+
+def lines_from_dict(data: dict[str, Any]) -> Lines:
+    """The inverse of `dataclasses.asdict`, also where JSON made lists of the tuples."""
+    series = [
+        Series(**each | {name: tuple(each[name]) for name in ("x", "y", "low", "high")}) for each in data["series"]
+    ]
+    return Lines(**data | {"series": tuple(series), "marks": tuple(Mark(**mark) for mark in data["marks"])})
+
+
+MARKERS = 40  # points that are still worth a marker each
+
+
+def draw_figure(figure: Lines, name: str) -> Picture:
+    """The picture; `name` makes its ids its own on the page."""
+    heights = (3.6, 3.1 + 0.2 * -(-len(figure.series) // 2))
+    return picture(figure.title, figure.caption, lambda axes, narrow: draw_lines(axes, figure, narrow), name, heights)
+
+
+def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
+    """Curves with their bands, and marks; the key says which is which."""
+    if figure.log_x:
+        axes.set_xscale("log")
+    if figure.log_y:
+        axes.set_yscale("log")
+    for series in figure.series:
+        look = look_of_shade(series.mechanism, series.shade)
+        if series.low:
+            axes.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.2, linewidth=0)
+        points = series.style == "points" or len(series.x) <= MARKERS
+        axes.plot(
+            series.x,
+            series.y,
+            color=look.colour,
+            linestyle="none" if series.style == "points" else look.dashes,
+            marker="o" if points else "",
+            markersize=7 if series.style == "points" else 3.5,
+            label=series.name,
+        )
+    axes.set_xlabel(figure.x_label)
+    axes.set_ylabel(figure.y_label)
+    for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
+        if log:
+            axis.set_major_locator(LogLocator(10, numticks=5 if narrow else 8))
+            powers(axis)
+        else:
+            if narrow and axis is axes.xaxis:
+                axis.set_major_locator(MaxNLocator(4))
+            thousands(axis)
+    if not figure.log_y:
+        give_room(axes, 0.16)
+    for mark in figure.marks:
+        _mark(axes, mark)
+
+
+def _mark(axes: Axes, mark: Mark) -> None:
+    dotted: Any = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+    words: Any = {"textcoords": "offset points", "color": MUTED, "fontsize": 9, "parse_math": False}
+    if mark.x is not None:
+        axes.axvline(mark.x, **dotted)
+        axes.annotate(mark.text, (mark.x, 0.98), (4, 0), xycoords=axes.get_xaxis_transform(), va="top", **words)
+    elif mark.y is not None:
+        axes.axhline(mark.y, **dotted)
+        axes.annotate(mark.text, (0.99, mark.y), (0, 3), xycoords=axes.get_yaxis_transform(), ha="right", **words)
