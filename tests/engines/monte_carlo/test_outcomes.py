@@ -10,6 +10,7 @@ from cloneproof.engines.monte_carlo.blocks.kernel import run_blocks
 from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
+from cloneproof.engines.monte_carlo.runs import begin_run, close_run, rank_by_word
 from cloneproof.engines.monte_carlo.stepping.rounds import RUN_CHUNK
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
@@ -63,3 +64,9 @@ def test_threads_do_not_matter(name):
     with ThreadPoolExecutor(2) as pool:
         pieces = list(pool.map(lambda first: outcomes(job(small(name)), first, 100), range(0, 400, 100)))
     assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
+
+
+@pytest.mark.parametrize("shared", [begin_run, close_run, rank_by_word])
+def test_what_kernels_share_is_part_of_each_where_it_takes_rows(shared):
+    """Otherwise kernels that two processes compiled call each other's, for rows of another type: a crash."""
+    assert shared.targetoptions["forceinline"]

@@ -30,7 +30,12 @@ compiled: Any = nb.njit(**_OPTIONS)
 """A function that others call."""
 
 inlined: Any = nb.njit(forceinline=True, **_OPTIONS)
-"""A function that becomes part of its callers: a body of a loop, or a step that is named for readability."""
+"""A function that becomes part of its callers: a body of a loop, or a step that is named for readability.
+
+A function that kernels share and that takes rows of a table must be one. Numba names a compiled function by a number
+that it gives to the row's type in this process. So two kernels that two processes compiled may use one name for
+different rows, and a third process that loads both from the cache would call the wrong function.
+"""
 
 
 def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:

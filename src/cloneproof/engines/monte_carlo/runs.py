@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.compiling import average, compiled, plus, uniform, word
+from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined, plus, uniform, word
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.mechanisms.mechanism import ADMISSION
@@ -98,7 +98,7 @@ class RunResults(NamedTuple):
         return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
 
 
-@compiled
+@inlined
 def close_run(arms, paid, results, r):
     """What run r came to, by the pulls of its arms and the exact sums paid to each agent."""
     regret = 0.0
@@ -116,7 +116,7 @@ def pay(paid, agent, high, low):
     paid[agent, 0], paid[agent, 1] = plus(paid[agent, 0], paid[agent, 1], high, low)
 
 
-@compiled
+@inlined
 def begin_run(arms, count, tapes, means):
     """The tape, mean and loss of each of the first `count` rows, no pulls; equal originals and copies share a tape."""
     best = means[0]
@@ -129,7 +129,7 @@ def begin_run(arms, count, tapes, means):
         arms[a].pulls = 0
 
 
-@compiled
+@inlined
 def rank_by_word(rows, begin, end):
     """Put the positions 0, 1, .. of the rows into their fields `rank`, in increasing order of `word`.
 
