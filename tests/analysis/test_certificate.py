@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from flint import ctx
-from typer.testing import CliRunner
 
 import cloneproof as cp
 from cloneproof import verify
@@ -17,7 +16,6 @@ from cloneproof.analysis.certificate import checker, document
 from cloneproof.analysis.certificate.document import FORMAT
 from cloneproof.analysis.certificate.verification import PRECISION, check
 from cloneproof.analysis.certificate.writer import mechanism_data, write_certificate
-from cloneproof.cli.app import app
 from cloneproof.errors import CertificateError
 from support.changes import with_change
 
@@ -243,17 +241,6 @@ def test_a_certificate_is_written_for_what_was_proven_only(tmp_path):
     with pytest.raises(CertificateError, match="folder"):
         write_certificate(found, tmp_path / "nowhere" / "c.json")
     assert not list(tmp_path.iterdir())
-
-
-def test_command_line(tmp_path, certificates):
-    run = CliRunner()
-    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
-    good.write_text(json.dumps(certificates["exploitable"]))
-    bad.write_text(json.dumps(with_change(certificates["exploitable"], ("tolerance",), 50.0)))
-    assert run.invoke(app, ["verify", str(good)]).exit_code == 0
-    found = run.invoke(app, ["verify", str(bad), "--json"])
-    assert found.exit_code == 1
-    assert json.loads(found.stdout)["accepted"] is False
 
 
 @pytest.mark.parametrize(

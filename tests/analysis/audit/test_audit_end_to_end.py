@@ -102,16 +102,6 @@ def test_a_verdict_that_cannot_be_certified_leaves_no_file(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["market.toml"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", '{"format": "cloneproof certificate", "version": 7}', '{"format": "cloneproof rep']
-)
-def test_damaged_files_are_unreadable(run, tmp_path, text):
-    (tmp_path / "c.json").write_text(text)
-    done = run("verify", tmp_path / "c.json")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize("name", ["ucb1", "h-ucb"])
 def test_an_interrupt_keeps_what_was_found(name):
     """Ctrl-C in an exact search and in a sampled one; before anything is known it is passed on."""

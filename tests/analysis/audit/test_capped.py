@@ -186,12 +186,6 @@ def test_scopes_say_of_which_opponents_they_speak():
     for mechanism in (capped(EXAMPLE, 36, 72, 2), cp.mechanism("holdout-h-etc", market=EXAMPLE)):
         found = cp.audit(EXAMPLE, mechanism, agent="ana", opponents="any")
         assert f"1 opponents, of any means and strategies {words}" in found.scope
-    alone = cp.Market([EXAMPLE.agents[0]], horizon=400)
-    assert words not in cp.audit(alone, cp.mechanism("etc", arm_rounds=40), opponents="any").scope
-    prior = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-    market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**4)
-    argument = theorem(audit_case(market, cp.mechanism("holdout-h-etc", market=market), "ana"))
-    assert "exchangeable given everything about the others" in argument.words
 
 
 def test_the_sweep_is_about_others_who_do_not_know_how_good_the_originals_are():

@@ -61,13 +61,3 @@ def _without_the_last(look):
 
 def test_the_levels_add_up():
     assert pytest.approx(1.0) == levels.HALF + levels.NONE + levels.LOOKS
-
-
-def test_h_ucb_ends_with_a_bound_and_no_shrug():
-    market = cp.Market(
-        [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
-    )
-    found = cp.audit(market, cp.mechanism("h-ucb"), tolerance=0.1, search=cp.Search(copies=2, runs=2048))
-    assert (found.verdict, found.state) == ("undecided", "none tried pays")
-    assert found.tried_at_most <= 0.1
-    assert "gains more than 10 % of the honest payoff, at 99 %" in found.about_tried
