@@ -8,8 +8,8 @@ UCB pulls the leader while no rival can have overtaken it:
 
 With two levels both must lead, the agent and its arm. Indices are estimated by lines, mean + root(t) / sqrt(n). Where
 two estimates are closer than rounding can tell, the round is decided by the indices of the session, and ties by its
-lots, so every decision is the session's. In a level of many arms those with equal statistics are one group and have one
-index: a round costs a scan of the groups and of the arms' numbers of groups.
+lots, so every decision is the session's. Of many copies most have equal statistics: where those lead, they are listed
+and taken one by one, each by the lot of its round.
 
 Thompson sampling takes one Beta variate for each arm in each round, which is what bounds its speed: about 50
 nanoseconds, five of six words hashed and the arithmetic of two gamma variates. What depends on an arm's statistics
@@ -38,9 +38,9 @@ from cloneproof.engines.monte_carlo.compiling import (
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.runs import NONE, ONE, ROUND_ROBIN, ZERO, level_stream, pay
+from cloneproof.engines.monte_carlo.runs import ONE, ROUND_ROBIN, ZERO, level_stream, pay
 from cloneproof.engines.monte_carlo.stepping.functions import with_callees
-from cloneproof.engines.monte_carlo.stepping.level import candidate_to_explore, open_level
+from cloneproof.engines.monte_carlo.stepping.level import candidate_to_explore, one_of, open_level
 from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.online.opening import COIN_STREAM, TIE_STREAM
 
@@ -49,7 +49,6 @@ from cloneproof.mechanisms.online.opening import COIN_STREAM, TIE_STREAM
 
 
 AHEAD = 6  # rounds for which rivals are bounded at least: a bound over more is loose, over fewer expires too soon
-LARGEST_SCAN = 24  # candidates of which each has a row of its own; of more, those with equal statistics share one
 _ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
 
 
@@ -64,19 +63,12 @@ class Lead(NamedTuple):
 
 @compiled
 def _begin(plan, tables, stream):
-    """Levels without statistics, a row for each candidate or none yet; thresholds of the arms' rewards."""
-    arms, rows, levels, lead = tables.arms, tables.candidates, tables.levels, tables.lead
+    """Levels without statistics; thresholds of the arms' rewards."""
+    arms, rows, levels = tables.arms, tables.candidates, tables.levels
     for number in range(len(levels)):
         level = levels[number]
-        for g in range(level.begin, level.begin + level.slots):
-            lead.members[g] = 0
         open_level(level, rows, ONE, level_stream(stream, ZERO, np.int64(number)), False)
-        level.leader, level.until, level.rivals = -1, -1, 0.0
-        level.grouped = level.end - level.begin > LARGEST_SCAN and (plan.flat or number > 0)
-        level.slots = 0 if level.grouped else level.end - level.begin
-        for k in range(level.begin, level.end):
-            lead.labels[k] = -1 if level.grouped else k
-            rows[k].count = 0 if level.grouped else 1
+        level.leader, level.until, level.rivals, level.tied = -1, -1, 0.0, 0
     for a in range(len(arms)):
         arms[a].threshold = _ALWAYS if plan.constant else np.int64(math.ceil(arms[a].mean * 2.0**52 - 0.5))
 
@@ -93,11 +85,11 @@ def leader_rounds(plan, tables, streams, decisions):
         agent_lead = Lead(plan.horizon, -math.inf, ZERO, 0.0)
         if not plan.flat:
             i = _leader(agents, agent_bonus, rows, lead)
-            agent_lead = _lead(agents, agent_bonus, rows, lead, i, rows[i].arrived, t)
+            agent_lead = _lead(agents, agent_bonus, rows, lead, i, t)
         level = levels[0 if plan.flat else 1 + i]
         k = _leader(level, bonus, rows, lead)
         arm, start, clock = arms[rows[k].arm], t, level.rounds + 1 - bonus.shift
-        arm_lead = _lead(level, bonus, rows, lead, lead.labels[k], arm.pulls, t)
+        arm_lead = _lead(level, bonus, rows, lead, k, t)
         wins, t = _pull(plan, arm, t, clock, arm_lead, agent_lead)
         high, low = wins, ZERO
         if plan.constant:
@@ -106,8 +98,8 @@ def leader_rounds(plan, tables, streams, decisions):
         level.rounds += t - start
         if not plan.flat:
             agents.rounds += t - start
-            _set(rows, lead, i, rows[i].arrived + t - start, *plus(rows[i].high, rows[i].low, high, low))
-        _enter(level, bonus, rows, lead, k, arm.pulls, high, low)
+            _enter(agents, agent_bonus, rows, lead, i, t - start, high, low)
+        _enter(level, bonus, rows, lead, k, t - start, high, low)
         if len(decisions):
             decisions[start - 1 : t - 1] = rows[k].arm
     _pay(plan, tables)
@@ -115,14 +107,12 @@ def leader_rounds(plan, tables, streams, decisions):
 
 
 @inlined
-def _lead(level, bonus, rows, lead, g, pulls, t):
-    """The lead of a candidate with the statistics of row g after so many pulls, from round t on."""
-    last, rivals, total = t + level.until - (level.rounds + 1 - bonus.shift), level.rivals, 0.0
-    if pulls > 0:
-        total = rows[g].high + rows[g].low * TICK
-        if rows[g].count > 1:  # the others of its row are rivals, too
-            rivals = max(rivals, lead.means[g] + bonus.root[level.until] * lead.slopes[g] + bonus.margin)
-    return Lead(last, rivals, pulls, total)
+def _lead(level, bonus, rows, lead, k, t):
+    """The lead of a candidate from round t on; others with its statistics are rivals, too."""
+    last, rivals = t + level.until - (level.rounds + 1 - bonus.shift), level.rivals
+    if level.leader >= 0 and level.leader != k:
+        rivals = max(rivals, lead.means[k] + bonus.root[level.until] * lead.slopes[k] + bonus.margin)
+    return Lead(last, rivals, rows[k].arrived, rows[k].high + rows[k].low * TICK)
 
 
 @inlined
@@ -155,114 +145,83 @@ def _leader(level, bonus, rows, lead):
         return candidate_to_explore(level, ROUND_ROBIN, rows)
     now, margin, top = bonus.root[clock], bonus.margin, level.leader
     if not (top >= 0 and clock <= level.until and lead.means[top] + now * lead.slopes[top] > level.rivals):
-        begin, end = level.begin, level.begin + level.slots
         level.until = min(clock + AHEAD + (clock >> 9), len(bonus.root) - 1)
-        top, highest, second = _two_highest(lead, begin, end, bonus.root[level.until])
+        top, highest, second = _first(level, lead, bonus.root[level.until])
         if lead.means[top] + now * lead.slopes[top] <= second + margin:
             level.until = clock
-            top, highest, second = _two_highest(lead, begin, end, now)
+            top, highest, second = _first(level, lead, now)
             if highest <= second + margin:
                 level.leader, level.rivals = -1, math.inf
                 return _exact_leader(level, bonus, rows, lead, clock, highest - margin)
         level.leader, level.rivals = top, second + margin
-    return _member(level, rows, lead, top) if level.grouped else top
+    return _one_alike(level, lead) if level.tied > 1 else top
 
 
 @inlined
-def _two_highest(lead, begin, end, root):
-    """The row of the highest estimated index at this root, that index, and the highest of the others."""
+def _first(level, lead, root):
+    """The candidate of the highest estimated index at this root, that index, and the highest of those unlike it."""
     means, slopes = lead.means, lead.slopes
-    top, best, second = begin, -math.inf, -math.inf
-    for g in range(begin, end):
-        value = means[g] + root * slopes[g]
+    top, best, second = level.begin, -math.inf, -math.inf
+    for k in range(level.begin, level.end):
+        value = means[k] + root * slopes[k]
         above = value > best
         second = best if above else max(second, value)
-        top = g if above else top
+        top = k if above else top
         best = value if above else best
-    return top, best, second
+    level.tied = 0
+    return top, best, second if second < best else _list_alike(level, lead, root, top)
+
+
+@compiled
+def _list_alike(level, lead, root, top):
+    """List the candidates with the statistics of this one; the highest estimate of the others."""
+    means, slopes, second = lead.means, lead.slopes, -math.inf
+    for k in range(level.begin, level.end):
+        if means[k] == means[top] and slopes[k] == slopes[top]:
+            lead.alike[level.begin + level.tied] = k
+            level.tied += 1
+        else:
+            second = max(second, means[k] + root * slopes[k])
+    return second
+
+
+@compiled
+def _one_alike(level, lead):
+    """One of the list by the lot of the session's round; the others go on leading."""
+    listed = lead.alike[level.begin : level.begin + level.tied]
+    place = np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * level.tied)
+    k = listed[place]
+    listed[place:-1] = listed[place + 1 :]
+    level.tied -= 1
+    level.leader = listed[0]
+    return k
 
 
 @compiled
 def _exact_leader(level, bonus, rows, lead, clock, near):
     """The candidate of the highest index as the session computes it; ties by its lot, in the order of candidates."""
     now, exact, highest, ties = bonus.root[clock], bonus.exact[clock], -math.inf, ZERO
-    for g in range(level.begin, level.begin + level.slots):
-        rows[g].index = -math.inf
-        if lead.means[g] + now * lead.slopes[g] >= near:
-            rows[g].index = lead.means[g] + math.sqrt(exact / rows[g].arrived)
-            if rows[g].index > highest:
-                highest, ties = rows[g].index, ZERO
-            if rows[g].index == highest:
-                ties += rows[g].count
-    chosen = _lot(level, ties)
     for k in range(level.begin, level.end):
-        if rows[lead.labels[k]].index == highest:
-            if chosen == 0:
-                return np.int64(k)
-            chosen -= 1
-    return NONE
-
-
-@inlined
-def _lot(level, number):
-    """One of so many by the lot of the session's round."""
-    return np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * number) if number > 1 else ZERO
-
-
-@compiled
-def _member(level, rows, lead, g):
-    """One of the candidates with the statistics of row g."""
-    chosen, block, members = _lot(level, rows[g].count), ZERO, lead.members[g]
-    while members[block] <= chosen:
-        chosen -= members[block]
-        block += 1
-    k = level.begin + 64 * block
-    while lead.labels[k] != g or chosen > 0:
-        chosen -= lead.labels[k] == g
-        k += 1
-    return k
+        if lead.means[k] + now * lead.slopes[k] >= near:
+            index = lead.means[k] + math.sqrt(exact / rows[k].arrived)
+            if index > highest:
+                highest, ties = index, ZERO
+            if index == highest:
+                rows[level.begin + ties].tie = k
+                ties += 1
+    return one_of(level, ties, rows)
 
 
 @inlined
 def _enter(level, bonus, rows, lead, k, pulls, high, low):
-    """Enter the rewards of candidate k after so many pulls in all; it moves to the row of its new statistics."""
-    old, block = np.int64(lead.labels[k]), (k - level.begin) >> 6
-    if old >= 0:
-        high, low = plus(rows[old].high, rows[old].low, high, low)
-    if not level.grouped:
-        _set(rows, lead, old, pulls, high, low)
-        return
-    if old >= 0:
-        rows[old].count -= 1
-        lead.members[old, block] -= np.uint8(1)
-        if rows[old].count == 0:
-            lead.means[old] = -math.inf
-    new, free = NONE, level.begin + level.slots
-    mean, slope = average(high, low, pulls), 1.0 / math.sqrt(pulls)
-    for g in range(level.begin, level.begin + level.slots):
-        if lead.means[g] == mean and lead.slopes[g] == slope:
-            new = np.int64(g)
-        if lead.means[g] == -math.inf:
-            free = np.int64(g)
-    if new < 0:
-        new = free
-        level.slots = max(level.slots, new + 1 - level.begin)
-        _set(rows, lead, new, pulls, high, low)
-    rows[new].count += 1
-    lead.members[new, block] += np.uint8(1)
-    lead.labels[k] = new
-    if level.leader >= 0:
-        if rows[level.leader].count == 0:
-            level.leader = new
-        elif level.leader != new:
-            level.rivals = max(level.rivals, mean + bonus.root[level.until] * slope + bonus.margin)
-
-
-@inlined
-def _set(rows, lead, g, pulls, high, low):
-    """The statistics of row g."""
-    rows[g].arrived, rows[g].high, rows[g].low = pulls, high, low
-    lead.means[g], lead.slopes[g] = average(high, low, pulls), 1.0 / math.sqrt(pulls)
+    """Enter the rewards of so many pulls of candidate k; others that lead have it for a rival."""
+    row = rows[k]
+    row.arrived += pulls
+    row.high, row.low = plus(row.high, row.low, high, low)
+    lead.means[k], lead.slopes[k] = average(row.high, row.low, row.arrived), 1.0 / math.sqrt(row.arrived)
+    if level.leader >= 0 and level.leader != k:
+        index = lead.means[k] + bonus.root[level.until] * lead.slopes[k]
+        level.rivals = max(level.rivals, index + bonus.margin)
 
 
 @compiled
@@ -271,14 +230,7 @@ def _pay(plan, tables):
     arms, rows, levels, paid = tables.arms, tables.candidates, tables.levels, tables.paid
     for number in range(0 if plan.flat else 1, len(levels)):
         for k in range(levels[number].begin, levels[number].end):
-            arm = arms[rows[k].arm]
-            if arm.pulls > 0:
-                row = rows[tables.lead.labels[k]]
-                pay(paid, arm.agent, row.high, row.low)
-
-
-# mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+            pay(paid, arms[rows[k].arm].agent, rows[k].high, rows[k].low)
 
 
 _scale = with_callees(arithmetic.gamma_scale)

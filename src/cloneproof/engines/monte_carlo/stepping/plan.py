@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.job import Job
@@ -99,7 +98,6 @@ CANDIDATE: Final = np.dtype(
         ("draw", "u8"),  # the stream of its draws
         ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
         ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
-        ("count", "i8"),  # UCB's: candidates with these statistics
         ("d", "f8"), ("c", "f8"), ("other_d", "f8"), ("other_c", "f8"),  # of the gamma variates of a posterior
         ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
     ],
@@ -113,7 +111,7 @@ LEVEL: Final = np.dtype(
         ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
         ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
         ("leader", "i8"), ("until", "i8"), ("rivals", "f8"),  # UCB's: no other index exceeds rivals until that clock
-        ("grouped", "?"), ("slots", "i8"),  # UCB's: whether equal statistics share a row; rows in use
+        ("tied", "i8"),  # candidates with the leader's statistics that are listed
     ],
     align=True,
 )  # fmt: skip
@@ -257,16 +255,11 @@ def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> S
 
 
 class LeaderTables(NamedTuple):
-    """What UCB works in besides: of each row the estimated index, mean + root * slope; and who shares which row.
-
-    `labels` are the rows with the statistics of candidates; `members` counts, for each row, those of them among the
-    candidates 0 to 63 of the level, 64 to 127, and so on.
-    """
+    """What UCB works in besides: each candidate's estimated index, mean + root * slope; a list of those alike."""
 
     means: FloatArray
     slopes: FloatArray
-    labels: npt.NDArray[np.int32]
-    members: npt.NDArray[np.uint8]
+    alike: IntArray
 
 
 class SteppingTables(NamedTuple):
@@ -303,9 +296,8 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan, leads: bool) -> 
     if not plan.sample:  # the candidates of a sample are another run's others
         candidates["arm"][sum(sizes) - len(arms) :] = np.arange(len(arms))
         candidates["key"][sum(sizes) - len(arms) :] = arms["key"]
-    number, blocks = sum(sizes) if leads else 0, max(sizes) // 64 + 1
-    labels, members = np.zeros(number, np.int32), np.zeros((number, blocks), np.uint8)
-    lead = LeaderTables(np.zeros(number), np.zeros(number), labels, members)
+    number = sum(sizes) if leads else 0
+    lead = LeaderTables(np.zeros(number), np.zeros(number), np.zeros(number, np.int64))
     return SteppingTables(arms, candidates, levels, np.zeros((plan.agents, 2), np.int64), lead)
 
 
