@@ -242,7 +242,7 @@ def means_table(job: Job, first: int, count: int) -> MeansTable:
 
 UNKNOWN_RUNS: Final = 10_000  # where a precision or a verdict says when to stop
 WORTH_IT: Final = 4.0  # seconds of the cores, twice what a card needs for CUDA and a kernel that is compiled
-QUICK, SLOW = 5e7, 2e6  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy, and the others
+QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy, and the others
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
