@@ -137,15 +137,13 @@ def is_service_file(connection: Connection) -> bool:
     return (application, connection.execute("PRAGMA user_version").fetchone()[0]) == (APPLICATION_ID, VERSION)
 
 
-_SLICES: Final = 32
-
-
 class NewIds:
     """Ids that are in the ledger and not in the table of ids yet: the block of each by its hash.
 
     Ids are random, so each one that was stored with its entry would write a page of its own: 30 microseconds in a
-    table of three million. So they wait here until there are many, and then each commit stores a slice of them, in the
-    order of their hashes, which is a part of the table. A start reads those that are missing from the ledger.
+    table of three million. So they wait here until there are many, and then each commit stores some of them in the
+    order of their hashes, which is a part of the table: twice as many as it brings, so that all are stored before as
+    many are new, and no commit takes long. A start reads those that are missing from the ledger.
     """
 
     def __init__(self, most: int) -> None:
@@ -153,6 +151,7 @@ class NewIds:
         self._new: dict[int, tuple[int, ...]] = {}  # by hash: places
         self._full: dict[int, tuple[int, ...]] = {}  # being stored
         self._left: list[int] = []  # hashes of these that are not stored yet, the largest first
+        self._size = 0  # of the slice
         self.indexed: list[tuple[int, int]] = []  # (last entry, market), when all of them are
 
     def add(self, rows: Iterable[IdRow]) -> None:
@@ -167,8 +166,8 @@ class NewIds:
         known = [hash_ for hash_ in hashes if hash_ in new or hash_ in full]
         return [(hash_, place) for hash_ in known for place in (*new.get(hash_, ()), *full.get(hash_, ()))]
 
-    def next_slice(self, heads: Mapping[int, int]) -> tuple[list[IdRow], bool]:
-        """What the next commit is to store, and whether it is the last of its kind.
+    def next_slice(self, count: int, heads: Mapping[int, int]) -> tuple[list[IdRow], bool]:
+        """What a commit of so many ids is to store, and whether it is the last of its kind.
 
         `heads` are the last entries whose ids were taken in, by market.
         """
@@ -176,6 +175,7 @@ class NewIds:
             self._full, self._new = self._new, {}
             self._left = np.sort(np.fromiter(self._full, np.int64))[::-1].tolist()  # ten times as fast as `sorted`
             self.indexed = [(entry, market) for market, entry in heads.items()]
+        self._size = 1 + 2 * count
         slice_ = self._left[: -self._size - 1 : -1]
         return [(hash_, place) for hash_ in slice_ for place in self._full[hash_]], 0 < len(slice_) == len(self._left)
 
@@ -184,10 +184,6 @@ class NewIds:
         del self._left[-self._size :]
         if not self._left:
             self._full = {}
-
-    @property
-    def _size(self) -> int:
-        return 1 + self._most // _SLICES
 
 
 def open_connection(path: str) -> Connection:
@@ -301,7 +297,7 @@ class SqliteStorage(Storage):
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         self.check()
         rows, ids = new_rows(appended)
-        slice_, last = self._ids.next_slice(self._heads)
+        slice_, last = self._ids.next_slice(len(ids), self._heads)
         with self._transaction() as database:
             self._add_markets(database, appended)
             database.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", rows)
