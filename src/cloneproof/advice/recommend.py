@@ -9,7 +9,8 @@ from typing import get_args
 
 import numpy as np
 
-from cloneproof._checks import one_of
+from cloneproof._checks import number_in, one_of
+from cloneproof.advice.accounts import account_floor, second_account_gain
 from cloneproof.advice.assessment import (
     DECLARED,
     GAMEABLE,
@@ -35,12 +36,14 @@ from cloneproof.advice.assessment import (
 )
 from cloneproof.advice.declared import RELATIVE_GAP, asked_market
 from cloneproof.advice.recommendation import (
+    Accounts,
     AssessedMechanism,
     PriceOfHonesty,
     Providers,
     Recommendation,
     WrongDeclaration,
 )
+from cloneproof.advice.seasons import season_words, variety_words
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.verdict import Verdict
@@ -245,6 +248,8 @@ def recommend(
     relative_gap: float = RELATIVE_GAP,
     values: Sequence[float] | None = None,
     providers: Providers = "bayesian",
+    accounts: Accounts = "checked",
+    drift: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     search: Search = SEARCH,
     progress: Callable[[int, int, str], None] | None = None,
@@ -268,6 +273,11 @@ def recommend(
         The possible rates themselves, in place of `rates`.
     providers : {"bayesian", "informed"}, default "bayesian"
         Whether agents know which of their items are better ("informed") or only the odds.
+    accounts : {"checked", "cheap"}, default "checked"
+        "cheap": providers can open second accounts, so mechanisms rank by the larger of their regret and what a second
+        account with the same items gains. Where rates repeat no mechanism prevents that gain, and a note says so.
+    drift : float, optional
+        The rounds after which an item's rate is drawn anew, on average. `seasons` then says how often to start afresh.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
@@ -302,10 +312,13 @@ def recommend(
     """
     market = asked_market(market, agents, originals, horizon, rates, relative_gap, values)
     one_of(providers, get_args(Providers), "providers", MarketError)
+    one_of(accounts, get_args(Accounts), "accounts", MarketError)
+    lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     compile_kernels(market.ends)
     clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
     boxes, made = _own(own)
-    found = Recommendation(market, providers, (), {}, None, random_regret(market), False, "")
+    found = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
+    found = replace(found, account_floor=account_floor(market))
     try:
         with interrupts_raised():
             stages = _stages(found, boxes, made, search.seed, clock)
@@ -319,6 +332,10 @@ def recommend(
             raise
         found = replace(found, interrupted=True, notes=(*found.notes, INTERRUPTED))
     fits = bool(found.ranked) and found.choice.regret.value <= LEARNED * found.random_regret
+    if lifetime is not None and found.ranked:
+        quick = SamplingLimits((clock.budget or SECONDS) / 100, search.seed)
+        words = season_words(market, found.choice, lifetime, quick)
+        found = replace(found, seasons=f"{words} {variety_words(market)}")
     advice = "" if fits else _advice(market, found.ranked, found.random_regret, clock)
     return replace(found, fits=fits, advice=advice, seconds=clock.seconds)
 
@@ -346,7 +363,10 @@ def _stages(
                 candidates, refused = tuned_mechanisms([name], market)
             others |= refused
         for candidate in candidates:
-            found = _with(found, others, _assessed(market, candidate, limits, informed), name)
+            assessed = _assessed(market, candidate, limits, informed)
+            if found.accounts == "cheap" and not isinstance(assessed, str):
+                assessed = replace(assessed, account_gain=second_account_gain(market, candidate, limits))
+            found = _with(found, others, assessed, name)
             yield found
     clock.tell(2, 4, "best responses")
     slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
@@ -359,6 +379,10 @@ def _stages(
     found = replace(found, others=others, notes=_notes(unknown))
     yield found
     clock.tell(3, 4, "what may be wrong")
+    if found.ranked and found.choice.account_gain is None and not clock.spent:
+        gain = second_account_gain(market, found.choice.mechanism, quick)
+        found = _replaced(found, found.choice, replace(found.choice, account_gain=gain))
+        yield found
     for chosen in [found.choice, found.cheaper] if found.ranked else []:
         if chosen is not None and not clock.spent:
             found = _replaced(found, chosen, _detailed(market, chosen, quick, informed))
@@ -394,10 +418,13 @@ def _with(
         others[name] = assessed
         return replace(found, others=dict(others))
     learned = LEARNED * found.random_regret
-    ranked = sorted(
-        [*found.ranked, assessed], key=lambda each: (each.regret.value > learned, each.needs != "", each.regret.value)
-    )
-    return replace(found, ranked=tuple(ranked), others=dict(others))
+
+    def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
+        gain = math.inf if each.account_gain is None else each.account_gain.value
+        cost = max(each.regret.value, gain) if found.accounts == "cheap" else each.regret.value
+        return each.regret.value > learned, each.needs != "", cost
+
+    return replace(found, ranked=tuple(sorted([*found.ranked, assessed], key=place)), others=dict(others))
 
 
 def _replaced(found: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:

@@ -17,6 +17,7 @@ from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
+Accounts = Literal["checked", "cheap"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class AssessedMechanism:
         The regret up to some rounds, everybody honest.
     wrong : tuple of WrongDeclaration
         What happens if a declaration is wrong.
+    account_gain : Estimate or None
+        What a provider gains by registering all its items again under a second name, in rewards; None where nobody
+        computed it.
     """
 
     mechanism: Mechanism
@@ -87,6 +91,7 @@ class AssessedMechanism:
     seen: str = ""
     over_time: tuple[tuple[int, Estimate], ...] = ()
     wrong: tuple[WrongDeclaration, ...] = ()
+    account_gain: Estimate | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +112,7 @@ class AssessedMechanism:
             **fields_of(self, "promise", "needs", "seen"),
             "over_time": [{"rounds": rounds, "regret": regret.to_dict()} for rounds, regret in self.over_time],
             "wrong": to_data(self.wrong),
+            **fields_of(self, "account_gain"),
         }
 
 
@@ -186,6 +192,14 @@ class Recommendation(Displayed, Tabular):
         How long it took.
     interrupted : bool
         Whether somebody pressed Ctrl-C: more would have been looked at.
+    accounts : {"checked", "cheap"}
+        Whether a second account is a matter of identity checks, or cheap: then the larger of regret and of what such an
+        account gains ranks.
+    account_floor : float or None
+        What a second account gains in the long run under every mechanism that learns, in rewards; None where providers
+        differ.
+    seasons : str
+        How long seasons should be for the drift that was declared; else nothing.
     """
 
     market: Market
@@ -199,6 +213,9 @@ class Recommendation(Displayed, Tabular):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     interrupted: bool = False
+    accounts: Accounts = "checked"
+    account_floor: float | None = None
+    seasons: str = ""
 
     def __repr__(self) -> str:
         if not self.ranked:
@@ -232,7 +249,7 @@ class Recommendation(Displayed, Tabular):
         -------
         dict
             market (as the text of a market file), providers, choice, ranked, others, price, random_regret, fits,
-            advice, notes and seconds.
+            advice, notes, seconds, accounts, account_floor and seasons.
         """
         return {
             "market": market_to_toml(self.market),
@@ -240,7 +257,7 @@ class Recommendation(Displayed, Tabular):
             "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
             **fields_of(
                 self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
-                "interrupted",
+                "interrupted", "accounts", "account_floor", "seasons",
             ),
         }  # fmt: skip
 

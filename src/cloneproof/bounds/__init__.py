@@ -30,6 +30,8 @@ whether its constant is proven (and where) or whether only the shape is known. T
     pot            V, what accounts share alike
     regret         R, a bound on the expected regret
     density        f, the most that the density of a prior is
+    length         H, the rounds of a season
+    lifetime       D, the rounds after which a rate is drawn anew, on average
     holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 
@@ -84,6 +86,7 @@ from cloneproof.bounds.rounds import (
     trp_applies,
     trp_arm_rounds,
 )
+from cloneproof.bounds.seasons import season_cost, season_length
 from cloneproof.bounds.tails import (
     log_mistake,
     mistake,
@@ -102,7 +105,8 @@ __all__ = [
     "holdout_regret_simple", "holdout_rounds", "holdout_score_rounds", "holdout_trial",
     "index_gain_ceiling", "log_mistake",
     "log_overtaken_pair", "mistake", "mistake_paper", "overtaken", "pairs_apply", "pairs_arm_rounds",
-    "pairs_regret", "pairs_score_rounds", "prior_independent_etc_regret", "psi", "second_account_ceiling",
-    "second_account_floor", "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds", "trp_applies",
+    "pairs_regret", "pairs_score_rounds", "prior_independent_etc_regret", "psi", "season_cost", "season_length",
+    "second_account_ceiling", "second_account_floor",
+    "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds", "trp_applies",
     "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least", "wrong_agent",
 ]  # fmt: skip

@@ -43,19 +43,21 @@ _mean = partial(_number, 0, 1)
 _distance = partial(_number, 0, math.inf, endless=True)
 COUNTS = (
     "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
-    "accounts",
+    "accounts", "length",
 )  # fmt: skip
 CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(COUNTS, whole_number),
     **dict.fromkeys(("gap", "agent_gap"), partial(_number, 0, math.inf, low_open=True, endless=True)),
     **dict.fromkeys(
-        ("spread", "power", "factor", "pot", "regret", "density"), partial(_number, 0, math.inf, low_open=True)
+        ("spread", "power", "factor", "pot", "regret", "density", "lifetime"),
+        partial(_number, 0, math.inf, low_open=True),
     ),
     **dict.fromkeys(("holds", "trial"), _callable),
     **dict.fromkeys(("gaps", "weights"), partial(_several, _distance)),
     **dict.fromkeys(("means", "values"), partial(_several, _mean)),
     **dict.fromkeys(("low", "high"), _mean),
     "threshold": partial(_number, -math.inf, math.inf),
+    "season_cost.regret": _distance,
     "overtaken.gap": _distance,  # of two arms, which may be equal
     "uniform_etc_regret.means": partial(_several, partial(_several, _mean)),  # of each agent
     "uniform_etc_regret_at_least.means": partial(_several, partial(_several, _mean)),

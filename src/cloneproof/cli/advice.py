@@ -19,6 +19,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError
 from cloneproof.market.toml import load_market
 from cloneproof.report.words import (
+    account_sentence,
     cheaper_sentence,
     choice_sentence,
     price_sentence,
@@ -132,6 +133,9 @@ def show_recommendation(found: Recommendation, source: str | None) -> None:
     if found.ranked:
         print(found.choice.promise)
         print(f"What visitors and sellers see: {found.choice.seen}")
+        print(account_sentence(found))
+        if found.seasons:
+            print(f"Drift: {found.seasons}")
         if cheaper := cheaper_sentence(found):
             print(f"Cheaper, on a condition: {cheaper}")
         print("Parameters: " + ", ".join(f"{key}={value}" for key, value in found.choice.parameters.items()))
@@ -169,6 +173,12 @@ def recommend(
         str,
         typer.Option(metavar="KIND", help="bayesian: they know only odds; informed: which of their items are better."),
     ] = "bayesian",
+    accounts: Annotated[
+        str, typer.Option(help="checked; or cheap: rank by the larger of regret and what a second account gains.")
+    ] = "checked",
+    drift: Annotated[
+        float | None, typer.Option(help="Rounds after which an item's rate is another one, on average, e.g. 1e6.")
+    ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Take about this long.")] = 6.0,
@@ -190,7 +200,7 @@ def recommend(
     from cloneproof.advice.recommend import recommend as run_recommend
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
-    question["own"] = own_by_name(rule, policy)
+    question |= {"own": own_by_name(rule, policy), "accounts": accounts, "drift": drift}
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds)):
             raise CloneproofError(

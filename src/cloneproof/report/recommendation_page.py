@@ -10,6 +10,7 @@ from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, 
 from cloneproof.report.audit_page import render, write_page
 from cloneproof.report.plots import Lines, Series, draw_figure
 from cloneproof.report.words import (
+    account_sentence,
     cheaper_sentence,
     choice_sentence,
     cost_words,
@@ -52,6 +53,8 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
         "tiles": [] if choice is None else _tiles(found, choice),
         "promise": "" if choice is None else choice.promise,
         "seen": "" if choice is None else choice.seen,
+        "seasons": found.seasons,
+        "accounts": "" if choice is None else account_sentence(found),
         "cheaper": cheaper_sentence(found),
         "starts": ""
         if choice is None

@@ -295,6 +295,22 @@ def cheaper_sentence(found: Recommendation) -> str:
     return words
 
 
+def account_sentence(found: Recommendation) -> str:
+    """What a second account gains under the choice, and in the long run under every mechanism that learns."""
+    gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
+    gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
+    if floor is None:
+        least = "not known, as providers differ"
+    elif floor == 0:
+        least = "0, as rates do not repeat"
+    else:
+        least = (
+            f"{number(floor)}, as rates repeat and accounts share ties: no mechanism that learns pays less in the long "
+            "run, and only identity checks help"
+        )
+    return f"If a provider opens a second account: gain {gained}; floor {least}."
+
+
 def joint_copies_words(copies: str) -> str:
     """What everybody registers.
 

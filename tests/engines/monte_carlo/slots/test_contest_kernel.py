@@ -1,16 +1,24 @@
 """A contest of champions, compiled: bit for bit the reference simulator; and the engines agree."""
 
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import (
+    SHORT,
+    _sure_pulls,
+    slot_block_outcomes,
+    slot_plan,
+    slot_step_outcomes,
+)
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.scores.champions import Champions
 
 
@@ -106,6 +114,37 @@ def test_longer_contests_have_the_expectations_of_the_tree():
                 slack = np.sqrt(2 * sampled[:, k].var(ddof=1) * log / runs) + 7 * 80 * log / (3 * (runs - 1))
                 assert slack < 1.5
                 assert abs(sampled[:, k].mean() - exact[name].value) <= slack
+
+
+def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
+    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.9)) for name in "ab"], horizon=4000)
+    plan = slot_plan(Job(market, mechanism := cp.mechanism("reservoir-contest", market=market), {}), mechanism, True)
+    rng, long = random.Random(4), 0
+    for _ in range(1500):
+        pulls, second = rng.randint(1, 2000), rng.uniform(0.01, 0.99)
+        count, most = rng.randint(0, pulls), rng.choice([5, 50, 4000])
+        if kl_upper_bound(count / pulls, float(pulls), plan.width) <= second:
+            continue
+        failures = 0
+        while failures + 1 < most and (
+            kl_upper_bound(count / (pulls + failures + 1), float(pulls + failures + 1), plan.width) > second
+        ):
+            failures += 1
+        found = _sure_pulls.py_func(plan, SimpleNamespace(high=count, pulls=pulls), second, most)
+        assert 1 <= found <= failures + 1
+        assert found == failures + 1 or failures < 2 * SHORT
+        long += found > SHORT
+    assert long > 100
+
+
+def test_contests_in_blocks_have_the_law_of_contests_in_steps():
+    """Low rates, where a leader has many pulls in a row: the regret and its spread."""
+    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.02, 0.1)) for name in "abc"], horizon=1000)
+    mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, horizon=1000)
+    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 6000
+    stepped, blocks = (outcomes(job, 0, runs).regret for outcomes in (slot_step_outcomes, slot_block_outcomes))
+    assert abs(stepped.mean() - blocks.mean()) < 5 * np.sqrt((stepped.var() + blocks.var()) / runs)
+    assert abs(stepped.std() / blocks.std() - 1) < 0.06
 
 
 def test_copies_and_withholding_do_not_pay_in_exact_contests():

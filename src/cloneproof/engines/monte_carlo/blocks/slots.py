@@ -1,7 +1,8 @@
 """Mechanisms that test slots: the flat reservoir, and a contest of the agents' champions.
 
-Tests are stepped, or where a test's count and its rewards are one draw, drawn in blocks. A contest is stepped; while a
-champion's index is surely above the others', no index is computed.
+Tests are stepped, or where a test's count and its rewards are one draw, drawn in blocks. A contest is stepped too;
+while a champion's index is surely above the others', no index is computed. Where tests are drawn in blocks and the
+contest is by KL-UCB, so are the pulls that a champion has before others even if all of them fail.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -200,6 +201,7 @@ def passes(plan, high, low):
 
 
 SURE = 1.0 - 1e-7
+SHORT = 8  # pulls: fewer are stepped
 NEAR_ONE = 0.999  # beyond it rounding may hide a difference
 _kl_upper_bound = with_callees(kl_upper_bound)
 
@@ -312,14 +314,62 @@ def _contest(plan, tables, ties):
     """The rounds after all turns."""
     contenders = tables.contenders
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
-    for t in range(plan.turns * plan.agents, plan.horizon):
+    skips, blocks = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
+    t = plan.turns * plan.agents
+    while t < plan.horizon:
         row = contenders[leader]
-        _play(plan, tables, row)
+        sure = _sure_pulls(plan, row, second, plan.horizon - t) if skips else ONE
+        if sure >= SHORT:
+            blocks += 1
+            _play_block(tables, row, sure, blocks)
+        else:
+            sure = ONE
+            _play(plan, tables, row)
+        t += sure
         if _surely_above(plan, row, second):
             continue
         row.index = _index(plan, row)
         if not row.index > second:
-            leader, second = _leader(plan, contenders, ties, t + 1)
+            leader, second = _leader(plan, contenders, ties, t)
+
+
+@compiled
+def _sure_pulls(plan, row, second, most):
+    """How many pulls the leader has at least before others have one, at most so many: if all of them fail.
+
+    After i failures its index is above the second one, q, if its mean is, or if (n + i) kl(k / (n + i), q) < width;
+    that rises with i from there on.
+    """
+    if second > NEAR_ONE or second <= 0.0:
+        return ONE
+    low, high = ZERO, min(most, ONE << 40)  # after `low` failures it leads; what is searched is the last such number
+    step = np.int64(SHORT)
+    while low < high:
+        middle = min(high, low + step)
+        pulls = row.pulls + middle
+        mean, leads = row.high / pulls, True
+        if mean < second:
+            divergence = (1.0 - mean) * math.log((1.0 - mean) / (1.0 - second))
+            divergence += mean * math.log(mean / second) if mean > 0.0 else 0.0
+            leads = pulls * divergence < SURE * plan.width
+        if leads:
+            low, step = middle, step * 2
+        elif low == ZERO or middle == low + ONE:
+            break  # too few to be worth a block, or the last one is found
+        else:
+            high, step = middle - ONE, max(ONE, (middle - low) // 2)
+    return min(low + ONE, most)
+
+
+@compiled
+def _play_block(tables, row, pulls, block):
+    """So many rounds of a champion: the rewards are one draw, and are its coins."""
+    arm = tables.arms[row.arm]
+    count = binomial(pulls, arm.mean, block_stream(row.coins, block))
+    arm.pulls += pulls
+    pay(tables.paid, arm.agent, count, ZERO)
+    row.high += count
+    row.pulls += pulls
 
 
 @inlined
@@ -433,5 +483,5 @@ def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -
 
 
 def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """The same runs with tests from block draws: the same law, other rewards. A contest is stepped all the same."""
+    """The same runs with tests from block draws: the same law, other rewards."""
     return slot_step_outcomes(job, first, count, blocks=True)

@@ -1,0 +1,58 @@
+"""Second accounts in a recommendation: what they gain, the floor, and the ranking where accounts are cheap."""
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.advice.accounts import account_floor, second_account_gain
+from cloneproof.advice.assessment import SamplingLimits
+from cloneproof.errors import CloneproofError
+from cloneproof.report.recommendation_page import recommendation_page
+from cloneproof.report.words import account_sentence
+
+NAMES = ("ana", "bo", "cy")
+
+
+def market_of(prior, originals=1, horizon=2000, names=NAMES, **options):
+    return cp.Market([cp.Agent(name, originals, prior) for name in names], horizon, **options)
+
+
+def test_equal_items_gain_what_the_chapter_says():
+    """All means equal: every account has its part of the rounds, so the gain is (n - 1) / (n + 1) of the payoff."""
+    market = market_of(cp.Point(0.5))
+    gain = second_account_gain(market, cp.mechanism("reservoir", rounds=5, draws=2, threshold=4), SamplingLimits(1.0))
+    honest = 2000 * 0.5 / 3
+    assert gain.error < 0.2 * honest
+    assert abs(gain.value - honest * 2 / 4) < 2 * gain.error
+    assert account_floor(market) == pytest.approx(honest * 2 / 4)
+
+
+def test_the_gain_is_that_of_an_exact_split():
+    market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), horizon=400, names=("ana", "bo"))
+    made = cp.mechanism("reservoir", rounds=4, draws=2, threshold=3)
+    exact = cp.audit(market, made, agent="ana", also=("splitting",)).also["splitting"].gain
+    sampled = second_account_gain(market, made, SamplingLimits(2.0))
+    assert abs(sampled.value - exact.value) < 2 * sampled.error
+    assert sampled.error < 0.5 * exact.value
+
+
+def test_no_floor_where_rates_do_not_repeat_or_providers_differ():
+    assert account_floor(market_of(cp.Beta(2, 60))) == 0
+    agents = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))]
+    assert account_floor(cp.Market(agents, 100)) is None
+    random_end = market_of(cp.Beta(2, 60), ends="at-random")
+    assert second_account_gain(random_end, cp.mechanism("reservoir", market=random_end), SamplingLimits()) is None
+
+
+def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
+    market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), originals=2, horizon=4000)
+    found = cp.recommend(market, accounts="cheap", search=cp.Search(seconds=4))
+    plain = [each for each in found.ranked if not each.needs and each.account_gain is not None]
+    costs = [max(each.regret.value, each.account_gain.value) for each in plain]
+    assert costs
+    assert costs == sorted(costs)
+    assert found.choice.account_gain.value > found.choice.regret.value
+    assert "only identity checks help" in account_sentence(found)
+    assert account_sentence(found) in recommendation_page(found)
+    assert found.to_dict()["accounts"] == "cheap"
+    with pytest.raises(CloneproofError, match="accounts"):
+        cp.recommend(market, accounts="free")

@@ -1,0 +1,48 @@
+"""Seasons where rates drift: the cost is that of the model, played, and the length is the best of those tried."""
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.advice.assessment import SamplingLimits
+from cloneproof.advice.seasons import season_words
+from cloneproof.errors import CloneproofError
+
+
+def test_the_cost_of_drift_is_that_of_a_choice_whose_rate_is_drawn_anew():
+    """The choice is the best of five at the start; in the model it is an average one once it was drawn anew."""
+    rng, length, lifetime, runs = np.random.default_rng(8), 50, 40.0, 20_000
+    rates = rng.random((runs, 5))
+    best, now = rates.max(1).mean(), rates.max(1).copy()
+    lost = 0.0
+    for _ in range(length):
+        changed = rng.random(runs) < 1 / lifetime
+        now = np.where(changed, rng.random(runs), now)
+        lost += best - now.mean()
+    model = length * cp.bounds.season_cost(length, 0.0, best - 0.5, lifetime)
+    assert model == pytest.approx(lost, rel=0.05)
+
+
+def test_the_season_costs_least_and_is_longer_where_rates_stay_longer():
+    lengths = []
+    for lifetime in (1e3, 1e5, 1e7):
+        length, cost = cp.bounds.season_length(lambda rounds: rounds**0.5, 10**6, 0.1, lifetime)
+        lengths.append(length)
+        for other in (length // 2, length, min(10**6, 2 * length)):
+            assert cost <= cp.bounds.season_cost(other, other**0.5, 0.1, lifetime) * 1.001
+    assert lengths == sorted(lengths)
+    assert cp.bounds.season_length(lambda rounds: rounds**0.5, 10**6, 0.1, 1e15)[0] == 10**6
+    with pytest.raises(CloneproofError, match="lifetime"):
+        cp.bounds.season_cost(10, 1.0, 0.1, 0)
+
+
+def test_a_recommendation_names_the_season():
+    market = cp.Market(
+        [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
+    )
+    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=2))
+    assert "seasons of about" in found.seasons
+    assert "neutral to copies" in found.seasons
+    assert "one season" in season_words(market, found.choice, 1e15, SamplingLimits(0.1))
+    with pytest.raises(CloneproofError, match="drift"):
+        cp.recommend(market, drift=0)
