@@ -234,6 +234,7 @@ FIRST_PATIENCE = 1.0  # seconds after the budget for exact figures of the first 
 LONGEST_SLOW = 10**5  # rounds of a run of what is sampled slowly
 TOO_LATE = "there was no time left for it"
 INTERRUPTED = "Interrupted: this is what was found by then."
+LONGER = 0.25  # of the time, to sample what is about as good as the best
 LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
 
@@ -368,6 +369,7 @@ def _stages(
                 assessed = replace(assessed, account_gain=second_account_gain(market, candidate, limits))
             found = _with(found, others, assessed, name)
             yield found
+    found = found if clock.spent else _second_look(found, SamplingLimits(budget * LONGER, seed))
     clock.tell(2, 4, "best responses")
     slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
     unknown = [] if slow else list(SLOW)
@@ -417,6 +419,10 @@ def _with(
     if isinstance(assessed, str):
         others[name] = assessed
         return replace(found, others=dict(others))
+    return _sorted(replace(found, others=dict(others)), (*found.ranked, assessed))
+
+
+def _sorted(found: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
     learned = LEARNED * found.random_regret
 
     def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
@@ -424,7 +430,22 @@ def _with(
         cost = max(each.regret.value, gain) if found.accounts == "cheap" else each.regret.value
         return each.regret.value > learned, each.needs != "", cost
 
-    return replace(found, ranked=tuple(sorted([*found.ranked, assessed], key=place)), others=dict(others))
+    return replace(found, ranked=tuple(sorted(ranked, key=place)))
+
+
+def _second_look(found: Recommendation, limits: SamplingLimits) -> Recommendation:
+    """With longer samples of the first two, where their errors leave open which of them costs less."""
+    if len(found.ranked) < 2:
+        return found
+    first, second = found.ranked[:2]
+    if second.regret.low > first.regret.high or second.needs != first.needs:
+        return found
+    ranked = list(found.ranked)
+    for place, each in enumerate((first, second)):
+        if each.regret.kind == "asymptotic":
+            longer = regret_of(found.market, each.mechanism, limits)
+            ranked[place] = each if longer is None else replace(each, regret=longer)
+    return _sorted(found, ranked)
 
 
 def _replaced(found: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:

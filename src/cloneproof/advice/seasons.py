@@ -22,7 +22,7 @@ def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, lim
     power = _power(market, chosen, limits)
 
     def regret(rounds: int) -> float:
-        return min(gap * rounds, chosen.regret.value * (rounds / market.horizon) ** power)
+        return min(gap * rounds, chosen.regret.value * math.pow(rounds / market.horizon, power))
 
     if gap <= 0:
         return "All items are alike, so drift costs nothing."

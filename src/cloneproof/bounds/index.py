@@ -134,7 +134,7 @@ def index_levels(means: Sequence[float], constant: float, horizon: int) -> Float
     """Falling levels at which a path is computed, closer to each other around the means, where it is steep."""
     positive = sorted({v for v in means if v > 0})
     levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
-    near = max(LEVELS // 4, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
+    near = max(12, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
     for v in positive:
         steep = min(0.1, 0.3 * math.sqrt(constant / (v * horizon)))
         levels += [

@@ -97,14 +97,15 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
 
     A slot more for each of n agents costs about n c (v* - v) / kl(v, v*) rewards, v the average mean and v* the best of
     all. If no slot holds the best original and survives its first pulls (two of three do), the market loses the
-    distance to the second best for T rounds. Both are averages over drawn means.
+    distance to the second best for T rounds: with one original too, several slots are several chances of a good start.
+    Both are averages over drawn means.
     """
     constant = positive(given.get("constant", INDEX_CONSTANT), "the constant of the index")
     if market is None or "draws" in given:
         return Derived({"constant": constant})
-    most = max(agent.count for agent in market.agents)
-    if most == 1:
+    if market.originals == 1:
         return Derived({"constant": constant, "draws": 1})
+    most = max(agent.count for agent in market.agents)
     distance = cost = 0.0
     for world in range(WORLDS):
         means = [
