@@ -364,10 +364,7 @@ def _stages(
                 candidates, refused = tuned_mechanisms([name], market)
             others |= refused
         for candidate in candidates:
-            assessed = _assessed(market, candidate, limits, informed)
-            if found.accounts == "cheap" and not isinstance(assessed, str):
-                assessed = replace(assessed, account_gain=second_account_gain(market, candidate, limits))
-            found = _with(found, others, assessed, name)
+            found = _with(found, others, _assessed(found, candidate, limits), name)
             yield found
     found = found if clock.spent else _second_look(found, SamplingLimits(budget * LONGER, seed))
     clock.tell(2, 4, "best responses")
@@ -402,13 +399,16 @@ def _stages(
     yield found
 
 
-def _assessed(market: Market, made: Mechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism | str:
+def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
     """What it costs and promises; why it is not among the ranked, where it is not."""
+    market, informed = found.market, found.providers == "informed"
     assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
     if isinstance(assessed, str):
         return assessed
     if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed):
         return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
+    if found.accounts == "cheap":
+        return replace(assessed, account_gain=second_account_gain(market, made, limits))
     return assessed
 
 
