@@ -41,7 +41,7 @@ class PlainTable(Table):
 
 
 def print_table(table: Table) -> None:
-    """Print a table to stdout: as wide as the terminal, or where there is none so wide that no cell is broken."""
+    """Print a table to stdout: as wide as the terminal, or without one as wide as its cells."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     if width is not None:
