@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_the_last_season_and_the_only_market_need_no_name(place):
 
 def test_a_tampered_ledger_is_not_audited(place, tmp_path):
     path = tmp_path / "tampered.db"
-    with sqlite3.connect(place[0]) as old, sqlite3.connect(path) as new:
+    with closing(sqlite3.connect(place[0])) as old, old, closing(sqlite3.connect(path)) as new, new:
         old.backup(new)
         text = '"value":1.0'
         changed = new.execute("UPDATE ledger SET lines = replace(lines, ?, ?)", (text, '"value":0.5')).rowcount

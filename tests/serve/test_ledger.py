@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 import sys
+from contextlib import closing
 from hashlib import sha256
 
 import msgspec
@@ -52,14 +53,14 @@ def test_the_replay_derives_every_balance_again(played):
 
 
 def blocks(path):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute("SELECT place, lines FROM ledger ORDER BY place").fetchall()
 
 
 def rewritten(path, lines):
     """Somebody who can write the file and knows the chain rewrites all of it, hashes too."""
     hash_now = GENESIS
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM ledger")
         for number, line in enumerate(lines, 1):
             (after,) = chain_hashes(hash_now, [line])
@@ -81,7 +82,7 @@ def test_a_changed_letter_breaks_the_chain_there(played, tmp_path, entry):
         if seen + len(lines) >= entry:
             at = entry - seen - 1
             lines[at] = lines[at].replace('"at":1', '"at":2', 1)
-            with sqlite3.connect(path) as connection:
+            with closing(sqlite3.connect(path)) as connection, connection:
                 connection.execute("UPDATE ledger SET lines = ? WHERE place = ?", ("\n".join(lines), place))
             break
         seen += len(lines)
@@ -302,7 +303,7 @@ def test_a_forged_season_is_found_also_without_the_dice(three_seasons, settled, 
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1, "bo": 2})
     rewritten(tmp_path / "a.db", encoded(forged))
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE markets SET secret = NULL")
         connection.execute("DELETE FROM snapshots")
     monkeypatch.setattr(sys, "argv", ["cloneproof", "replay", str(tmp_path / "a.db")])

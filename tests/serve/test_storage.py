@@ -6,6 +6,7 @@ import os
 import resource
 import sqlite3
 import stat
+from contextlib import closing
 from hashlib import sha256
 
 import psycopg
@@ -132,13 +133,14 @@ def test_a_ledger_that_comes_out_otherwise_is_not_gone_on_with(tmp_path, change)
     storage = sqlite(tmp_path / "a.db")
     played(storage, 20)
     storage.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place % (1 << 30) > 1", change)
     storage = sqlite(tmp_path / "a.db")
     with pytest.raises(ServeError, match="the hash chain is broken in entries"):
         ServedMarkets.recover(storage)
     storage.close()
-    with sqlite3.connect(tmp_path / "a.db") as connection:  # somebody who knows the chain makes it fit
+    # Somebody who knows the chain makes it fit.
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         hash_now = GENESIS
         for place, text in connection.execute("SELECT place, lines FROM ledger ORDER BY place").fetchall():
             *_, after = chain_hashes(hash_now, text.encode().split(b"\n"))

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections import Counter, defaultdict
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -500,7 +501,7 @@ def test_a_market_that_cannot_be_read_does_not_hinder_others(tmp_path):
         open_market(desk, {"ana": 1})
         desk.decide("old")
         open_market(desk, {"ana": 1}, market="small")
-        with sqlite3.connect(path) as other:
+        with closing(sqlite3.connect(path)) as other, other:
             other.execute("UPDATE ledger SET lines = 'damaged' WHERE place < 2 << 40")
         other.close()
         for number in range(5):
