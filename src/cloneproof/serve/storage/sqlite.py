@@ -10,7 +10,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -251,7 +251,8 @@ class SqliteStorage(Storage):
             yield self._writer
             self._writer.execute("COMMIT")
         except BaseException:
-            self._writer.execute("ROLLBACK")
+            with suppress(sqlite3.OperationalError):  # a full disk ends the transaction itself
+                self._writer.execute("ROLLBACK")
             raise
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
