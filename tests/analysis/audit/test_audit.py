@@ -343,3 +343,20 @@ def test_opponents_any_is_asked_for_one_agent_of_each_kind():
     assert {one.agent for one in found.tried} == {"ana", "cy"}
     assert (found.verdict, found.worst.agent) == ("exploitable", "ana")
     assert "bo stands as ana does" in found.scope
+
+
+def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
+    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
+    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 120, 400)] + [UNIFORM]
+    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 3, 5)]
+    verdicts = [cp.audit(market, mechanism, search=cp.Search(copies=2)).verdict for mechanism in [*harmless, *planted]]
+    assert verdicts == ["clone-proof"] * 4 + ["exploitable"] * 3
+
+
+def test_h_etc_r_is_exploitable_at_the_smallest_trial():
+    prior = cp.Discrete([0, 0.5, 1], [1 / 3, 1 / 3, 1 / 3])
+    market = cp.Market([cp.Agent(name, 3, prior) for name in "abc"], horizon=100_000)
+    m = cp.mechanism("h-etc-r", market=market).parameters["arm_rounds"]
+    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), search=cp.Search(copies=2))
+    assert (found.verdict, found.worst.gain.kind) == ("exploitable", "proven")
+    assert found.worst.relative_gain > 0.1
