@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cloneproof.analysis.copying.judging import (
+    TRUST,
     copying_habits,
     e_value_thetas,
     joined,
@@ -125,6 +126,16 @@ def chance_of(outcome, blocks):
     return given.sum()
 
 
+def shared_chance(outcome):
+    """The same where arms 0 and 2, and arms 1 and 3, are one item each with probability TRUST, and have one level."""
+    given = np.exp(SHOPS.log_weights)
+    for pair in ((0, 2), (1, 3)):
+        tables = LAWS[[outcome[arm] for arm in pair]]
+        apart = (SHOPS.priors @ tables.T).prod(axis=1)
+        given = given * ((1 - TRUST) * apart + TRUST * (SHOPS.priors @ tables.prod(axis=0)))
+    return given.sum()
+
+
 @pytest.mark.parametrize("alike", [[], [(0, 1, 2)]])
 def test_the_expected_e_value_is_one_for_items_with_a_common_level(alike):
     """Over all outcomes of three arms with two rewards each; by a prior without a common level it is more."""
@@ -150,10 +161,26 @@ def test_the_e_value_of_two_agents_holds_whatever_each_copies_inside(first, seco
         value = np.exp(log_shared(tables[:2], tables[2:], SHOPS))
         total += chance * float(np.squeeze(value))
         alone = [chance_of(pair, [(0,), (1,)]) for pair in (outcome[:2], outcome[2:])]
-        largest = [max(chance_of(pair, [(0,), (1,)]), chance_of(pair, [(0, 1)])) for pair in (outcome[:2], outcome[2:])]
-        single += chance * float(np.squeeze(value)) * np.prod(largest) / np.prod(alone)
+        single += chance * shared_chance(outcome) / np.prod(alone)
     assert 0.3 < total <= 1 + 1e-9
     assert single > 1.01 or len(first) + len(second) > 2
+
+
+def test_agents_of_one_level_share_no_item_by_that():
+    """The e-value holds where one level is that of both, and items that differ speak against it at a rare level too."""
+    total = 0.0
+    for outcome in np.ndindex(3, 3, 3, 3):
+        tables = LAWS[list(outcome)]
+        value = float(np.squeeze(np.exp(log_shared(tables[:2], tables[2:], SHOPS))))
+        total += chance_of(outcome, [(0,), (1,), (2,), (3,)]) * value
+    assert total <= 1 + 1e-9
+    grid = np.linspace(0, 1, 101)
+    common, level = (np.exp(-0.5 * ((grid - mean) / 0.05) ** 2) for mean in (0.2, 0.9))
+    market = 0.999 * common / common.sum() + 0.001 / 101
+    rare = RateLaw(np.stack([market, level / level.sum()]), np.log([1 - 3e-4, 3e-4]))
+    one, other = (np.exp(-0.5 * ((grid - mean) / 0.01) ** 2)[None, None] for mean in (0.86, 0.94))
+    assert float(np.squeeze(log_shared(one, other, rare))) < 0
+    assert float(np.squeeze(log_shared(one, one, rare))) > 0
 
 
 def test_two_priors_give_the_smaller_e_value_and_a_mixed_probability():

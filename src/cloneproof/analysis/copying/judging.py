@@ -9,10 +9,11 @@ where r(B) is the Bayes factor of one item, and e(rates) that of a mixture over 
 that is alike and all others. Up to MOST_EXACT arms every grouping counts, beyond it greedy merging (`partitions`).
 
 *Two agents*, which may share items as a second account of one provider would. The null: no arm of the one is an item of
-the other. Either may have copies of its own, and items with a common level. Likeness alone matches arms of the one with
-arms of the other, at most one of each group of an agent that is alike. Under the alternative each matched pair is one
-item with probability TRUST. Its evidence is divided by the largest evidence over groupings of each agent's arms by
-themselves, so its mean under the null is at most 1 whatever the grouping.
+the other. Either may have copies of its own, and items with a common level; the levels of the two may be one level or
+two. Likeness alone matches arms of the one with arms of the other, at most one of each group of an agent that is alike.
+Under the alternative each matched pair is one item with probability TRUST. Its evidence is divided by the largest
+evidence over groupings of each agent's arms by themselves, with one level for both or one for each, so its mean under
+the null is at most 1 whatever the grouping. Two agents of one level are so no evidence of an item of both.
 
 There are two fitted priors (`priors`), of which either may be right: probabilities average over both, each weighted by
 how well it explains the arms, and e-values are the smaller one, so they are valid if either prior is right.
@@ -224,11 +225,12 @@ def log_shared(first: FloatArray, second: FloatArray, law: RateLaw) -> FloatArra
     for one, other in zip(first, second, strict=True):
         apart, together = law.evidence(one) + law.evidence(other), law.evidence(one * other)
         pairs = pairs + np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)
-    return law.mixed(pairs) - _log_largest(first, law) - _log_largest(second, law)
+    own, its = _log_largest(first, law), _log_largest(second, law)
+    return law.mixed(pairs) - np.maximum(law.mixed(own) + law.mixed(its), law.mixed(own + its))
 
 
 def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
-    """At least ln of the largest evidence of arms over all groupings of them: the largest under each prior, mixed."""
+    """Ln of the largest evidence of arms over all groupings of them, under each prior of the law (the last axis)."""
     evidence: list[FloatArray] = [np.zeros(1)]
     products: list[FloatArray] = [np.ones(1)]
     for subset in range(1, 1 << len(tables)):
@@ -244,7 +246,7 @@ def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
             block = part | (subset ^ rest)
             best = np.maximum(best, evidence[block] + largest[subset ^ block])
         largest.append(best)
-    return law.mixed(largest[-1])
+    return largest[-1]
 
 
 def log_trusted(log_factors: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Container
+from collections.abc import Collection
 from hashlib import sha256
 from heapq import nsmallest
 from itertools import islice
@@ -153,6 +153,7 @@ class SeasonHistory:
 
 
 _STEPS: Final = 1000  # in a window
+_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward
 
 
 class WaitWindows:
@@ -183,7 +184,7 @@ class WaitWindows:
         in_time = not self.starts or now < self.starts[0][0] + self._length
         return not in_time or last_round - self.oldest >= self._rounds
 
-    def first_overdue(self, pending: Container[int], last_round: int, now: int) -> int | None:
+    def first_overdue(self, pending: Collection[int], last_round: int, now: int) -> int | None:
         """The oldest round that awaits a reward after the end of its window."""
         overdue = self.first_pending(pending, last_round - self._rounds)
         if overdue is not None:
@@ -196,20 +197,24 @@ class WaitWindows:
             starts.popleft()
         return None
 
-    def rounds_left(self, pending: Container[int], last_round: int) -> int | None:
+    def rounds_left(self, pending: Collection[int], last_round: int) -> int | None:
         """How many rounds can be decided until a window is over by their number; None where no number is declared."""
         if math.isinf(self._rounds):
             return None
         self.first_pending(pending, last_round)
         return int(self._rounds) - (last_round - self.oldest)
 
-    def first_pending(self, pending: Container[int], last_round: float) -> int | None:
-        """The oldest round up to this one that awaits a reward, over or not."""
-        while self.oldest <= last_round:
+    def first_pending(self, pending: Collection[int], last_round: float) -> int | None:
+        """The oldest round up to this one that awaits a reward, over or not; a long gap is not gone through."""
+        near = min(last_round, self.oldest + _NEAR)
+        while self.oldest <= near:
             if self.oldest in pending:
                 return self.oldest
             self.oldest += 1
-        return None
+        if self.oldest > last_round:
+            return None
+        self.oldest = min(pending, default=int(last_round) + 1)
+        return self.oldest if self.oldest <= last_round else None
 
     def oldest_pending(self, pending: Collection[int], last_round: int, most: int) -> list[int]:
         """The oldest rounds that await a reward, so many at most; where few do, not all rounds are gone through."""
