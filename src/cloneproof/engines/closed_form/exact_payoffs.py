@@ -105,8 +105,8 @@ def _refusal(mechanism: Mechanism, got: str) -> EngineError:
     )
 
 
-MOST_PRODUCTS = 1e11  # of floats: about a minute
-BALL = 20.0  # products of floats that a product of balls costs
+MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
+BALL = 5.0  # products of floats that a product of balls costs
 REALISATION = 2e5  # and what a realisation costs, however few rounds it has
 REACH = 14.4  # standard deviations of a binomial law's window, on either side
 
@@ -139,7 +139,10 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
         each = REALISATION + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
         if not score.fresh and means > 1:
-            whole = window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means**2
+            values = sorted({value for original in originals for value, _ in original.atoms})
+            whole = (
+                max(_ties(m, *pair) for pair in pairwise(values)) * node_count(arms - 1, arithmetic.proven) * means**2
+            )
             cases = whole if phases.trial >= arms * m else arms * means
             each += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
         products += count_realisations(list(originals), phases.order_matters(arms)) * each
@@ -149,6 +152,11 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
 def window(rounds: int, mean: float) -> float:
     """The numbers that a binomial law keeps, about."""
     return min(rounds + 1.0, 2 * REACH * math.sqrt(rounds * mean * (1 - mean)) + 20)
+
+
+def _ties(rounds: int, low: float, high: float) -> float:
+    """The sums at which arms of two means may tie, about."""
+    return max(0.0, (window(rounds, low) + window(rounds, high)) / 2 - rounds * (high - low))
 
 
 def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) -> None:

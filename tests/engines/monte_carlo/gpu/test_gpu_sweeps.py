@@ -47,7 +47,7 @@ def test_a_store_begun_on_a_card_is_completed_on_a_cpu(as_card, tmp_path):
 @needs_compiler
 def test_chunks_have_the_same_bytes_wherever_they_were_drawn(as_card, tmp_path):
     for device in ("cpu", "gpu"):
-        cp.sweep(GRID, tmp_path / device, workers=1, device=device, sizes=Sizes(probe=60.0))
+        cp.sweep(GRID, tmp_path / device, workers=1, device=device, sizes=Sizes(seconds=60.0))
     assert contents(tmp_path / "cpu") == contents(tmp_path / "gpu") != {}
 
 
