@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from cloneproof.bounds._domain import checked
 
+RATIO = 1.25  # of a season that is tried to the next shorter one
+
 
 @checked
 def season_cost(length: int, regret: float, gap: float, lifetime: float) -> float:
@@ -27,14 +29,12 @@ def season_cost(length: int, regret: float, gap: float, lifetime: float) -> floa
     return regret / length + gap * (1 + math.expm1(-ratio) / ratio)
 
 
-def season_length(
-    regret: Callable[[int], float], horizon: int, gap: float, lifetime: float, ratio: float = 1.25
-) -> tuple[int, float]:
+def season_length(regret: Callable[[int], float], horizon: int, gap: float, lifetime: float) -> tuple[int, float]:
     """The season, of those in equal ratios up to the horizon, that costs least a round, and what it costs.
 
     >>> season_length(lambda rounds: rounds**0.5, 10**6, 0.1, lifetime=1e5)
     (11529, 0.014862523466324676)
     """
-    lengths = {max(1, round(horizon / ratio**k)) for k in range(int(math.log(horizon) / math.log(ratio)) + 1)}
+    lengths = {max(1, round(horizon / RATIO**k)) for k in range(int(math.log(horizon) / math.log(RATIO)) + 1)}
     best = min(lengths, key=lambda length: season_cost(length, regret(length), gap, lifetime))
     return best, season_cost(best, regret(best), gap, lifetime)
