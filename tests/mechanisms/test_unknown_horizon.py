@@ -36,14 +36,14 @@ def test_a_longer_horizon_changes_nothing_before():
     assert short == long[:40]
 
 
-@pytest.mark.parametrize("mechanism", [CONTEST, FLAT])
-def test_the_engines_agree_and_copies_do_not_pay(mechanism):
-    exact = cp.evaluate(MARKET, mechanism, {"a": (3, 1)}, engine="tree").payoff["a"]
+@pytest.mark.parametrize(("mechanism", "engine"), [(CONTEST, "tree"), (FLAT, "closed-form")])
+def test_the_engines_agree_and_copies_do_not_pay(mechanism, engine):
+    exact = cp.evaluate(MARKET, mechanism, {"a": (3, 1)}, engine=engine).payoff["a"]
     runs = 600
     sampled = [simulate_run(MARKET, mechanism, {"a": (3, 1)}, 1, run).payoff["a"] for run in range(runs)]
     # Hoeffding over runs in [0, T], one in a million for each of two
     assert abs(np.mean(sampled) - exact.value) <= MARKET.horizon * np.sqrt(np.log(4 * 10**6) / (2 * runs))
-    honest = cp.evaluate(MARKET, mechanism, engine="tree").payoff["a"]
+    honest = cp.evaluate(MARKET, mechanism, engine=engine).payoff["a"]
     assert exact.high < honest.low
 
 

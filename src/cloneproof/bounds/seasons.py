@@ -29,6 +29,7 @@ def season_cost(length: int, regret: float, gap: float, lifetime: float) -> floa
     return regret / length + gap * (1 + math.expm1(-ratio) / ratio)
 
 
+@checked
 def season_length(regret: Callable[[int], float], horizon: int, gap: float, lifetime: float) -> tuple[int, float]:
     """The season, of those in equal ratios up to the horizon, that costs least a round, and what it costs.
 
