@@ -1,4 +1,4 @@
-"""Ten markets with continuous rates that nothing was tuned on: how near to the cheapest is what `recommend` names.
+"""Ten markets with continuous rates that were drawn at random: how near to the cheapest is what `recommend` names.
 
     python studies/continuous_markets.py [RUNS]
 
