@@ -1,7 +1,7 @@
-"""Seasons: how long a mechanism should learn before it starts afresh, where rates drift.
+"""Seasons: how long a mechanism should learn before it restarts, where rates drift.
 
 The model: each item's rate is drawn anew from its prior with chance 1 / D in every round, D the lifetime. A mechanism
-starts afresh every H rounds, each time at its regret R(H) for rates that stay. Whatever it has chosen is as good as any
+restarts every H rounds, each time at its regret R(H) for rates that stay. Its choice is no better than any other
 item once its rate was drawn anew, so a season loses, beside R(H), at most the gap between the best of all items and an
 average one in each round in which that has happened.
 """
