@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.metadata import version
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
     assert "proven: the true value lies within the bound" in text
     assert "withholding" in text
     assert "arm_rounds" in text
-    assert f"numpy {page_module.version('numpy')}" in text
+    assert f"numpy {version('numpy')}" in text
     for heading in ("Payoff against copies", "Gain over horizons", "Gain over the score to beat", "step by step"):
         assert heading in text
     for axis in ("copies of the most copied original", "horizon T (rounds)", "score to be beaten (mean reward)"):

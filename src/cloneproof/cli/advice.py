@@ -13,7 +13,7 @@ from cloneproof.advice.comparison import ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
-from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, own_by_name
+from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, own_by_name
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError
@@ -194,9 +194,10 @@ def recommend(
 
     Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 2 bad input.
     """
-    for path in (html, toml):
-        if path is not None:
-            check_place(path)
+    if html is not None:
+        check_page(html)
+    if toml is not None:
+        check_place(toml)
     from cloneproof.advice.recommend import recommend as run_recommend
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}

@@ -17,6 +17,7 @@ from cloneproof.cli.options import (
     MechanismName,
     RuleName,
     Settings,
+    check_page,
     mechanism_or_rule,
     policy_box,
 )
@@ -170,9 +171,10 @@ def audit(
 
     Exit codes: 0 clone-proof, 1 exploitable, 3 undecided, 2 bad input.
     """
-    for path in (html, certificate):
-        if path is not None:
-            check_place(path)  # before the work, not after it
+    if html is not None:
+        check_page(html)  # before the work, not after it
+    if certificate is not None:
+        check_place(certificate)
     budget = BUDGET if budget is None and runs is None else budget
     others = {"withholding": withhold, "splitting": split, "copy-cost": copy_cost, "informed": informed}
     asked: dict[str, Any] = {

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cloneproof._files import check_place
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, check_page
 from cloneproof.cli.output import new_table, note, print_json, print_table, printable, progress_bar
 from cloneproof.errors import BoardError
 
@@ -52,7 +51,7 @@ def board(
     Exit codes: 1 variants gain on the board as it is, 3 no gain was seen, 2 bad input.
     """
     if html is not None:
-        check_place(html)
+        check_page(html)
     from cloneproof.boards.reading import read_board
     from cloneproof.boards.study import study_board
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 
 from cloneproof._discovery import imported
+from cloneproof._files import check_place
 from cloneproof.engines.black_box.contract import BlackBox
 from cloneproof.errors import CloneproofError, MarketError, MechanismError
 from cloneproof.market.market import Market
@@ -53,6 +55,18 @@ Device = Annotated[
     str, typer.Option(metavar="DEVICE", help="Where to draw runs: auto, cpu or gpu. The results are the same.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def check_drawing() -> None:
+    """Refuse to draw without Matplotlib; called before any long work."""
+    if find_spec("matplotlib") is None:
+        raise CloneproofError("expected Matplotlib to draw figures, got none; pip install 'cloneproof[plots]'")
+
+
+def check_page(path: str) -> None:
+    """Refuse a page with figures that cannot be drawn, or a path that cannot be written."""
+    check_place(path)
+    check_drawing()
 
 
 def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

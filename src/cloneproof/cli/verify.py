@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism
+from cloneproof.cli.options import AsJson, Settings, check_drawing, chosen_mechanism
 from cloneproof.cli.output import new_table, note, print_json, print_table, working
 from cloneproof.errors import CloneproofError
 
@@ -94,6 +94,7 @@ def reproduce(
 
     Writes report.html, results.json and certificates.
     """
+    check_drawing()
     from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from cloneproof._files import write_whole
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
-from cloneproof.errors import FileError
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.audit_figures import audit_figures
+from cloneproof.report.page import package_versions, render, write_page
 from cloneproof.report.words import (
     NARROW,
     agent_words,
@@ -124,32 +119,9 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
     )
 
 
-def render(template: str, facts: dict[str, Any]) -> str:
-    """The page as text: the same facts, the same text."""
-    environment = Environment(
-        loader=PackageLoader("cloneproof", "report/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(template).render(**facts) + "\n"
-
-
-PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
-
-
 def write_audit_page(audit: Audit, path: str | Path) -> None:
     """Write the page, whole or not at all."""
     write_page(audit_page(audit), path)
-
-
-def write_page(text: str, path: str | Path) -> None:
-    """Write a page, whole or not at all."""
-    try:
-        write_whole(path, text)
-    except OSError as problem:
-        raise FileError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
 
 
 def audit_page(audit: Audit) -> str:
@@ -238,14 +210,3 @@ def _compact(toml: str) -> str:
 
 def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else printable(value)
-
-
-def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """What computes the numbers."""
-    numbers = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            numbers[package] = version(package)
-        except PackageNotFoundError:
-            numbers[package] = "not installed as a package"
-    return numbers

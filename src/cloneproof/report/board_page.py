@@ -9,7 +9,7 @@ from cloneproof._version import __version__
 from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.page import render, write_page
 from cloneproof.report.plots import Lines, Series, draw_figure
 
 SHOWN = 12  # producers in a table

@@ -17,7 +17,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.attack import CopyWorth
 from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.study import LogStudy
-from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.page import render, write_page
 from cloneproof.report.words import (
     NARROW,
     choice_sentence,

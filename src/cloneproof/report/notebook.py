@@ -64,22 +64,28 @@ def gain_html(gain: Gain) -> str:
 @html.register
 def audit_html(audit: Audit) -> str:
     """The verdict, the deviation that it rests on, the figure, and the scope."""
-    from cloneproof.report.audit_figures import gain_over_thresholds, payoff_against_copies
-
     worst, tint = audit.worst, TINTS[audit.verdict]
-    figure = payoff_against_copies(audit) or gain_over_thresholds(audit)
-    drawing = []
-    if figure is not None:
-        drawing = [f'<div style="max-width:680px">{_own_ids(figure.wide)}</div>', _remark(figure.caption)]
     return _block(
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
         f"{escape(printable(audit.mechanism.name))}: {audit.verdict}</div>",
         f'<p style="max-width:680px;margin:4px 0">{escape(verdict_sentence(audit))}</p>',
         _payoffs(worst.honest, worst.copied, worst.gain, worst.copies),
-        *drawing,
+        *_drawing(audit),
         _remark(f"Scope: {audit.scope}"),
         *map(_remark, audit.notes),
     )
+
+
+def _drawing(audit: Audit) -> list[str]:
+    """The figure and its caption, if the audit has data for one and Matplotlib is installed."""
+    try:
+        from cloneproof.report.audit_figures import gain_over_thresholds, payoff_against_copies
+    except ImportError:
+        return []
+    figure = payoff_against_copies(audit) or gain_over_thresholds(audit)
+    if figure is None:
+        return []
+    return [f'<div style="max-width:680px">{_own_ids(figure.wide)}</div>', _remark(figure.caption)]
 
 
 @html.register

@@ -7,7 +7,7 @@ from typing import Any
 
 from cloneproof._version import __version__
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
-from cloneproof.report.audit_page import render, write_page
+from cloneproof.report.page import render, write_page
 from cloneproof.report.plots import Lines, Series, draw_figure
 from cloneproof.report.words import (
     account_sentence,

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.copying.season import ArmRewards, Pair, PastAudit
-from cloneproof.report.audit_page import audit_facts, render, write_page
+from cloneproof.report.audit_page import audit_facts
+from cloneproof.report.page import render, write_page
 from cloneproof.report.words import (
     FIXED,
     NARROW,

@@ -30,7 +30,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.driver import InlineExecutor
 from cloneproof.errors import CloneproofError
 from cloneproof.report import words
-from cloneproof.report.audit_page import PACKAGES, package_versions, render
+from cloneproof.report.page import PACKAGES, package_versions, render
 from cloneproof.report.plots import draw_figure
 from cloneproof.report.style import Picture
 from cloneproof.reproduce import findings as form

@@ -1,0 +1,47 @@
+"""Render and write pages. Importing this module does not load Matplotlib."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from cloneproof._files import write_whole
+from cloneproof.errors import FileError
+
+PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
+
+
+def render(template: str, facts: dict[str, Any]) -> str:
+    """The page as text: the same facts, the same text."""
+    environment = Environment(
+        loader=PackageLoader("cloneproof", "report/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**facts) + "\n"
+
+
+def write_page(text: str, path: str | Path) -> None:
+    """Write a page, whole or not at all."""
+    try:
+        write_whole(path, text)
+    except OSError as problem:
+        raise FileError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
+
+
+def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """What computes the numbers."""
+    numbers = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            numbers[package] = version(package)
+        except PackageNotFoundError:
+            numbers[package] = "not installed as a package"
+    return numbers
