@@ -1,4 +1,4 @@
-"""WHAT: priors, reward families, agents, copies, the market and its files."""
+"""Markets: priors, reward families, agents, copies, and the files that describe them."""
 
 from cloneproof.market.market import Agent, Copies, Market, arms_of, full_copies
 from cloneproof.market.priors import Beta, Discrete, Empirical, Point, Prior, Uniform

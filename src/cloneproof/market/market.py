@@ -1,4 +1,4 @@
-"""The market: agents with their originals, what they register, and the whole problem that a platform faces."""
+"""Agents, their originals and copies, and the market that they form."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Agent:
     Parameters
     ----------
     name : str
-        A name of its own in the market, on one line.
+        A unique name, on one line.
     originals : int, optional
-        How many distinct items it has, from 1 to 10^6; as many as there are priors if left out.
+        How many distinct items it has, from 1 to 10^6; by default the number of priors.
     prior : Point, Discrete, Uniform, Beta, Empirical, or a sequence of them
         What it knows of the mean reward of its items: one prior for all originals, drawn independently, or one for
         each.
@@ -44,8 +44,7 @@ class Agent:
     Raises
     ------
     MarketError
-        For a name that is empty or has a line break, a number of originals that is none, or something else in the
-        place of a prior.
+        For a name that is empty or has a line break, an invalid number of originals, or an invalid prior.
 
     References
     ----------
@@ -120,12 +119,12 @@ class Agent:
 
     @property
     def _different(self) -> tuple[Prior, ...]:
-        """The priors as given: one where all originals share it."""
+        """The priors as given: a single one if all originals share it."""
         return self.priors if isinstance(self.prior, Sequence) else self.priors[:1]
 
 
 def check_name(name: object, error: type[CloneproofError] = MarketError) -> None:
-    """Refuse what is no name: something else than text, nothing, or text that breaks a line of a table.
+    """Raise `MarketError` unless the name is non-empty text on one line.
 
     >>> check_name("ana maria")
     """
@@ -139,7 +138,7 @@ def check_name(name: object, error: type[CloneproofError] = MarketError) -> None
 
 
 def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
-    """The copies of every agent, honest where nothing is said.
+    """The copies of every agent; agents that are not named register each original once.
 
     >>> from cloneproof.market.priors import Point
     >>> full_copies([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], {"ana": (2, 1)})
@@ -197,15 +196,15 @@ class Market:
     max_originals : int, optional
         The largest number of originals of an agent (the paper's L).
     delays : {"none", "independent"}, default "none"
-        Under which delays of rewards an audit's verdict is to hold: every reward arrives before the next decision, or
-        rewards may be late by times that depend neither on what is registered nor on rewards.
+        The delays of rewards that an audit's verdict covers: none, or delays that depend neither on what is registered
+        nor on rewards.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
-        Whether it lasts `horizon` rounds, or each round is the last with chance 1 / horizon, whatever happened before.
+        Whether it lasts `horizon` rounds, or each round is the last with probability 1 / horizon.
 
     Raises
     ------
     MarketError
-        Where one of these makes no sense.
+        If one of these is invalid.
 
     Notes
     -----
@@ -303,8 +302,8 @@ class Market:
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """The market of fully informed agents with exactly these means.
 
-        What the principal knows does not change with the draw: `gap`, `agent_gap` and `max_originals` stay where this
-        market has them; where it has none (continuous priors), the new one's are those of the given means.
+        `gap`, `agent_gap` and `max_originals` stay as declared. Where this market has none (continuous priors), they
+        are computed from the given means.
 
         >>> from cloneproof import Agent, Discrete, Market
         >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
@@ -344,7 +343,7 @@ class Market:
 
 
 def checked_market(value: object) -> Market:
-    """The value if it is a market, or the sentence that says how to get one."""
+    """Return the value if it is a market; otherwise raise an error that says how to make one."""
     if isinstance(value, Market):
         return value
     advice = "read the file first" if isinstance(value, str | PathLike) else "make one with cp.Market, or read a file"
@@ -377,7 +376,7 @@ def _agent_gap(agents: Sequence[Agent]) -> float | None:
 
 
 def check_fixed_end(market: Market, who: str) -> None:
-    """Refuse a market that ends at random where only a fixed horizon can be taken."""
+    """Refuse a market that ends at random; the caller needs a fixed horizon."""
     if market.ends != "at-horizon":
         raise MarketError(
             f"{who} expects a market that ends at its horizon, got ends={market.ends!r}; sample it with cp.evaluate, "

@@ -1,8 +1,7 @@
 """Priors: what a provider knows about the quality of its own items (the paper's F_i).
 
-Each prior is a small immutable noun over [0, 1] with a quantile function (so that a mean is drawn from one uniform
-number), its atoms where it is discrete, and its expectation. The paper's theorems need a discrete support; a
-continuous prior has none (`atoms` is None), whatever needs one says so, and `discretised` makes one.
+A prior is an immutable distribution on [0, 1] with a mean, a quantile function and, if it is discrete, its atoms. The
+paper's theorems need discrete priors. For a continuous prior `atoms` is None, and `discretised` approximates it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Prior(Protocol):
         """A prior of at most n values with the same mean."""
 
     def to_dict(self) -> dict[str, object]:
-        """The form of the market file, from which `prior_from_dict` makes an equal prior."""
+        """The prior as the market file writes it; `prior_from_dict` reads it."""
 
 
 def _mean(value: object, what: str) -> float:
@@ -127,7 +126,7 @@ class Discrete:
         return step_quantile(self.atoms, u)
 
     def discretised(self, n: int) -> Discrete:
-        """Itself, for every n: it is discrete already."""
+        """The prior itself, which is discrete already."""
         _points(n)
         return self
 
@@ -136,7 +135,7 @@ class Discrete:
 
 
 def discrete_from(values: Iterable[float], weights: Iterable[float]) -> Discrete:
-    """A discrete prior of these values, rising; equal ones are merged, and rounding cannot leave [0, 1].
+    """A discrete prior with sorted values; merges equal values and clips rounding errors to [0, 1].
 
     >>> discrete_from([0.2, 0.2, 1.0 + 1e-16], [0.25, 0.25, 0.5])
     Discrete(values=(0.2, 1.0), weights=(0.5, 0.5))
@@ -184,10 +183,9 @@ class Beta:
         return float(scipy.special.betaincinv(self.a, self.b, u))
 
     def discretised(self, n: int) -> Discrete:
-        """The means within n bins of equal probability, each with probability 1/n; the mean is kept up to rounding.
+        """The means of n bins of equal probability, each with probability 1/n; keeps the mean up to rounding.
 
-        The part of the mean that lies below x is mean times I_x(a + 1, b), with I the regularised incomplete beta
-        function, so a bin's mean is n times a difference of two of these.
+        The part of the mean below x is mean * I_x(a + 1, b), where I is the regularised incomplete beta function.
 
         >>> [round(value, 4) for value in Beta(2, 2).discretised(2).values]
         [0.3125, 0.6875]
@@ -211,9 +209,9 @@ class Empirical:
     samples : sequence of float
         The qualities of past items, each in [0, 1].
     bins : int, optional
-        Moves the samples to the means of so many groups of equal size, cut at quantiles of the samples themselves: two
-        samples a hair apart make a tiny gap, and every theorem of the paper empty. (Equal bins of [0, 1] would make one
-        value of all click rates.) A warning says where fewer values than bins are left, since many samples are equal.
+        Replaces the samples by the means of so many groups of equal size. Two samples that nearly coincide would make a
+        tiny gap, with which the paper's theorems say nothing. Warns if fewer values than bins are left because many
+        samples are equal.
 
     Examples
     --------
@@ -256,10 +254,9 @@ class Empirical:
         return step_quantile(self.atoms, u)
 
     def discretised(self, n: int) -> Discrete:
-        """The means within n groups of equal probability of the sorted samples; the mean is kept up to rounding.
+        """The means of n equally probable groups of the sorted samples; keeps the mean up to rounding.
 
-        A sample at the border of two groups is divided between them. Samples (or bins) with at most n different values
-        stay as they are.
+        A sample on the border of two groups is divided between them. At most n different values stay as they are.
 
         >>> Empirical([0.1, 0.2, 0.3, 0.8]).discretised(2).values
         (0.15000000000000002, 0.55)
@@ -274,7 +271,7 @@ class Empirical:
 
 
 def _grouped(atoms: Atoms, groups: int) -> Discrete:
-    """The means within so many groups of equal probability; a value at the border of two is divided between them."""
+    """The means of so many groups of equal probability; divides a value on the border of two groups."""
     parts: list[list[float]] = [[] for _ in range(groups)]
     begun = 0.0
     for value, weight in atoms:
@@ -369,7 +366,7 @@ class Uniform:
         return min(self.low + (self.high - self.low) * u, self.high)
 
     def discretised(self, n: int) -> Discrete:
-        """The middles of n bins of equal length, each with probability 1/n; the mean is kept up to rounding.
+        """The midpoints of n bins of equal length, each with probability 1/n; keeps the mean up to rounding.
 
         >>> Uniform(0.0, 1.0).discretised(2)
         Discrete(values=(0.25, 0.75), weights=(0.5, 0.5))

@@ -1,7 +1,6 @@
-"""Market files: TOML in and out, without loss.
+"""Read and write market files (TOML) without loss.
 
-The standard parser keeps no positions, so a second, forgiving look at the text finds the line of a key or a table:
-an error in a file names both.
+Python's parser keeps no positions. A second pass over the text finds the line of a key, so that errors can name it.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def save_market(market: Market, path: str | Path) -> None:
 
 
 def market_to_toml(market: Market) -> str:
-    """The market as the text of a market file."""
+    """The market as TOML text."""
     top: dict[str, Any] = {"horizon": market.horizon, "share": market.share, "rewards": market.family.to_dict()}
     agents = []
     for agent in market.agents:
@@ -101,9 +100,9 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise MarketFileError(f"{source} is not TOML: {problem}; mend that line") from None
+        raise MarketFileError(f"{source} is not TOML: {problem}; fix that line") from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
-        raise MarketFileError(f"{source} is beyond reason: a huge number or thousands of brackets; mend it") from None
+        raise MarketFileError(f"{source} cannot be parsed: a huge number or thousands of brackets; fix it") from None
     lines = _Lines(text, source)
     _check_keys(data, MARKET_KEYS, ("horizon", "agents"), "the market", lines, 0)
     if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):
@@ -142,7 +141,7 @@ def _check_keys(
 
 @contextmanager
 def _blame(key: str | None, data: Mapping[str, Any], lines: _Lines, table: int) -> Iterator[None]:
-    """Say in which line an error sits: of the word it calls unknown, of `key`, or of the key that it speaks of."""
+    """Add the line to an error: that of the unknown word, of `key`, or of the key that the message names."""
     try:
         yield
     except MarketError as problem:
@@ -153,7 +152,7 @@ def _blame(key: str | None, data: Mapping[str, Any], lines: _Lines, table: int) 
 
 
 class _Lines:
-    """Where keys and tables stand in the text: table 0 is the top, table k the k-th [[agents]]."""
+    """The lines of keys and tables: table 0 is the top, table k the k-th [[agents]]."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source
@@ -161,7 +160,7 @@ class _Lines:
         self.tables = [0] + [k for k, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*agents\s*\]\]", line)]
 
     def at(self, key: str | None, table: int) -> str:
-        """`file, line n` of the key in that table; of the table itself where the key is not to be found."""
+        """`file, line n` of the key in that table, or of the table if the key is not found."""
         if table >= len(self.tables):  # agents written as an inline array
             table = 0
         start = self.tables[table]

@@ -1,4 +1,4 @@
-"""HOW: rules, mechanisms made of them, the catalogue, and the online session."""
+"""Mechanisms: rules, the mechanisms made of them, the catalogue, and the online session."""
 
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
 from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample

@@ -1,15 +1,13 @@
-"""Logarithms, the bound of KL-UCB and Beta variates with the same bits on every machine.
+"""Logarithms, the KL-UCB bound and Beta variates with the same bits on every machine.
 
-The C library's logarithm may differ in the last bit from one platform to the next, and a bandit that compares two
-priorities would then take another path. `ln` of a round is computed in ball arithmetic and rounded to the nearest
-double. Everything else is made of the four basic operations and square roots, which IEEE arithmetic rounds in one way
-everywhere: `log` is a series after a reduction by powers of 2, `kl_upper_bound` finds its root by a fixed procedure.
-Compiled code runs the same functions and gets the same bits.
+C libraries may differ in the last bit of a logarithm, and a bandit that compares two priorities would then diverge.
+`ln` of a round is computed in ball arithmetic and rounded to the nearest double. Everything else uses the four basic
+operations and square roots, which IEEE arithmetic rounds the same way everywhere, so that compiled code returns the
+same bits.
 
-`beta_variate` makes a stream of the 52 bits of one uniform number, and the variate of two gamma variates by the method
-of Marsaglia and Tsang (2000), whose law is exact: a normal variate by the ziggurat of 256 layers, another uniform
-number, and in one case of forty a logarithm. Two calls with the same uniform number and nearby parameters nearly always
-accept the same normal variates, so what is paired by its random numbers stays paired.
+`beta_variate` derives a stream of words from one uniform number and returns a ratio of two gamma variates by the method
+of Marsaglia and Tsang (2000), with the ziggurat of 256 layers for normal variates. Its law is exact. Calls with the
+same uniform number and nearby parameters nearly always accept the same normal variates, so paired samples stay paired.
 """
 
 from __future__ import annotations
@@ -103,9 +101,7 @@ def _series(x: float) -> float:
 def kl_upper_bound(mean: float, pulls: float, width: float) -> float:
     """The largest q with pulls * kl(mean, q) <= width, kl the divergence of two coins; 1 where the mean is 1.
 
-    The unknown is the distance q - mean: near the mean both logarithms are small, and what is left of their difference
-    is right to the last bits. Newton's iteration comes from the right of the root, since the divergence is convex; a
-    step that would leave the bracket is replaced by bisection.
+    Solves for q - mean by Newton's iteration, with bisection where a step would leave the bracket.
 
     >>> round(kl_upper_bound(0.5, 10.0, 2.0), 9)  # 10 kl(1/2, q) = 2
     0.787088816
@@ -147,10 +143,9 @@ TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
 
 
 def _layers() -> tuple[FloatArray, FloatArray]:
-    """Where the 256 layers of the ziggurat end, from the peak down, and the density exp(-x^2 / 2) there.
+    """The ends of the 256 layers of the ziggurat, from the peak down, and the density exp(-x^2 / 2) there.
 
-    All layers have the same area, the lowest with the tail; the last end is that of a rectangle of the lowest layer's
-    area. Computed in ball arithmetic and rounded to the nearest double.
+    All layers have the same area. Computed in ball arithmetic and rounded to the nearest double.
     """
     before, flint.ctx.prec = flint.ctx.prec, 160
     try:
@@ -188,13 +183,13 @@ def beta_variate(a: float, b: float, draw: float) -> float:
 
 
 def gamma_variate(shape: float, stream: int, first: int) -> float:
-    """A variate of Gamma(shape, 1), shape at least 1, from the words of a stream from number `first` on."""
+    """A variate of Gamma(shape, 1), shape at least 1, from the words of a stream, starting with number `first`."""
     d, c = gamma_scale(shape)
     return scaled_gamma(d, c, stream, first)
 
 
 def gamma_scale(shape: float) -> tuple[float, float]:
-    """What depends on the shape alone: a variate is d (1 + c x)^3 of a normal variate x that is accepted."""
+    """The constants d and c of a shape: a variate is d (1 + c x)^3 for an accepted normal variate x."""
     d = shape - 1.0 / 3.0
     return d, 1.0 / math.sqrt(9.0 * d)
 

@@ -1,7 +1,4 @@
-"""The catalogue: mechanisms by name, their parameters given or from the theorem for a market.
-
-The algorithms of the paper and of its predecessors, and ours, are each a function of their parameters.
-"""
+"""The catalogue: mechanisms by name, with parameters given or derived for a market by a theorem."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ def prior_independent_etc(power: float = 4.0, choice: Choice = "commit", order: 
 def h_ucb(
     constant: float = 2.0, clock: Clock = "current", arm_clock: Clock = "completed", bonus: BonusFunction | None = None
 ) -> Mechanism:
-    """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is n_i, the agent's earlier pulls."""
+    """UCB over agents, UCB inside the agent (Algorithm 2); the arms' clock is the agent's number of earlier pulls."""
     claims = (
         Claim("clone-proof for fully informed agents", SHIN_2022),
         Claim("not clone-proof", "Theorem 1", "confirmed; see docs/reading.md#h-ucb"),
@@ -108,11 +105,11 @@ def s_ucb(sample_factor: float = 5.0, clock: Clock = "completed") -> Mechanism:
 
 
 def rand_ucb(first_arms: int = 10, clock: Clock = "current") -> Mechanism:
-    """UCB1 on the arms that are admitted: arrival k with probability min(1, first_arms / k) (Liu and Ho 2018).
+    """UCB1 on admitted arms: arrival k is admitted with probability min(1, first_arms / k) (Liu and Ho 2018).
 
-    Their Rand_UCB plays UCB1 and adds an arm that is contributed in round t with probability p_t = min(1, M / t). In a
-    market here all arms are registered before the first round; our reading is that they arrive then, one after another
-    in a uniformly random order, and t counts arrivals. M is open there, and 10 is our choice. Up to M arms it is UCB1.
+    In their Rand_UCB an arm contributed in round t is added with probability min(1, M / t). Here all arms are
+    registered before the first round. We let them arrive then, in a uniformly random order, and t counts arrivals. They
+    leave M open; 10 is our choice. Up to M arms this is UCB1.
     """
     claims = (Claim("few arms of low quality pay where effort is costly", "Liu and Ho 2018"),)
     return Mechanism(arm=ucb(clock=clock), sample=Admission(first_arms), claims=claims)
@@ -141,8 +138,8 @@ def h_etc_r(
 ) -> Mechanism:
     """ETC over agents, ETC inside the agent, arm statistics cleared in between (Algorithm 5).
 
-    With `max_arms` an agent with more arms has no score. No copies pay then, if max_arms is at most
-    agent_rounds / arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T): the capped theorem, whose proof is ours.
+    With `max_arms` an agent with more arms has no score. Copies then do not pay if max_arms is at most agent_rounds /
+    arm_rounds and (L - 1) exp(-m gap^2) <= m gap / (L T) (docs/textbook/capped-h-etc-r.md, our proof).
     """
     claims = (
         Claim("clone-proof", "Theorem 4", "refuted as stated; see docs/reading.md#h-etc-r"),
@@ -168,10 +165,10 @@ def holdout_h_etc(
     order: Order = "round-robin",
     agent_order: Order = "round-robin",
 ) -> Mechanism:
-    """H-ETC-R whose scores count only fresh rewards of the arm committed to: our repair of Algorithm 5.
+    """H-ETC-R whose scores count only fresh rewards of the chosen arm: our repair of Algorithm 5.
 
-    An agent's trial has M = max_arms * arm_rounds + score_rounds rounds. Where the horizon cannot give every agent its
-    trial there is no award: agents are chosen uniformly at random all along, with the same ETC inside.
+    A trial takes max_arms * arm_rounds + score_rounds rounds. If the horizon is too short for all trials, there is no
+    award: an agent is chosen uniformly at random in every round, with the same ETC inside.
     """
     claims = (
         Claim("clone-proof", SOURCE, UNREVIEWED),
@@ -197,7 +194,7 @@ def holdout_kl_ucb(
     constant: float = 1.0,
     order: Order = "round-robin",
 ) -> Mechanism:
-    """Every agent explores max_arms * arm_rounds rounds and commits; then a contest on fresh rewards of these arms.
+    """Every agent explores max_arms * arm_rounds rounds and commits; the chosen arms then compete on fresh rewards.
 
     The contest is steady KL-UCB, or steady UCB with contest="ucb". Agents with more than max_arms arms take no part.
     """
@@ -210,7 +207,7 @@ def holdout_kl_ucb(
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:
-    """KL-UCB over all arms (Garivier and Cappe 2011), with the usual ln t."""
+    """KL-UCB over all arms (Garivier and Cappe 2011), with exploration ln t."""
     return Mechanism(arm=kl_ucb_rule(constant, clock))
 
 
@@ -232,11 +229,12 @@ def reservoir(
     fallback: Fallback = "best",
     coins: bool = True,
 ) -> Mechanism:
-    """Draws of all agents are tested in turn; the first that passes gets every later round, else the best of all.
+    """Test draws of all agents in turn; the first that passes gets every later round, else the best of all does.
 
-    An agent's arms are touched only through uniform draws with replacement, by a timetable that does not look at how
-    many there are, so copies shift weights that are uniform on average. `choose="best"` tests all draws. Rewards in
-    [0, 1] count as coins; with `coins=False` their sums count, for Gaussian rewards.
+    An agent's arms are reached only through uniform draws with replacement, on a schedule that does not depend on how
+    many arms it has. Copies shift the odds of each draw, but averaged over which item is better they stay even.
+    `choose="best"` tests all draws. Rewards in [0, 1] count as coins; with `coins=False` their sums count, for Gaussian
+    rewards.
     """
     return Mechanism(arm=_slots(rounds, draws, threshold, choose, fallback, coins), claims=(CLONE_PROOF,))
 
@@ -251,11 +249,10 @@ def reservoir_contest(
     constant: float = 1.0,
     coins: bool = True,
 ) -> Mechanism:
-    """Every agent finds a champion in draws * rounds rounds of its own; then a contest on fresh rewards of champions.
+    """Every agent finds a champion in draws * rounds rounds; the champions then compete on fresh rewards.
 
-    For platforms that cannot name a threshold for all agents. The contest is steady KL-UCB or steady UCB, whose indices
-    depend on an agent's own fresh rewards alone. Both count coins, and steady UCB with `coins=False` sums of Gaussian
-    rewards.
+    For platforms that cannot name one threshold for all agents. The contest is steady KL-UCB or steady UCB, whose
+    indices depend only on an agent's own fresh rewards. With `coins=False` steady UCB sums Gaussian rewards.
     """
     arm = _slots(rounds, draws, threshold, choose, "best", coins)
     before = arm.draws * arm.explore
@@ -273,10 +270,9 @@ def reservoir_contest(
 def reservoir_index(draws: int, constant: float) -> Mechanism:
     """Slots of all agents in one contest by the KL-UCB index, for a market that ends at random.
 
-    Each agent has `draws` slots, uniform draws from its arms with replacement. The index of a slot counts as the lowest
-    that it has been, which decides nothing but ties. In a market that ends at random the contest is a best of all slots
-    by independent scores, and what copies and withholding can gain has a proven ceiling
-    (docs/textbook/index-on-slots.md). At a fixed end nothing is claimed.
+    Each agent has `draws` slots, uniform draws from its arms with replacement. A slot counts with the lowest index that
+    it has had, which only affects ties. In a market that ends at random, what copies and withholding can gain has a
+    proven ceiling (docs/textbook/index-on-slots.md). With a fixed end nothing is claimed.
     """
     return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
 
@@ -398,7 +394,7 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
 
 
 def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
-    """A mechanism of somebody's own: one level of a rule, by what `cp.rule` calls it, or a mechanism at MODULE:NAME.
+    """A user's own mechanism: one level with a rule that `cp.rule` can find, or a mechanism at MODULE:NAME.
 
     >>> str(own_mechanism("ucb", constant=1.0))
     'ucb'
@@ -414,7 +410,7 @@ def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
 
 
 def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
-    """The horizon from which on the hold-out mechanism has an award in this market, parameters derived for each T."""
+    """The horizon from which the hold-out mechanism can award in this market, with parameters derived for each T."""
 
     def trial(horizon: int) -> int:
         if horizon > HORIZON_LIMIT:

@@ -1,8 +1,8 @@
 """A mechanism: the platform's whole algorithm, as data.
 
-Every algorithm of the paper is a composition of the same parts. Two levels, an agent and then one of its arms (or one
-level, for a flat algorithm), each with a rule; when statistics are cleared; and which rewards count towards an agent's
-score. A mechanism holds numbers only. It sees who registered how many arms and the horizon, and nothing else.
+Each algorithm of the paper combines the same parts: a rule for agents and a rule for arms (or one rule over all arms),
+when statistics are cleared, and which rewards count towards an agent's score. A mechanism sees only how many arms each
+agent registered, and the horizon.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed of a mechanism, by whom, and what we found: there to be refuted.
+    """A claim about a mechanism, its source, and what we found.
 
     Parameters
     ----------
@@ -79,33 +79,31 @@ class Sample:
         one_of(self.scope, ("agent", "all"), "scope of a sample", MechanismError)
 
     def size(self, horizon: int) -> int:
-        """How many arms are kept at most."""
+        """The most arms kept."""
         return max(1, math.floor(self.factor * ln(horizon)))
 
     def kept(self, arms: int, horizon: int, stream: Stream) -> int:
-        """How many of so many arms are kept; `stream` is that of the sample."""
+        """The number of arms kept out of so many, drawn from `stream`."""
         return min(arms, self.size(horizon))
 
     def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
-        """How many of so many arms are kept, with probabilities."""
+        """The distribution of the number of arms kept."""
         return ((min(arms, self.size(horizon)), 1.0),)
 
     @property
     def words(self) -> str:
-        """The sample in a few words."""
         return f"sample of {self.factor:g} ln T arms"
 
     def to_dict(self) -> dict[str, Any]:
-        """The sample as data."""
         return {"factor": self.factor, "scope": self.scope}
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Arms arrive one after another in a random order, and the k-th is kept with probability min(1, first / k).
+    """Arms arrive in a random order, and the k-th is kept with probability min(1, first / k).
 
-    The k-th of all arms is kept whatever the others are, so how many are kept is a sum of independent coins, and given
-    that number they are a uniform sample. About first (1 + ln(K / first)) of K arms are kept.
+    Arrivals are kept independently, so the number kept is a sum of independent coins, and given that number they are a
+    uniform sample. About first (1 + ln(K / first)) of K arms are kept.
 
     Parameters
     ----------
@@ -114,8 +112,7 @@ class Admission:
 
     References
     ----------
-    Liu and Ho (2018), Rand_UCB with p_t = min(1, M / t), where arms are contributed while the bandit runs. Here all
-    arms are registered before the first round, so t counts arrivals in an order that nobody can choose.
+    Liu and Ho (2018), Rand_UCB with p_t = min(1, M / t). Here t counts arrivals, in an order that nobody can choose.
 
     Examples
     --------
@@ -130,12 +127,12 @@ class Admission:
         object.__setattr__(self, "first", rounds_number(self.first, "the arms that are certainly admitted"))
 
     def kept(self, arms: int, horizon: int, stream: Stream) -> int:
-        """How many of so many arms are kept; `stream` is that of the sample."""
+        """The number of arms kept out of so many, drawn from `stream`."""
         coins = substream(stream, ADMISSION)
         return sum(uniform(coins, k) * k < self.first for k in range(1, arms + 1))
 
     def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
-        """How many of so many arms are kept, with probabilities."""
+        """The distribution of the number of arms kept."""
         law = {min(arms, self.first): 1.0}
         for k in range(self.first + 1, arms + 1):
             after: dict[int, float] = {}
@@ -147,16 +144,14 @@ class Admission:
 
     @property
     def words(self) -> str:
-        """The sample in a few words."""
         return f"arm k admitted with probability min(1, {self.first}/k)"
 
     def to_dict(self) -> dict[str, Any]:
-        """The admission as data."""
         return {"first": self.first}
 
 
 def sample_from_dict(data: dict[str, Any]) -> Sample | Admission:
-    """The inverse of `to_dict` of both."""
+    """Rebuild a `Sample` or `Admission` from its `to_dict`."""
     return Admission(**data) if "first" in data else Sample(**data)
 
 
@@ -172,32 +167,31 @@ class Mechanism:
         How an agent is chosen; left out, the mechanism is flat, one level over all arms.
     restart : {"award"}, Doubling or HoldOutEpochs, optional
         "award": arm statistics are cleared when the agents' exploration is over. `cp.parts.Doubling()`: everything
-        starts afresh in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
-        epoch, with rounds of its own; the rules then only say in which order is explored. Left out: never.
+        restarts in doubling epochs (flat mechanisms). `cp.parts.HoldOutEpochs(..)`: a hold-out mechanism in each
+        epoch, with its own rounds; the rules then only give the order of exploration. Left out: never.
     score : {"all"}, HoldOut or Capped, default "all"
         "all": every reward of an agent counts towards its score. `cp.parts.HoldOut(..)`: only fresh rewards of the arm
         committed to. `cp.parts.Capped(..)`: every reward, and agents with more arms than that have no score.
     sample : Sample or Admission, optional
         Arms kept from the start; all, if left out.
     fallback : Mechanism, optional
-        What runs instead where the horizon is too short for the agents' exploration.
+        What runs instead if the horizon is too short for the agents' exploration.
     name : str, default "composed"
         What tables and pages call it.
     parameters : mapping of str to Any, optional
-        The numbers that it was made from, for those who read it.
+        The numbers that it was made from, for display.
     claims : tuple of Claim, optional
-        What is claimed of it, there to be refuted.
+        What is claimed of it.
 
     Raises
     ------
     MechanismError
-        Where the parts do not go together.
+        If the parts do not fit together.
 
     Notes
     -----
-    A mechanism sees who registered how many arms, and the horizon; means, priors and which arms are copies are out of
-    its reach. `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts behind them,
-    which answer every question about them.
+    A mechanism sees how many arms each agent registered, and the horizon; it sees neither means nor priors nor which
+    arms are copies. `restart` and `score` keep their short spellings; `clearing` and `scoring` are the parts.
 
     References
     ----------
@@ -275,17 +269,17 @@ class Mechanism:
 
     @property
     def permutation_invariant(self) -> bool:
-        """Whether it declares that relabelling agents and arms relabels the run (the paper's PI)."""
+        """Whether relabelling agents and arms relabels the run (the paper's PI), as declared."""
         return all(rule.permutation_invariant for rule in self.rules)
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
-        """The mechanism that runs over this horizon: the fallback where agents cannot all be explored."""
+        """The mechanism for this horizon: the fallback if it is too short to explore all agents."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism as data; a level with somebody's own function is None there."""
+        """The mechanism as data; a level with a user's own function is None."""
         data: dict[str, Any] = {
             "name": self.name,
             "agent": None if self.agent is None else self.agent.to_dict() or {"rule": None},
@@ -312,7 +306,7 @@ class Mechanism:
 
 
 def checked_mechanism(value: object) -> Mechanism:
-    """The value if it is a mechanism, or the sentence that says how to get one."""
+    """Return the value if it is a mechanism; otherwise raise an error that says how to make one."""
     if isinstance(value, Mechanism):
         return value
     raise MechanismError(f"expected a mechanism, got {brief(value)}; make one with cp.mechanism(name, ..)")
@@ -327,7 +321,7 @@ def _brief(rule: Rule) -> str:
 def mechanism_from_dict(
     data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
 ) -> Mechanism:
-    """The inverse of `Mechanism.to_dict`, for mechanisms made of named rules, or of those that `rule_of` knows."""
+    """Rebuild a mechanism from `Mechanism.to_dict`; needs named rules, or rules that `rule_of` knows."""
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],
@@ -350,13 +344,13 @@ class Epoch(NamedTuple):
 
 
 def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism:
-    """What runs in an epoch: planned for the epoch's whole length, so that a horizon that cuts it changes nothing."""
+    """The mechanism of an epoch, planned for the epoch's whole length even if the horizon cuts it short."""
     plan = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
     return Mechanism(agent=plan.agent, arm=plan.arm, restart=plan.restart, score=plan.score)
 
 
 def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
-    """The epochs up to the horizon, each with its own mechanism; one, numbered 0, where the restart plans none.
+    """The epochs up to the horizon, each with its mechanism; a single epoch 0 if the restart plans none.
 
     >>> from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
     >>> from cloneproof.mechanisms.rules.etc import etc

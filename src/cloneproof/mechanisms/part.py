@@ -1,9 +1,9 @@
 """Parts of a mechanism as data: a score or a restart, given by name, as an object, or as the data of a saved file.
 
-A part is a frozen dataclass in a file of `scores/` or `restarts/`, and a new file there is found by itself. It states
-its numbers and answers the questions below; the session, every engine, the audit and the pages read them, and none of
-them asks which class it is. A part without parameters is known by its name alone, such as "award". Declare a parameter
-that has the name of one of these numbers as `max_arms: int = field()`, so that it has no default.
+A part is a frozen dataclass in a file of `scores/` or `restarts/`, and a new file there is found automatically. The
+session, the engines, the audit and the pages read the attributes below and never ask for the class. A part without
+parameters is known by its name, such as "award". Declare a parameter with the name of one of these attributes as
+`max_arms: int = field()`, so that it has no default.
 
 A score says which of an agent's rewards count when agents are compared:
 
@@ -15,7 +15,7 @@ A score says which of an agent's rewards count when agents are compared:
 A restart says when statistics are cleared, and what runs from then on:
 
     at_award         the statistics of arms are cleared once, when the exploration of agents is over
-    flat_epochs      a flat mechanism starts afresh in epochs, each with its own rounds of exploration (`arm_rounds`)
+    flat_epochs      a flat mechanism restarts in epochs, each with its own rounds of exploration (`arm_rounds`)
     planned_epochs   each epoch runs a mechanism of its own (`plan`), in which an agent with more than `max_arms` arms
                      has no score (None: every agent has one)
 
@@ -41,18 +41,16 @@ RESTARTS_PACKAGE: Final = "cloneproof.mechanisms.restarts"
 
 
 class MechanismPart:
-    """What a score and a restart have in common; each is a frozen dataclass with a name."""
+    """The base of scores and restarts; each is a frozen dataclass with a name."""
 
     name: ClassVar[str]
 
     def to_dict(self) -> str | dict[str, Any] | None:
-        """The part as data: its name, or its kind and its parameters."""
         parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
         return {"kind": self.name, **parameters} if parameters else self.name
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
-        """The part with these parameters, as `to_dict` wrote them."""
         return cls(**parameters)
 
 
@@ -60,7 +58,7 @@ P = TypeVar("P", bound=MechanismPart)
 
 
 def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
-    """The part that somebody means by an object, a name or data; anything else gets one sentence."""
+    """The part given by an object, a name or data; raises an error for anything else."""
     if isinstance(value, kind):
         return value
     there: Mapping[str, type[P]] = classes(package)
@@ -73,28 +71,28 @@ def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
 
 
 def short_spelling(part: P, package: str) -> P | str | None:
-    """The name of a part without parameters, if the package knows it by that name; else the part itself."""
+    """The name of a part without parameters if the package registers it under that name; else the part itself."""
     data = part.to_dict()
     by_name = classes(package).get(part.name) is type(part) and not isinstance(data, dict)
     return data if by_name else part  # type: ignore[return-value]
 
 
 class Score(MechanismPart):
-    """Which rewards count towards an agent's score; see the module."""
+    """Which rewards count towards an agent's score; see the module's docstring."""
 
     fresh: bool = False
     rounds: int | None = None
     max_arms: int | None = None
 
     def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
-        """How many first rounds of an agent with so many arms never count, besides exploration where it is `fresh`.
+        """How many first rounds of an agent never count, in addition to exploration if the score is `fresh`.
 
         `arm_rounds` are the rounds of exploration of each arm, and `commits` says whether the rule for agents commits.
         """
         return 0
 
     def check(self, agent: Rule | None, arm: Rule) -> None:
-        """Refuse rules that the score cannot go with, and trials that are too short for it."""
+        """Refuse rules that do not fit the score, and trials that are too short for it."""
         if not self.fresh:
             return
         if agent is None or not arm.commits:
@@ -115,7 +113,7 @@ class Score(MechanismPart):
 
     @property
     def words(self) -> str:
-        """The score in a few words; nothing where every reward counts."""
+        """The score in a few words; empty if every reward counts."""
         return f"score {self.name}"
 
     @property
@@ -126,30 +124,28 @@ class Score(MechanismPart):
 
     @property
     def same_number(self) -> bool:
-        """Whether every score counts the same number of rewards: all of the trial, or so many fresh ones of one arm."""
+        """Whether every score counts the same number of rewards: the whole trial, or a fixed number from one arm."""
         return not self.partial or (self.fresh and self.rounds is not None and self.max_arms is not None)
 
     @property
     def counts_all(self) -> bool:
-        """Whether every reward of every agent counts."""
         return not self.partial and self.max_arms is None
 
     def allows(self, arms: int) -> bool:
-        """Whether an agent with so many arms has a score."""
         return self.max_arms is None or arms <= self.max_arms
 
     def counted_in(self, trial: int) -> int:
-        """How many rewards count in a trial of so many rounds, where that is the same for every agent with a score."""
+        """How many rewards count in a trial of so many rounds, if the same number for every agent with a score."""
         return trial if self.rounds is None else self.rounds
 
 
 def score_from(value: object) -> Score:
-    """The score that is meant by an object, a name or data."""
+    """The score given by an object, a name or data."""
     return part_from(Score, SCORES_PACKAGE, value, "score to be 'all' or a score such as HoldOut(..)")
 
 
 class Restart(MechanismPart):
-    """When statistics are cleared; see the module."""
+    """When statistics are cleared; see the module's docstring."""
 
     at_award: ClassVar[bool] = False
     flat_epochs: ClassVar[bool] = False
@@ -157,14 +153,14 @@ class Restart(MechanismPart):
     max_arms: int | None = None
 
     def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
-        """Refuse rules that the restart cannot go with; `alone`: there is no other score, sample or fallback."""
+        """Refuse rules that do not fit the restart; `alone` says that there is no other score, sample or fallback."""
 
     def words(self, rules: str) -> str:
-        """The mechanism in a few words, from those for its rules."""
+        """The mechanism in a few words, given those for its rules."""
         return f"{rules}, restart {self.name}"
 
     def epoch_end(self, number: int) -> int:
-        """The last round of an epoch; the next round starts the next one."""
+        """The last round of an epoch."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs")
 
     def epoch(self, round_: int) -> int:
@@ -180,7 +176,7 @@ class Restart(MechanismPart):
         raise NotImplementedError(f"{type(self).__name__} has no epochs of a flat mechanism")
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """What runs in an epoch with so many agents; the rules are those that the mechanism names."""
+        """The mechanism of an epoch with so many agents; its rules are those that the mechanism names."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs with mechanisms of their own")
 
 
@@ -198,7 +194,7 @@ class DoublingEpochs(Restart):
 
 
 class EpochPlan(NamedTuple):
-    """A mechanism that runs in one epoch: its rules, when arm statistics are cleared, and its score."""
+    """The mechanism of one epoch: its rules, when arm statistics are cleared, and its score."""
 
     agent: Rule | None
     arm: Rule
@@ -207,6 +203,6 @@ class EpochPlan(NamedTuple):
 
 
 def restart_from(value: object) -> Restart:
-    """The restart that is meant by an object, a name, data, or None for never."""
+    """The restart given by an object, a name or data; None for never."""
     expected = "restart to be None, 'award', Doubling() or HoldOutEpochs(..)"
     return part_from(Restart, RESTARTS_PACKAGE, "never" if value is None else value, expected)

@@ -1,15 +1,13 @@
 """Rules: how one level picks among its candidates.
 
 A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
-rounds, then picks the candidate of highest priority, ties uniformly at random. The priority is a pure function of
-numbers alone, `priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can
-all use it as it is; `PriorityInputs` says what it may look at.
+rounds, then picks the candidate with the highest priority, ties uniformly at random. The priority is a pure function
+`priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can all use it.
+`PriorityInputs` lists what it may look at. Rules get the mean and not a sum, so that equal averages are equal floats
+for any number of pulls.
 
-A rule that says `siblings` gets two sequences more after the inputs, the pulls and the means of all candidates of the
-level, sorted, so that no order of registration can be seen.
-
-Everything else about a rule is data that engines can read. Equal averages give equal floats whatever the pulls,
-which is why a rule gets the mean and not a rounded sum.
+A rule with `siblings` also gets the pulls and means of all candidates, sorted, so that the order of registration is
+hidden.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class PriorityInputs(NamedTuple):
     clock, log_clock : int and float
         The level's round and its natural logarithm (from one table, so equal on every machine).
     pulls, mean : int and float
-        The rewards known of this candidate, and their exact average rounded once (0 where none is known).
+        The rewards known of this candidate, and their exact average rounded once (0 before the first).
     coin, draw : float
         Uniform in (0, 1): one for the whole level this round, one for this candidate.
     candidates : int
@@ -74,8 +72,8 @@ class Slots:
     fallback : {"best", "draw"}, default "best"
         What is committed to if no test passes: the best sum, ties to the earlier slot; or a fresh draw.
     falling : bool, default False
-        Of a rule that does not commit: the priority of a slot never rises again, and is looked at when its rewards
-        number 1, 2, .., 32, then every sixteenth part more; ties go to an order of all slots that is drawn once.
+        For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
+        and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
     """
 
     draws: int = 0
@@ -118,12 +116,12 @@ class Rule:
     binarise : bool, default False
         Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
     chance : callable, optional
-        How likely each candidate is to be picked, given everything before and before the dice of this round:
-        `chance(clock, pulls, means, outstanding, *parameters)` -> list. Only a randomised rule needs it, and one
-        without it leaves the probability of its picks unknown.
+        The probability of each pick before this round's random numbers are drawn:
+        `chance(clock, pulls, means, outstanding, *parameters)` -> list. Without it, a randomised rule leaves the
+        probability of its picks unknown.
     spreads : bool, default True
-        Whether ties go to the candidate with the fewest rewards outstanding, before chance decides; a rule that is to
-        be uniform whatever is late says no.
+        Whether ties go to the candidate with the fewest rewards outstanding before they are broken at random. False
+        for a rule that must stay uniform when rewards are late.
     slots : Slots, optional
         Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
     options : mapping of str to Any, optional
@@ -132,7 +130,7 @@ class Rule:
         Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
         sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
     source : str, default ""
-        By what name `cp.rule` found somebody's own rule: "mymodule:my_rule", or that of an entry point.
+        The name by which `cp.rule` found a user's rule: "mymodule:my_rule", or an entry point.
     floods : bool, default False
         Whether, over a given number of rounds, the chance that only candidates without a reward are picked tends to 1
         as more and more of them are registered. Exploration has this effect anyway.
@@ -187,19 +185,19 @@ class Rule:
 
     @property
     def draws(self) -> int:
-        """The slots of each agent; 0 where the candidates are its arms themselves."""
+        """The slots of each agent; 0 if the candidates are its arms."""
         return self.slots.draws
 
     @property
     def permutation_invariant(self) -> bool:
-        """Whether a relabelling of the candidates relabels the run: not if the order of registration is used."""
+        """Whether relabelling the candidates relabels the run; false if the order of registration is used."""
         return self.order != "index"
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The rule as data, from which `rule_from_dict` makes it again; None if it is somebody's own.
+        """The rule as data for `rule_from_dict`; None if it is a user's own.
 
-        A rule of an installed package has a name that is known where the package is; one that was imported as
-        MODULE:NAME has none, since a file must not say what is to be imported.
+        The rule of an installed package has a name. One imported as MODULE:NAME has none, since a file must not cause
+        an import.
         """
         if self.source:
             return None if ":" in self.source else {"rule": self.source, **self.options}
@@ -208,7 +206,7 @@ class Rule:
 
 
 def rule_names() -> list[str]:
-    """The names of all rules, those of installed packages (entry points of the group `cloneproof.rules`) included."""
+    """The names of all rules, including those of installed packages (entry points of the group `cloneproof.rules`)."""
     return sorted({*factories(RULES_PACKAGE), *installed_rules()})
 
 
@@ -248,18 +246,18 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
 
 
 def installed_rules() -> dict[str, str]:
-    """Rules of installed packages, by name: MODULE:NAME. A name of ours keeps its meaning."""
+    """Rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
     known = factories(RULES_PACKAGE)
     return {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in known}
 
 
 def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
-    """Somebody's own rule, from where it is: a `Rule`, or what a function makes of the options."""
+    """A user's own rule: a `Rule`, or what a function makes of the options."""
     made = imported(place, "a rule", "my_rule", MechanismError)
     if not isinstance(made, Rule):
         if not callable(made):
             raise MechanismError(
-                f"expected {name!r} to be a rule, or a function that makes one, got {brief(made)}; mend it"
+                f"expected {name!r} to be a rule, or a function that makes one, got {brief(made)}; fix it"
             )
         try:
             parameters = inspect.signature(made).parameters
@@ -270,7 +268,7 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
             raise
         except Exception as problem:
             raise MechanismError(
-                f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; mend it, or its "
+                f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; fix it, or its "
                 "options"
             ) from problem
         if not isinstance(made, Rule):
@@ -281,7 +279,7 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
 
 
 def rule_from_dict(data: Mapping[str, Any]) -> Rule:
-    """The inverse of `Rule.to_dict`; what is in a file is never imported."""
+    """Rebuild a rule from `Rule.to_dict`; never imports what a file names."""
     if ":" in str(data["rule"]):
         raise MechanismError(
             f"expected a rule that is known by name, got {brief(data['rule'])}, which a file must not have "
@@ -291,22 +289,22 @@ def rule_from_dict(data: Mapping[str, Any]) -> Rule:
 
 
 def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:
-    """The error for a rule that returned this, or raised it, where a priority is a number."""
+    """The error for a rule that returned something other than a number, or raised."""
     if isinstance(got, Exception):
         outcome = f"but it raised {type(got).__name__}: {got}"
     else:
         outcome = "got NaN" if isinstance(got, float) and got != got else f"got {brief(got)}"
     return MechanismError(
         f"expected rule {rule.name!r} to return a number, {outcome} at clock {clock} with {pulls} pulls and "
-        f"mean {mean}; mend its priority or bonus"
+        f"mean {mean}; fix its priority or bonus"
     )
 
 
 def rounds_number(value: object, what: str) -> int:
-    """A whole number of rounds or arms, from 1 to 10^15."""
+    """Return a whole number of rounds or arms from 1 to 10^15, or raise an error."""
     return count(value, what, 1, MOST_ROUNDS, MechanismError)
 
 
 def positive(value: object, what: str, most: float = 1e9) -> float:
-    """A number above 0 and at most `most`."""
+    """Return a number above 0 and at most `most`, or raise an error."""
     return number_in(value, what, 0, most, MechanismError, low_open=True)

@@ -1,8 +1,7 @@
 """Reward families: the law of an arm's rewards given its mean (the paper's G_{i,k}), one file each.
 
-A file `name.py` with a function `name(...) -> RewardFamily` is one. A family is stochastically ordered by its mean: for
-every uniform number u the reward at level u does not fall as the mean grows. That is the assumption of Theorem 4, and
-it lets two arms share a tape.
+A family is a file `name.py` with a function `name(...) -> RewardFamily`. The reward at level u must not fall as the
+mean grows. Theorem 4 assumes this, and it lets two arms share their random numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class RewardFamily:
         return self.low <= reward <= self.high and math.isfinite(reward)
 
     def to_dict(self) -> str | dict[str, object]:
-        """The form of the market file, from which `reward_family` makes an equal family."""
+        """The family as the market file writes it; `reward_family` reads it."""
         data: str | dict[str, object] = {"family": self.name, **self.options} if self.options else self.name
         if self.name not in factories(FAMILIES_PACKAGE) or reward_family(data) != self:
             raise MarketError(
@@ -94,5 +93,5 @@ def reward_family(spec: object) -> RewardFamily:
 
 
 def positive(value: object, what: str, most: float = 1e6) -> float:
-    """A number above 0 and at most `most`, or a clear error."""
+    """Return a number above 0 and at most `most`, or raise an error."""
     return number_in(value, what, 0, most, MarketError, low_open=True)

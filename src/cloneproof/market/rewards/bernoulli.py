@@ -9,5 +9,5 @@ def quantile(mean: float, u: float) -> float:
 
 
 def bernoulli() -> RewardFamily:
-    """Rewards 1 with the mean's probability, else 0; ordered since the event {u < mean} grows with the mean."""
+    """Rewards of 1 with the mean as probability, else 0."""
     return RewardFamily("bernoulli", quantile, values=(0.0, 1.0))

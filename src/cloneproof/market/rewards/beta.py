@@ -13,10 +13,10 @@ def quantile(mean: float, u: float, concentration: float) -> float:
 
 
 def beta(concentration: float = 10.0) -> RewardFamily:
-    """Beta rewards around the mean, tighter for a larger `concentration`.
+    """Beta rewards around the mean, more concentrated for a larger `concentration`.
 
-    Ordered: as the mean grows one parameter rises and the other falls, and the likelihood ratio of two such laws,
-    x**d / (1 - x)**d up to a constant, increases in x.
+    Stochastically ordered: the likelihood ratio of two such laws is x**d / (1 - x)**d up to a constant, increasing in
+    x.
     """
     concentration = positive(concentration, "the concentration of beta rewards")
     return RewardFamily("beta", quantile, (concentration,), options={"concentration": concentration})

@@ -1,1 +1,1 @@
-"""A mechanism while it runs: levels, the state of all of them, the session and its file."""
+"""A running mechanism: levels, their state, the session and its file."""

@@ -1,15 +1,14 @@
 """Levels of a running mechanism: candidates, their statistics, and the rule that picks among them.
 
-While a level explores, a heap holds the candidates that are owed rounds. A waiting round is neutral: agents take turns
-in an order that is drawn at the start, whoever is late, and inside an agent an arm is drawn uniformly from those
-registered. It counts in no comparison. Averaged over which original has which mean it pays an agent the average of its
-means, whatever copies are registered (docs/textbook/delays.md).
+A `Level` that explores keeps the candidates that are owed rounds in a heap. If a commitment has to wait for rewards,
+its rounds are neutral: agents take turns in an order drawn at the start, and an arm is drawn uniformly from those that
+the agent registered. Such a round counts in no comparison, and averaged over which original has which mean it pays an
+agent the average of its means, whatever copies are registered (docs/textbook/delays.md).
 
-The candidates of a `SlotLevel` are uniform draws with replacement from an agent's registered arms. Which arm a slot
-holds, which test comes when and how long it takes do not depend on how many arms are registered: that is what the scan
-theorem rests on. A test passes or fails when the rewards of all its pulls are in. Where they are late the timetable
-goes on with the next slot, and the first test that is known to have passed makes its slot champion: tests count in the
-order in which they are known, those known at the same time in the order of the timetable.
+The candidates of a `SlotLevel` are uniform draws with replacement from an agent's arms. The draws, the order of tests
+and their lengths do not depend on how many arms are registered; the scan theorem rests on this. A test ends when the
+rewards of all its pulls are in. If they are late, the next slot is tested meanwhile. Tests count in the order in which
+their results are known, ties in the order of the schedule.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ WAIT: Final = -1
 class ExplorationQueue:
     """Candidates that are owed rounds, in the order of exploration.
 
-    `decided` are the rounds given to each candidate so far; the level that owns the list changes it, and then calls
-    `advance`. `streams` has a random stream for each candidate, which orders it.
+    `decided` has the rounds given to each candidate; its owner changes it and then calls `advance`. `streams` has a
+    random stream for each candidate, which orders it.
     """
 
     __slots__ = ("_decided", "_explore", "_order", "_streams", "ahead", "heap")
@@ -53,7 +52,6 @@ class ExplorationQueue:
         self._count_ahead()
 
     def _entry(self, k: int) -> tuple[int, int, int]:
-        """What sorts candidate k in the heap."""
         if self._order == "round-robin":
             return self._decided[k], word(self._streams[k], self._decided[k]), k
         if self._order == "block":
@@ -61,11 +59,10 @@ class ExplorationQueue:
         return k, 0, k
 
     def front(self) -> int:
-        """The candidate whose turn it is."""
         return self.heap[0][2]
 
     def advance(self, k: int) -> None:
-        """Candidate k was given a round; `decided` has it."""
+        """Record that candidate k was given a round."""
         heap = self.heap
         if heap[0][2] != k:
             return
@@ -89,7 +86,7 @@ class ExplorationQueue:
             self.ahead = min(1, len(heap))
 
     def _one_less_ahead(self) -> None:
-        """The front has moved on: amortised constant, as a pass over all candidates ends in one new count."""
+        """The front has moved on. Amortised constant time: each pass over all candidates needs one new count."""
         if self._order == "round-robin" and self.ahead > 1:
             self.ahead -= 1
         else:
@@ -97,10 +94,10 @@ class ExplorationQueue:
 
 
 class NeutralRounds:
-    """The turns of waiting rounds, and the draws of arms in them.
+    """The turns of neutral rounds, and the arms drawn in them.
 
     shared   rounds that all agents shared in turn
-    drawn    arms drawn so far, in shared rounds and in turns of an agent's own
+    drawn    arms drawn so far, in shared rounds and in an agent's own turns
     """
 
     __slots__ = ("_order", "_ranked", "_streams", "drawn", "shared")
@@ -126,11 +123,11 @@ class NeutralRounds:
         return ranked[int(uniform(self._streams[i], self.drawn) * len(ranked))], 1 / len(ranked)
 
     def to_data(self) -> list[int]:
-        """The state, from which `restore` goes on identically."""
+        """The state; `restore` resumes from it."""
         return [self.shared, self.drawn]
 
     def restore(self, data: Sequence[int]) -> None:
-        """Take over a state made by `to_data`."""
+        """Resume from the data of `to_data`."""
         self.shared, self.drawn = data
 
 
@@ -163,22 +160,21 @@ class Candidates:
         self.chance: float | None = 1.0
 
     def repeat(self, k: int, times: int) -> None:
-        """Enter further decisions for candidate k, whose rewards are counted as missing elsewhere if they count."""
+        """Enter further decisions for candidate k; the caller counts their missing rewards."""
         self.rounds += times
         self.decided[k] += times
 
     def add(self, k: int, ticks: int) -> None:
-        """Enter a reward that counts."""
         self.arrived[k] += 1
         self.total[k] += ticks
         self.missing -= 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The state, from which `restore` goes on identically; what is derived from it is left out."""
+        """The state without what can be derived from it; `restore` resumes from it."""
         return {name: getattr(self, name) for name in (*self.lists, *self.numbers)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state made by `to_dict` of a level like this one."""
+        """Resume from the data of `to_dict`."""
         for name in self.lists:
             if len(state[name]) != len(self.keys):
                 raise ValueError(name)
@@ -191,7 +187,7 @@ class Level(Candidates):
     """Statistics of the candidates of one level, and the pick that the rule makes of them.
 
     judged    decisions of each candidate whose reward counts
-    means     the average of its rewards that count, 0 where there is none
+    means     the average of its rewards that count, 0 before the first
     queue     the candidates that are owed rounds of exploration
 
     `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
@@ -311,11 +307,11 @@ class Level(Candidates):
         except Exception as problem:
             raise MechanismError(
                 f"expected the chances of rule {self.rule.name!r} at clock {clock}, but it raised "
-                f"{type(problem).__name__}: {problem}; mend its `chance`, or leave it out"
+                f"{type(problem).__name__}: {problem}; fix its `chance`, or leave it out"
             ) from problem
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
-        """One of them uniformly at random, in an order that travels with the keys."""
+        """One of them, uniformly at random; the draw depends on keys and not on positions."""
         self.chance = 1.0 / len(ties)
         if len(ties) == 1:
             return ties[0]
@@ -329,12 +325,12 @@ class Level(Candidates):
 
 
 class FallingLevel(Level):
-    """Slots by the least that their priority has been, looked at after certain numbers of rewards (`Slots.falling`).
+    """Slots ranked by the lowest priority that each has had (`Slots.falling`).
 
     lowest    the priority of each slot, infinite before its first reward
-    look      how many rewards of each slot are there when its priority is looked at next
+    look      the number of rewards at which a slot's priority is next updated
 
-    The order of slots that breaks ties is drawn once and hidden, so that no pick has a known probability.
+    The order of slots that breaks ties is drawn once and hidden, so picks have no known probability.
     """
 
     __slots__ = ("look", "lowest", "order")
@@ -349,7 +345,7 @@ class FallingLevel(Level):
         return min(range(len(self.keys)), key=lambda k: (-self.lowest[k], self.order[k]))
 
     def add(self, k: int, ticks: int) -> None:
-        """Enter a reward, and look at the slot's priority if it is time."""
+        """Enter a reward, and update the slot's priority if it is due."""
         super().add(k, ticks)
         if self.arrived[k] == self.look[k]:
             self.look[k] = next_look(self.arrived[k])
@@ -378,7 +374,7 @@ def ticks(value: float) -> int:
 
 
 def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:
-    """The random stream of a level: fresh after each restart, and named by a key that travels with the agent."""
+    """The random stream of a level, new after each restart, and named by a key that travels with the agent."""
     return substream(seed_stream, version, key)
 
 
@@ -400,7 +396,7 @@ class SlotLevel(Candidates):
 
     @property
     def tested(self) -> int:
-        """How many slots are tested; one more stands by where the fallback is a fresh draw."""
+        """How many slots are tested; one more is held in reserve if the fallback is a fresh draw."""
         return len(self.arms) - (self.rule.slots.fallback == "draw")
 
     @property
@@ -430,7 +426,7 @@ class SlotLevel(Candidates):
         return -2 - max(range(self.tested), key=lambda k: (self.total[k], -k))
 
     def pick(self, clock: int) -> int:
-        """The slot to play, or WAIT while all that is left to do is to wait for rewards."""
+        """The slot to play, or WAIT while only rewards are missing."""
         k = self._next()
         if k == WAIT:
             return k
@@ -462,7 +458,7 @@ class SlotLevel(Candidates):
 
 
 def agent_slots(rule: Rule, stream: Stream, arm_keys: Sequence[int]) -> list[int]:
-    """The arms that the slots of an agent hold, and one more where the fallback is a fresh draw."""
+    """The arms that an agent's slots hold, plus one if the fallback is a fresh draw."""
     ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
     draws = substream(stream, SLOT_STREAM)
     count = rule.draws + (rule.slots.fallback == "draw")

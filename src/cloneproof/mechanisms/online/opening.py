@@ -1,4 +1,4 @@
-"""What opens a session, checked: the registration, the seed, the numbers of the platform, and the random streams."""
+"""Check what opens a session: the registration, the seed, the platform's numbers. Derive its random streams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class Registration:
-    """What a mechanism may know: who registered how many arms. Keys name agents and arms to the random numbers."""
+    """What a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key."""
 
     names: tuple[str, ...]
     arms: tuple[int, ...]
@@ -27,7 +27,7 @@ class Registration:
 
 
 class Allocation(NamedTuple):
-    """A decision as a state remembers it: whom it served, on which levels its reward counts, and who waits for it."""
+    """A decision as the state keeps it: its arm, at which levels its reward counts, and who waits for it."""
 
     agent: int
     arm: int
@@ -40,7 +40,7 @@ class Allocation(NamedTuple):
 
 
 def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list[tuple[Any, ...]]:
-    """A uniform sample without replacement of (key, ..) items that travels with the keys, in the given order."""
+    """A uniform sample without replacement, in the given order; it depends on keys and not on positions."""
     ranks = sorted(range(len(items)), key=lambda number: word(stream, items[number][0]))
     return [items[number] for number in sorted(ranks[:size])]
 
@@ -50,7 +50,7 @@ KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from i
 
 
 def checked_window(window: object, family: RewardFamily) -> int:
-    """Rounds after which a missing reward is entered as the least one, which the family must have."""
+    """The rounds after which a missing reward counts as the lowest possible one, which the family must have."""
     if math.isinf(family.low):
         raise SessionError(
             f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards "
@@ -60,10 +60,10 @@ def checked_window(window: object, family: RewardFamily) -> int:
 
 
 def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
-    """Refuse rewards that the mechanism cannot count: coins stand for rewards in [0, 1] alone.
+    """Refuse rewards that the mechanism cannot count: coins can replace rewards only if these are in [0, 1].
 
-    A test of a slot needs scores whose likelihood ratios rise with the mean: counts of coins have them, and so have
-    sums of Gaussian rewards of one standard deviation.
+    A test of a slot needs scores with monotone likelihood ratios: counts of coins, or sums of Gaussian rewards with one
+    standard deviation.
     """
     if family.low >= 0 and family.high <= 1:
         return
@@ -96,7 +96,7 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
 
 
 def checked_seed(seed: object) -> int:
-    """A seed, or a clear error."""
+    """Return the seed, or raise an error."""
     return count(seed, "seed", 0, SEED_LIMIT - 1, SessionError)
 
 
@@ -120,7 +120,7 @@ CONTEST_PLACE = 0
 
 
 def last_round(mean: int, draw: float) -> int:
-    """The last round of a market in which each round is the last with chance 1 / mean, from a uniform number.
+    """The last round of a market in which each round is the last with probability 1 / mean, from a uniform number.
 
     >>> last_round(1, 0.3), last_round(1000, 0.5), last_round(10, 0.99)
     (1, 693, 1)
@@ -129,11 +129,11 @@ def last_round(mean: int, draw: float) -> int:
 
 
 class Coins:
-    """The uniform numbers that make coins of rewards.
+    """The uniform numbers that turn rewards into coins.
 
-    A coin is named by the decision. Where the mechanism draws from arms (`by_pull`) it is named by the agent, the place
-    (a draw of the agent, or the contest) and the number of the pull there, so that it is the same whoever else takes
-    part and whatever is late. `places` has the place and the pull of each decision whose reward is to come.
+    A coin is named by its decision. If the mechanism draws from arms (`by_pull`), it is named by the agent, the place
+    (a draw of the agent, or the contest) and the number of the pull there, so it depends neither on other agents nor on
+    delays. `places` has the place and the pull of each decision that awaits its reward.
     """
 
     def __init__(self, stream: Stream, agent_keys: Sequence[int], by_pull: bool) -> None:
@@ -141,12 +141,11 @@ class Coins:
         self.places: dict[int, tuple[int, int]] = {}
 
     def expect(self, first: int, decisions: int, place: int, pulls: int) -> None:
-        """Enter decisions from `first` on, the last ones of `pulls` pulls at a place."""
+        """Enter decisions from `first` on, the last of `pulls` pulls at a place."""
         for number in range(decisions):
             self.places[first + number] = place, pulls - decisions + number
 
     def of(self, decision: int, allocation: Allocation) -> float:
-        """The number of a decision, whose reward has come."""
         if not self.by_pull:
             return uniform(self.stream, decision)
         place, pull = self.places.pop(decision)
@@ -154,16 +153,16 @@ class Coins:
         return uniform(substream(self.stream, allocation.version, key, place), pull)
 
     def to_data(self) -> list[list[int]]:
-        """Decisions whose reward is to come, with place and pull."""
+        """The decisions that await a reward, with place and pull."""
         return [[decision, *place] for decision, place in self.places.items()]
 
     def restore(self, data: Sequence[Sequence[int]]) -> None:
-        """Take over what `to_data` returned."""
+        """Resume from the data of `to_data`."""
         self.places = {decision: (place, pull) for decision, place, pull in data}
 
 
 def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) -> Coins | None:
-    """The coins of a session; None where no rule of the mechanism counts coins."""
+    """The coins of a session; None if no rule of the mechanism counts coins."""
     if not any(rule.binarise for rule in mechanism.rules):
         return None
     return Coins(stream, agent_keys, mechanism.arm.draws > 0)

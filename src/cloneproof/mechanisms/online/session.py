@@ -1,8 +1,7 @@
 """The online session: run a mechanism live, one decision at a time.
 
-`decide()` never blocks and `reward()` may come late, out of order or twice. The session keeps the ledger. It is given
-the public view alone (who registered how many arms, the horizon), so means, priors and which arms are copies cannot be
-reached from it.
+`decide()` never blocks, and `reward()` may come late, out of order or twice. The session keeps the ledger. It knows how
+many arms each agent registered and the horizon, but neither means nor priors nor which arms are copies.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ from cloneproof.mechanisms.online.state import initial_state
 
 
 class Session:
-    """A mechanism in the middle of its work; opened by `cp.session`, or gone on with by `Session.from_json`.
+    """A running mechanism; opened by `cp.session`, or resumed with `Session.from_json`.
 
     Attributes
     ----------
     mechanism : Mechanism
         What decides.
     horizon : int
-        The most decisions; where it ends at random, their mean, and `last` is the last one.
+        The most decisions; if the market ends at random, their mean, and `last` is the last one.
     round : int
         The decisions so far.
     payoff : dict of str to float
@@ -108,10 +107,10 @@ class Session:
         return self.decide_run(1)[0]
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
-        """Decide the next round, and those after it that no reward can change, as after the last commitment.
+        """Decide the next round, and the rounds after it that no reward can change.
 
-        The first decision and how many there are of it, at most `most`, with ids that follow on each other: what as
-        many calls of `decide` would have returned. A `SessionError` where the horizon is reached.
+        Returns the first decision and how often it repeats (at most `most`, with consecutive ids), exactly as that many
+        calls of `decide` would. Raises `SessionError` at the horizon.
         """
         if self.round >= self.last:
             end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
@@ -138,7 +137,7 @@ class Session:
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), number
 
     def _close_windows(self, round_: int, window: int) -> int:
-        """Let the least reward count where a window is over; how many rounds there are to the end of the next one."""
+        """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""
         least = self.rewards.low
         for decision in range(self._oldest, round_):
             self._oldest = decision
@@ -151,8 +150,8 @@ class Session:
     def reward(self, decision: int, value: float) -> None:
         """Enter the reward of a decision, by its id: once, in any order, at any later time.
 
-        The same value again is a no-op. A `SessionError` for an id that is none, a reward outside the session's family,
-        or another value than before.
+        Entering the same value again does nothing. Raises `SessionError` for an unknown id, a reward outside the
+        session's family, or a different value for the same id.
         """
         if type(decision) is not int:
             decision = self._checked_id(decision)
@@ -163,10 +162,10 @@ class Session:
         self._enter(decision, value, ticks(value))
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
-        """Enter rewards, pairs of id and value, of different decisions that all await one; all are checked first.
+        """Enter rewards, as pairs of id and value, of different decisions that await one.
 
-        What was decided, and each reward in ticks of 2**-60. A `SessionError`, and nothing is entered, where any is
-        wrong.
+        Returns what was decided, and each reward in ticks of 2**-60. If any of them is wrong, raises `SessionError` and
+        enters none.
         """
         try:
             decisions = {decision for decision, _ in rewards}
@@ -181,7 +180,7 @@ class Session:
         return [(enter(decision, value, worth[value]), worth[value]) for decision, value in rewards]
 
     def _enter(self, decision: int, value: float, worth: int) -> Allocation:
-        """Let a reward count, for which everything has been checked: nothing can fail here."""
+        """Enter a reward that has been checked; cannot fail."""
         allocation = self.pending.pop(decision)
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
@@ -238,10 +237,7 @@ class Session:
         return list(self._past.entries(self.registration.names, self.share))
 
     def to_json(self) -> str:
-        """The whole session as JSON, from which `from_json` goes on as if nothing had happened.
-
-        Its digest guards against damage and not against malice.
-        """
+        """The whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
@@ -264,9 +260,9 @@ class Session:
 
     @classmethod
     def from_json(cls, text: str, mechanism: Mechanism | None = None) -> Session:
-        """A session from the text of `to_json`, as it was when it was saved.
+        """Resume a session from the text of `to_json`.
 
-        Give the `mechanism` again where it has functions of your own, which a text cannot hold. A `SessionError` where
+        Pass the `mechanism` again if it has functions of your own, which the text cannot hold. Raises `SessionError` if
         the text is damaged, of another version, or of another mechanism.
         """
         body = opened(text)
@@ -323,21 +319,21 @@ def session(
     horizon : int
         The most decisions.
     seed : int or bytes, default 0
-        One seed, the same decisions. From decisions an integer can be computed in some days; where somebody would gain
-        by foretelling the next ones, give 32 random bytes.
+        Equal seeds give equal decisions. An integer seed can be computed from the decisions in some days; if somebody
+        would gain by predicting the next ones, pass 32 random bytes.
     share : float, default 1.0
         The part of each reward that is paid to the owner of the arm.
     rewards : str, dict or RewardFamily, optional
         The family that rewards are checked against; any number in [0, 1] if left out.
     history : bool, default True
-        Without it the session forgets a decision once it has its reward: its memory does not grow with the rounds, its
-        own ledger stays empty, and a repeated reward is an error, so somebody else has to keep the books.
+        If False, the session forgets a decision once its reward is in: memory does not grow, the ledger stays empty,
+        and a repeated reward is an error, so the caller must keep the books.
     window : int, optional
-        A reward that is missing so many rounds after its decision is entered as the least that a reward can be. Without
-        a window a commitment waits, in rounds that all agents share, until its rewards are there.
+        A reward still missing after so many rounds is entered as the lowest possible one. Without a window a
+        commitment waits for its rewards, in rounds that all agents share.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
-        `Session.last`, which those who register must not know.
+        `Session.last`, which providers must not know.
 
     Returns
     -------

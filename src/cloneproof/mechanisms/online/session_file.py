@@ -1,4 +1,4 @@
-"""Decisions, their history, and sessions as text: sealed whole, refused when damaged or of another version."""
+"""Decisions, their history, and sessions as text with a digest that detects damage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sealed(body: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:  # noqa: ANN401
-    """Compact JSON; a list of lists piece by piece, between which other threads have their turn."""
+    """Compact JSON; a list of lists is written piece by piece, so that other threads can run in between."""
     if isinstance(value, list) and value and isinstance(value[0], list):
         return f"[{','.join(map(_text, value))}]"
     return json.dumps(value, separators=(",", ":"))
@@ -95,9 +95,9 @@ def _composed(saved: dict[str, Any]) -> Mechanism:
 
 
 def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
-    """Decisions with the same allocation together: the allocation, the first of them, and the steps to each next one.
+    """Decisions grouped by allocation: the allocation, the first decision, and the steps to each next one.
 
-    Of an allocation that many decisions have there are several such pieces.
+    An allocation with many decisions is split into several groups.
 
     >>> pending_to_data({4: (a := Allocation(0, 1, "award", False, False, 1)), 5: a, 9: a})
     [[0, 1, 'award', False, False, 1, -1, False, [4, 1, 4]]]
@@ -166,34 +166,31 @@ class SessionEntry(NamedTuple):
 
 
 class SessionHistory:
-    """Every decision with its reward, in columns: 24 bytes each."""
+    """Every decision with its reward, in columns: 24 bytes per decision."""
 
     def __init__(self) -> None:
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
 
     def add(self, agent: int, arm: int, count: int) -> None:
-        """So many decisions for the same arm, which await their rewards."""
+        """Add so many decisions for the same arm, with rewards still to come."""
         self._agent_of.extend([agent] * count)
         self._arm_of.extend([arm] * count)
         self._value_of.extend([math.nan] * count)
 
     def enter(self, decision: int, value: float) -> None:
-        """The reward of a decision."""
         self._value_of[decision - 1] = value
 
     def value(self, decision: int) -> float:
-        """The reward of a decision; not a number where it is awaited."""
+        """The reward of a decision; NaN if it has not arrived."""
         return self._value_of[decision - 1]
 
     def entries(self, names: Sequence[str], share: float) -> Iterator[SessionEntry]:
-        """The ledger: every reward that has arrived, by decision."""
         lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
         for number, (agent, arm, value) in lines:
             if value == value:
                 yield SessionEntry(number, names[agent], arm, value, share * value)
 
     def to_data(self) -> dict[str, Any]:
-        """The columns of a session file."""
         return {
             "agent_of": self._agent_of.tolist(),
             "arm_of": self._arm_of.tolist(),
@@ -202,7 +199,6 @@ class SessionHistory:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> SessionHistory:
-        """The history from those columns."""
         made = cls()
         made._agent_of, made._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
         made._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])

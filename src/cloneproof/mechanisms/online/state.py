@@ -1,9 +1,9 @@
-"""The state of a running mechanism: one level over all arms, or an agents' level above one level for each agent.
+"""The state of a running mechanism: one level over all arms, or a level of agents above one level for each agent.
 
-A decision is an `Allocation`; its reward comes back with the allocation, at any later time. A committing level judges a
-candidate on the rewards of the decisions that explored it, never on the first ones to arrive. Where it has to wait for
-them, rounds are neutral (`waiting`): all agents share them, whoever is late, and they count in no comparison. A level
-that does not commit decides on what has arrived, and never waits.
+A decision is an `Allocation`, and its reward comes back with the allocation at any later time. A committing level
+judges a candidate by the rewards of the decisions that explored it, not by the first to arrive. While it waits for
+them, rounds are neutral (`waiting`): all agents share them, and they count in no comparison. A level that does not
+commit uses what has arrived, and never waits.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from cloneproof.mechanisms.rule import Rule
 class FlatState:
     """One level over the candidates of all agents. A commitment waits for the rewards of exploration in neutral rounds.
 
-    `candidates` has the agent and the arm of each, `position` the inverse where a candidate is an arm. What a session
-    asks of this state and of the others below:
+    `candidates` has the agent and the arm of each, `position` the inverse if a candidate is an arm. A session uses
+    these methods and attributes of every state:
 
-    chance          the probability of the last allocation given everything before; None where the dice have no formula
-    next, next_run  decide a round, counted from 1; and those after it that cannot be decided otherwise
-    place           where the last allocation counts, if arms are drawn from: a draw from 1, or the contest; pulls there
-    add             a reward has come, in ticks, with the coin that stands for it where a rule binarises
+    chance          the probability of the last allocation given everything before; None if it has no formula
+    next, next_run  decide a round, counted from 1; and the rounds after it that no reward can change
+    place           where the last allocation counts if arms are drawn: a draw from 1, or the contest; pulls there
+    add             enter a reward in ticks, with the coin that stands for it if a rule binarises
     """
 
     level: Level | SlotLevel
@@ -144,10 +144,10 @@ class OneLevelState(FlatState):
 
 
 class SlotState(FlatState):
-    """First draws of all agents, then second draws of all, ..; the first test that passes gets every later round.
+    """First draws of all agents, then second draws of all, and so on; the first that passes gets every later round.
 
-    The order of the agents is drawn at the start. Late rewards hold nothing up until every draw has been pulled; rounds
-    are neutral then. Versions of the level are `first` alone.
+    The order of the agents is drawn at the start. Late rewards delay nothing until every draw has been pulled; after
+    that, rounds are neutral. The level's version is always `first`.
     """
 
     level: SlotLevel
@@ -189,12 +189,11 @@ class SlotState(FlatState):
 class TwoLevelState:
     """A hierarchical mechanism: an agent first, then one of its arms. Versions of its levels count from `first`.
 
-    While agents are tried, an agent's turns come in stages of equal length, at the end of which any number of arms may
-    be done with exploring: the m rounds of an arm, up to the arms that are allowed a score; or all pulls of all draws.
-    A stage begins when all rewards of the agent's turns before it are in, those that count nowhere included, and a
-    commitment to an agent when those of all turns of all agents are. Until then rounds are neutral and no part of the
-    timetable, which therefore does not depend on what was registered. In its own turns an agent with too many arms, or
-    the winner of an award, waits on uniform draws from its arms (docs/textbook/delays.md).
+    While agents are tried, an agent's turns come in stages of equal length: the m rounds of an arm, up to the arms that
+    may have a score, or all pulls of all draws. A stage begins when all rewards of the agent's earlier turns are in. A
+    commitment to an agent begins when those of all agents are. Rounds until then are neutral and no part of the
+    schedule, which therefore does not depend on what was registered. An agent with too many arms and the winner of an
+    award wait on uniform draws from their own arms (docs/textbook/delays.md).
     """
 
     def __init__(
@@ -229,7 +228,7 @@ class TwoLevelState:
         return None if of_agent is None or of_arm is None else of_agent * of_arm
 
     def _read_score(self, rule: Rule) -> None:
-        """What of the score's declaration is asked for in every round, by agent."""
+        """The parts of the score that are needed in every round, by agent."""
         score, explore = self.mechanism.scoring, self.mechanism.arm.explore
         rewards = math.inf if score.rounds is None else score.rounds
         self.counts_all, self.fresh = score.counts_all, score.fresh
@@ -237,7 +236,7 @@ class TwoLevelState:
         self.skipped = [score.skipped_rounds(len(kept), explore, rule.commits) for kept in self.arms]
 
     def _read_stages(self, agent: Rule, arm: Rule) -> None:
-        """How many turns of an agent make a stage, and after how many the last one ends that has a next one."""
+        """The turns in a stage, and the turn that ends the last stage with a successor."""
         self.stage = self.last_stage = 0
         if arm.commits:
             self.stage = arm.explore * (arm.draws or 1)
@@ -259,7 +258,7 @@ class TwoLevelState:
         ]
 
     def _inner_slots(self) -> list[Level | SlotLevel]:
-        """Levels whose candidates are draws from an agent's arms; a rule that does not commit picks among them."""
+        """Levels whose candidates are draws from an agent's arms, for a rule that does not commit."""
         rule, registration = self.mechanism.arm, self.registration
         levels: list[Level | SlotLevel] = []
         for i, keys in enumerate(registration.arm_keys):
@@ -309,7 +308,7 @@ class TwoLevelState:
         return allocation, most
 
     def _scores(self, i: int) -> bool:
-        """Whether the reward of this round counts towards the score of agent i, if scores are still counted."""
+        """Whether the reward of this round counts towards the score of agent i."""
         if self.counts_all:
             return True
         agents = self.agents
@@ -364,7 +363,7 @@ def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLev
 
 
 class EpochState:
-    """Mechanisms one after the other, each with its own statistics; rewards of past epochs count nowhere.
+    """Mechanisms one after the other, each with its own statistics; rewards of past epochs do not count.
 
     The levels of epoch e have the versions 2e and, after an award, 2e + 1.
     """
@@ -409,7 +408,7 @@ MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
 
 
 def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> MechanismState:
-    """The state before the first round of the mechanism that runs over this horizon."""
+    """The state before the first round of the mechanism for this horizon."""
     running = mechanism.at_horizon(len(registration.names), horizon)
     if running.clearing.planned_epochs:
         return EpochState(running, registration, horizon, stream)

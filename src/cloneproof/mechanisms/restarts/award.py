@@ -11,7 +11,7 @@ from cloneproof.mechanisms.rule import Rule
 
 @dataclass(frozen=True)
 class Award(Restart):
-    """The agent of the highest score gets all rounds that remain, and its arms start afresh."""
+    """The agent with the highest score gets all remaining rounds, and the statistics of its arms are cleared."""
 
     name = "award"
     at_award = True

@@ -1,4 +1,4 @@
-"""Everything starts afresh in epochs that double in length, as in prior-independent ETC (Algorithm 4)."""
+"""Clear all statistics in epochs that double in length, as in prior-independent ETC (Algorithm 4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cloneproof.mechanisms.rule import Rule, positive
 
 @dataclass(frozen=True)
 class Doubling(DoublingEpochs):
-    """Start afresh in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm.
+    """Restart in epochs of rounds 1..2, 3..4, 5..8, .. (Algorithm 4), with floor(ln(2^i)^power) rounds per arm.
 
     Parameters
     ----------
@@ -42,5 +42,5 @@ class Doubling(DoublingEpochs):
         return f"{rules}, restart at every power of 2"
 
     def arm_rounds(self, number: int) -> int:
-        """M of that epoch; at least 1, where the paper's formula would give 0."""
+        """The rounds per arm of that epoch: the paper's formula, but at least 1."""
         return doubling_arm_rounds(number, self.power)

@@ -21,9 +21,9 @@ from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 @dataclass(frozen=True)
 class HoldOutEpochs(DoublingEpochs):
-    """Doubling epochs, each a hold-out mechanism of its own, with the m and W that the theorem asks for its length.
+    """Doubling epochs, each a hold-out mechanism with the m and W that the theorem requires for its length.
 
-    For platforms that do not know their horizon. The last epoch is planned for its whole length too, and just cut.
+    For platforms that do not know their horizon. The last epoch is planned for its whole length and cut short.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class HoldOutEpochs(DoublingEpochs):
     max_arms : int
         K, the arms up to which an agent has a score; at least L.
     gap, agent_gap : float, optional
-        The smallest distances of means of one agent and of best means of two; left out where they are not known.
+        The smallest distances of means of one agent and of best means of two; leave out if unknown.
     spread : float, default 0.5
         The sub-Gaussian standard deviation of rewards.
     """
@@ -72,12 +72,11 @@ class HoldOutEpochs(DoublingEpochs):
         return f"hold-out of at most {self.max_arms} arms, restart at every power of 2"
 
     def rounds(self, epoch: int, agents: int) -> tuple[int, int]:
-        """M and W of an epoch."""
         length = doubling_length(epoch)
         return holdout_rounds(agents, self.max_originals, self.gap, self.agent_gap, length, self.spread)
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """Trials and an award by fresh rewards; agents uniformly at random where the epoch has no room for them."""
+        """Trials and an award by fresh rewards; uniformly random agents if the epoch is too short for trials."""
         assert agent is not None
         arm_rounds, score_rounds = self.rounds(number, agents)
         trial = holdout_trial(arm_rounds, score_rounds, self.max_arms)
@@ -87,7 +86,7 @@ class HoldOutEpochs(DoublingEpochs):
         return EpochPlan(etc(trial, "commit", agent.order), explored, Award(), HoldOut(score_rounds, self.max_arms))
 
     def to_dict(self) -> dict[str, Any]:
-        """As data; an infinite gap is written as a word, which JSON has none for."""
+        """The restart as data; an infinite gap becomes a word, since JSON has no infinity."""
         numbers = {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
         return {"kind": self.name, **numbers}
 

@@ -20,9 +20,9 @@ from cloneproof.mechanisms.scores.champions import Champions
 
 @dataclass(frozen=True)
 class ReservoirEpochs(DoublingEpochs):
-    """Doubling epochs, each a reservoir of its own: flat, or with a contest of champions.
+    """Doubling epochs, each a reservoir: flat, or with a contest of champions.
 
-    `rates` and `originals` are what the platform declares; they decide the regret alone.
+    `rates` and `originals` are what the platform declares; they affect only the regret.
     """
 
     rates: tuple[float, ...]
@@ -48,11 +48,10 @@ class ReservoirEpochs(DoublingEpochs):
         return f"{rules}, restart at every power of 2"
 
     def to_dict(self) -> dict[str, Any]:
-        """As data; a list of rates, as a file has it."""
         return {"kind": self.name, "rates": list(self.rates), "originals": self.originals, "contest": self.contest}
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """Numbers for the epoch's whole length, so that a horizon that cuts it changes nothing before."""
+        """The parameters for the epoch's whole length, even if the horizon cuts it short."""
         length = doubling_length(number)
         pulls, draws, threshold = reservoir_numbers(self.rates, self.originals, length)
         slots = first_pass(draws, pulls, threshold or 1)

@@ -1,4 +1,4 @@
-"""Best of s draws: slots are tested one after the other, and the highest count of all becomes champion."""
+"""Best of s draws: slots are tested one after the other, and the highest count becomes champion."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cloneproof.mechanisms.rules.etc import average
 def best_of_draws(draws: int = 4, rounds: int = 10, coins: bool = True) -> Rule:
     """`draws` uniform draws from an agent's arms, `rounds` pulls each; the highest count wins, ties to the earlier.
 
-    Rewards in [0, 1] become coins that show 1 with their probability, so that counts are binomial and have monotone
-    likelihood ratios, which the scan theorem asks for (docs/textbook/reservoir.md). Without coins the sum of the
-    rewards counts, for Gaussian rewards of one standard deviation, whose sums have such ratios as they are.
+    Rewards in [0, 1] become coins that show 1 with their probability. Counts are then binomial and have monotone
+    likelihood ratios, as the scan theorem requires (docs/textbook/reservoir.md). Without coins the sums of rewards
+    count, for Gaussian rewards of one standard deviation, whose sums have such ratios.
 
     >>> best_of_draws(draws=18, rounds=15).draws
     18

@@ -29,11 +29,11 @@ def chance(clock: float, pulls: Sequence[int], means: Sequence[float], late: Seq
 
 
 def epsilon_greedy(c: float = 1.0) -> Rule:
-    """epsilon_t = min(1, cK/t) for K candidates: with K >= T/c of them every pick up to round T is a uniform one."""
+    """epsilon_t = min(1, cK/t) for K candidates; with K >= T/c every pick up to round T is uniform."""
     c = positive(c, "the parameter c of epsilon-greedy")
     return Rule("epsilon-greedy", priority, (c,), randomised=True, chance=chance, floods=True, options={"c": c})
 
 
 def flips_coin(rule: Rule) -> bool:
-    """Whether the rule is epsilon-greedy, whose only randomness is a coin to branch on."""
+    """Whether the rule is epsilon-greedy, whose only randomness is one coin per round."""
     return rule.priority is priority

@@ -11,17 +11,17 @@ from cloneproof.mechanisms.rule import Choice, Order, PriorityInputs, Rule, roun
 
 
 def average(inputs: PriorityInputs) -> float:
-    """The empirical mean; a candidate with no reward to judge by ranks below every other."""
+    """The empirical mean; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return inputs.mean
 
 
 def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Rule:
-    """`rounds` rounds for every candidate, then the one of highest empirical mean.
+    """`rounds` rounds for every candidate, then the one with the highest empirical mean.
 
-    `commit` freezes the choice when exploration ends, which is what the proofs use; `greedy` takes the running argmax
-    in every round, as Algorithm 5 is printed.
+    `commit` freezes the choice when exploration ends, as the proofs assume; `greedy` takes the argmax in every round,
+    as Algorithm 5 is printed.
     """
     one_of(choice, get_args(Choice), "choice", MechanismError)
     rounds = rounds_number(rounds, "the rounds of exploration")
@@ -30,6 +30,6 @@ def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") ->
 
 
 def is_committing(rule: Rule) -> bool:
-    """Whether the rule explores and then commits to the highest average of a candidate's rewards."""
+    """Whether the rule explores and then commits to the highest average."""
     judged = rule.priority is average and rule.explore >= 1 and not rule.binarise and not rule.draws
     return judged and rule.commits

@@ -1,4 +1,4 @@
-"""KL-UCB on slots, each by the lowest that its index has been: the rule of the index on slots."""
+"""KL-UCB on slots, each counted with its lowest index so far."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from cloneproof.mechanisms.rules.steady_kl_ucb import index
 
 
 def falling_kl_ucb(draws: int = 12, constant: float = 2.0) -> Rule:
-    """`draws` slots an agent, all in one contest by the least that their index has been: n kl(mean, index) = constant.
+    """`draws` slots per agent in one contest, ranked by their lowest index so far: n kl(mean, index) = constant.
 
-    An index is looked at after 1, 2, .., 32 rewards and then after every sixteenth part more; between two looks a slot
-    is pulled on. That an index cannot rise again decides nothing but ties, which go to an order of all slots that is
-    drawn once. In a market that ends at random this is a best of all slots by independent scores
-    (docs/textbook/index-on-slots.md). Rewards in [0, 1] become coins.
+    An index is updated after 1, 2, .., 32 rewards and then each time a sixteenth more have come; between updates a slot
+    is pulled on. That an index cannot rise affects only ties, which follow an order of all slots that is drawn once. In
+    a market that ends at random this is a best of all slots by independent scores (docs/textbook/index-on-slots.md).
+    Rewards in [0, 1] become coins.
 
     >>> falling_kl_ucb(draws=8, constant=1.5).slots.falling
     True

@@ -1,4 +1,4 @@
-"""First pass: slots are tested one after the other, and the first whose count reaches a threshold becomes champion."""
+"""First pass: slots are tested one after the other, and the first to reach a threshold becomes champion."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def first_pass(
 ) -> Rule:
     """Up to `draws` uniform draws from an agent's arms, tested for `rounds` pulls each until one counts `threshold`.
 
-    A test passes or fails after its last pull, though the threshold may be reached sooner. If no draw passes, the best
-    count wins (ties to the earlier draw), or with `fallback="draw"` a fresh draw. Rewards in [0, 1] become coins that
-    show 1 with their probability. The scan theorem covers both (docs/textbook/reservoir.md). Without coins the
-    threshold is a sum of rewards, any number, for Gaussian rewards of one standard deviation.
+    A test always takes all its pulls, even if the threshold is reached sooner. If no draw passes, the best count wins
+    (ties to the earlier draw), or a fresh draw with `fallback="draw"`. The scan theorem covers both
+    (docs/textbook/reservoir.md). Rewards in [0, 1] become coins that show 1 with their probability. Without coins the
+    threshold is a sum of rewards, for Gaussian rewards of one standard deviation.
 
     >>> first_pass(draws=16, rounds=154, threshold=113).slots.threshold
     113

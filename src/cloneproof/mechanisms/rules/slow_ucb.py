@@ -8,7 +8,7 @@ from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
 def index(inputs: PriorityInputs, constant: float) -> float:
-    """Mean + sqrt(constant sqrt(t) ln t / n); a candidate of which no reward is known yet comes first."""
+    """Mean + sqrt(constant sqrt(t) ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:
         return math.inf
     return inputs.mean + math.sqrt(constant * math.sqrt(inputs.clock) * inputs.log_clock / inputs.pulls)

@@ -1,4 +1,4 @@
-"""KL-UCB whose bonus does not watch the clock: an index of a candidate's own rewards alone."""
+"""KL-UCB with a constant exploration term: the index depends only on a candidate's own rewards."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, ro
 
 
 def index(inputs: PriorityInputs, width: float) -> float:
-    """The largest q with n kl(mean, q) <= width; a candidate with no reward to judge by ranks below every other."""
+    """The largest q with n kl(mean, q) <= width; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return kl_upper_bound(inputs.mean, inputs.pulls, width)
 
 
 def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
-    """`rounds` rounds for every candidate, then the largest q with n kl(mean, q) <= constant ln T, T the whole horizon.
+    """`rounds` rounds for every candidate, then the largest q with n kl(mean, q) <= constant ln T, T the horizon.
 
-    The index depends on a candidate's own count and sum alone and rises with the sum, so better rewards never cost a
-    candidate a round (see `steady_ucb`). It fits low rates: at a mean of half a percent the bonus follows the variance.
-    Rewards in [0, 1] become coins that show 1 with their probability.
+    The index depends only on a candidate's own count and sum and rises with the sum, so better rewards never cost a
+    candidate a round (see `steady_ucb`). It suits low rates, since the bonus follows the variance. Rewards in [0, 1]
+    become coins that show 1 with their probability.
 
     >>> round(steady_kl_ucb(horizon=100).priority(PriorityInputs(7, 0, 4, 0.5, 0, 0, 3), math.log(100)), 6)
     0.974342

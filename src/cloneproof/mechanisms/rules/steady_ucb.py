@@ -1,4 +1,4 @@
-"""UCB whose bonus does not watch the clock: an index of a candidate's own rewards, whatever happens to the others."""
+"""UCB with a constant exploration term: the index depends only on a candidate's own rewards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, ro
 
 
 def index(inputs: PriorityInputs, width: float) -> float:
-    """Mean + sqrt(width / n); a candidate with no reward to judge by ranks below every other."""
+    """Mean + sqrt(width / n); a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return inputs.mean + math.sqrt(width / inputs.pulls)
@@ -18,12 +18,12 @@ def index(inputs: PriorityInputs, width: float) -> float:
 def steady_ucb(
     horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin", coins: bool = False
 ) -> Rule:
-    """`rounds` rounds for every candidate, then the highest mean + sqrt(constant ln T / n), T the whole horizon.
+    """`rounds` rounds for every candidate, then the highest mean + sqrt(constant ln T / n), T the horizon.
 
-    Better rewards never cost a candidate a round: the others play the same sequence among themselves whatever it earns,
-    so only how soon it interrupts them changes. With ln t instead of ln T that fails from three candidates on, as the
-    clock then runs in the comparison of the others. Constant 1: each mean in [0, 1] is within its bonus but for a
-    chance of T^-2. With coins, a reward in [0, 1] counts as 1 with its probability and else as 0.
+    Better rewards never cost a candidate a round: the others play the same sequence among themselves, and only how soon
+    it interrupts them changes. With ln t instead of ln T this fails from three candidates on, since the clock then
+    affects how the others compare. With constant 1 each mean in [0, 1] is within its bonus except with probability
+    T^-2. With coins, a reward in [0, 1] counts as 1 with its probability and else as 0.
 
     >>> round(steady_ucb(horizon=100).priority(PriorityInputs(7, 0, 4, 0.5, 0, 0, 3), math.log(100)), 6)
     1.572983

@@ -13,10 +13,10 @@ def posterior_draw(inputs: PriorityInputs) -> float:
 
 
 def thompson() -> Rule:
-    """Rewards in [0, 1] become coins that show 1 with their probability (Agrawal and Goyal 2012).
+    """Thompson sampling; rewards in [0, 1] become coins that show 1 with their probability (Agrawal and Goyal 2012).
 
-    It is flooded by candidates: the largest of many draws from the prior is as near to 1 as one likes, and draws from
-    the few posteriors that a given number of rounds makes stay below.
+    Many new candidates flood it: the largest of many prior draws is arbitrarily close to 1, above the posterior draws
+    of the few candidates that have been played.
     """
     return Rule("thompson", posterior_draw, randomised=True, binarise=True, floods=True)
 

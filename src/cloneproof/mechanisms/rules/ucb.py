@@ -12,7 +12,7 @@ PAPERS_CONSTANT = 2.0
 
 
 def index(inputs: PriorityInputs, constant: float) -> float:
-    """Mean + sqrt(constant ln t / n); a candidate of which no reward is known yet comes first."""
+    """Mean + sqrt(constant ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:
         return math.inf
     return inputs.mean + math.sqrt(constant * inputs.log_clock / inputs.pulls)
@@ -23,8 +23,7 @@ def ucb(
 ) -> Rule:
     """UCB with bonus sqrt(constant ln t / n): 2 as in the paper's pseudocode, 1 as in its proofs.
 
-    `bonus(t, n)` replaces the bonus by one's own function of clock and pulls. Each candidate is tried once before the
-    index counts.
+    `bonus(t, n)` replaces the bonus by your own function of clock and pulls. Each candidate is tried once first.
 
     >>> round(ucb().priority(PriorityInputs(7, math.log(7), 2, 0.5, 0, 0, 3), 2.0), 6)
     1.894959

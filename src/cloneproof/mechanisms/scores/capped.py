@@ -1,4 +1,4 @@
-"""Every reward counts, as in the paper, and the number of arms of an agent that has a score is limited."""
+"""Every reward counts, as in the paper, but an agent with too many arms has no score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloneproof.mechanisms.rule import Rule, rounds_number
 class Capped(Score):
     """The average of all rewards; an agent with more than `max_arms` arms has no score.
 
-    With at most floor(M/m) arms a trial of M rounds explores each of them for m rounds, whatever is registered.
+    With at most floor(M/m) arms, a trial of M rounds explores each arm for m rounds.
 
     Parameters
     ----------

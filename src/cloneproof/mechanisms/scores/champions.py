@@ -1,4 +1,4 @@
-"""A contest of champions: only fresh rewards count, from the same round of every agent on."""
+"""A contest of champions: only fresh rewards count, for every agent from the same number of rounds on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from cloneproof.mechanisms.rule import Rule, rounds_number
 
 @dataclass(frozen=True)
 class Champions(Score):
-    """Rewards of an agent's champion count once the agent has had `after` rounds, with however many arms.
+    """Rewards of an agent's champion count once the agent has had `after` rounds, however many arms it has.
 
-    What an agent earned before, also with a champion that was found early, counts nowhere: every agent enters the
-    contest with nothing.
+    Earlier rewards never count, so every agent enters the contest with none.
     """
 
     after: int = 1

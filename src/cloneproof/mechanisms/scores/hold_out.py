@@ -1,4 +1,4 @@
-"""A score on fresh rewards alone: those that chose the arm do not judge it."""
+"""A score on fresh rewards: rewards that chose an arm do not judge it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cloneproof.mechanisms.rule import rounds_number
 class HoldOut(Score):
     """An agent's score counts the first `rounds` rewards after its commitment; above `max_arms` arms it has none.
 
-    Under a rule for agents that does not commit, the count starts when max_arms * m rounds of the agent are over, with
-    however few arms: an index favours those with few rewards, and copies would otherwise make them fewer.
+    If the rule for agents does not commit, counting starts after max_arms * m rounds of the agent, however few arms it
+    has. An index favours agents with few rewards, and copies would otherwise reduce their number.
 
     Parameters
     ----------
