@@ -1,7 +1,7 @@
-"""Leaderboards: does submitting variants pay, and what stops it.
+"""Leaderboards: whether submitting variants pays, and what stops it.
 
-The paper's model fits: a producer is an agent, a distinct model an original, a variant a copy, a battle a reward.
-`read_board` reads battles or a table; `study_board` asks everything; the functions below ask one thing each.
+In the paper's terms a producer is an agent, a distinct model an original, a variant a copy and a battle a reward.
+`read_board` reads battles or a table; `study_board` answers all questions; the other functions answer one each.
 
 >>> from cloneproof import boards
 >>> round(boards.private_selection(variants=27, votes=2000).inflation, 1)    # Elo points that selection adds

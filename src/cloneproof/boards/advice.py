@@ -1,7 +1,7 @@
-"""What a leaderboard should run: a reservoir board whose numbers put the fewest producers in the wrong order.
+"""What a leaderboard should run: a reservoir board tuned to put the fewest producers in the wrong order.
 
-Any slots, tests and weight are clone-proof; they decide the accuracy only. They are searched one after the other, with
-the exact number of wrong pairs, taking the ratings that were read as the truth.
+Any slots, tests and weight are clone-proof; they affect only the accuracy. A coordinate search minimises the exact
+number of wrong pairs, taking the ratings that were read as the truth.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHOWN: Final = 5  # variants in the comparison of rules
 
 @dataclass(frozen=True)
 class RuleRow:
-    """One rule on this board: how accurate it is, and what five variants gain under it on average."""
+    """One rule on this board: its accuracy, and what five variants gain under it on average."""
 
     rule: ListingRule
     wrong_pairs: Estimate
@@ -50,7 +50,7 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class BoardAdvice:
-    """The recommended rule, and the usual ones beside it, all with the same number of battles in total."""
+    """The recommended rule and the usual ones, all with the same total number of battles."""
 
     rule: ReservoirBoard
     rows: tuple[RuleRow, ...]
@@ -83,7 +83,7 @@ def recommend_board(
     balanced: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BoardAdvice:
-    """Tune a reservoir board to so many battles a producer (default: the board's own traffic) and compare the rules."""
+    """Tune a reservoir board to so many battles per producer (default: the board's own traffic) and compare rules."""
     panel = Panel(board)
     producers, models = len(board.names), len(board.models)
     if producers < 2:

@@ -1,7 +1,7 @@
-"""A leaderboard: models, who made them, and how strong they are measured to be.
+"""A leaderboard: models, their producers, and their measured strength.
 
-A rating is on the Elo scale: a model that is 400 points ahead wins ten battles for each that it loses (Bradley and
-Terry 1952). Ratings are known up to a common constant; ours average zero unless a table brought its own zero.
+Ratings are on the Elo scale: a model 400 points ahead wins ten battles for each that it loses (Bradley and Terry 1952).
+They are known up to a common constant and average zero here, unless a table has its own zero.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class Board:
         return np.asarray(sorted(own, key=lambda i: -self.ratings[i]), dtype=np.int64)
 
     def chances(self) -> Floats:
-        """The chance of each model (row) to beat each opponent of the panel (column): all models, or the reference.
+        """The probability that each model (row) beats each opponent of the panel (column).
 
-        A battle against itself, or against a copy of itself, is a fair coin.
+        The panel is all models, or the reference. A battle against itself, or a copy of itself, is a fair coin.
         """
         if self.means is not None:
             return self.means[:, None]
@@ -132,7 +132,7 @@ class Board:
 
 
 def win_chance(difference: Floats) -> Floats:
-    """The chance to win at a lead of so many Elo points (Bradley-Terry).
+    """The probability to win with a lead of so many Elo points (Bradley-Terry).
 
     >>> round(float(win_chance(np.array(400.0))), 4)
     0.9091

@@ -1,13 +1,13 @@
-"""What variants pay where entrants fight each other: a simulation that takes the board's ratings as the truth.
+"""What variants gain when entrants fight each other: a simulation that takes the board's ratings as the truth.
 
-Battles are drawn between listed models by a rule of sampling; models are rated by Bradley-Terry, fitted again in each
-run; a rule of listing turns ratings into one score a producer. Every run has two worlds that share their luck: the
-honest one, and one in which a producer lists variants, each as strong as the model that it copies. Variants take
-traffic from the others, so each honest battle is kept with the chance that the pair still meets (thinning), and the
-variants' battles are drawn besides. What is shared makes the difference between the worlds far less noisy than either.
+Battles are drawn between listed models by a sampling rule; models are rated by Bradley-Terry, refitted in each run; a
+listing rule turns ratings into one score per producer. Each run simulates two worlds with common random numbers: an
+honest one, and one in which a producer lists variants as strong as the model that they copy. Variants take traffic from
+the others, so each honest battle is kept with the probability that the pair still meets (thinning), and the variants'
+battles are drawn in addition. Common random numbers make the difference between the worlds far less noisy.
 
-The theorem on reservoir boards needs a fixed panel. Among entrants it is not proven: whom a champion meets depends on
-what the others list.
+The theorem on reservoir boards needs a fixed panel. Among entrants it is not proven, since a champion's opponents
+depend on what the others list.
 """
 
 from __future__ import annotations
@@ -107,11 +107,10 @@ def variants_among_entrants(
 ) -> EntrantGain:
     """What variants of a producer's best model gain over so many new battles between entrants.
 
-    The board's votes so far count too, unless it starts `empty`; rules are compared on empty boards, as fresh votes
-    leave old ones out of the account.
-    Self-rankings err by 40 Elo. A provisional board keeps 30 % of the battles for fresh votes of each producer's best
-    listing, a reservoir board half of them, after 15 slots a producer; it draws opponents uniformly, whatever
-    `sampling` says.
+    The board's votes so far count too, unless it starts `empty`; rules are compared on empty boards. Self-rankings err
+    by 40 Elo. A provisional board keeps 30 % of the battles for fresh votes of each producer's best listing. A
+    reservoir board keeps half of them, has 15 slots per producer, and draws opponents uniformly whatever `sampling`
+    says.
     """
     one_of(sampling, SAMPLING, "sampling", BoardError)
     one_of(rule, LISTING, "the rule of listing", BoardError)
@@ -170,7 +169,7 @@ def _two_worlds(
 ) -> tuple[Floats, Floats]:
     """Wins in the honest world and in the one with variants (the last models), which share their battles.
 
-    Old votes are drawn first, spread over pairs in proportion to the models' votes; they are the same in both worlds.
+    Old votes come first, spread over pairs in proportion to the models' votes; they are the same in both worlds.
     """
     old, size = entrants.models, len(entrants.truth)
     chances = win_chance(entrants.truth[:, None] - entrants.truth[None, :])
@@ -195,7 +194,7 @@ def _two_worlds(
 
 
 def _weights(wins: Floats, sampling: Sampling) -> Floats:
-    """How often each model is sampled, in proportion."""
+    """The sampling weight of each model."""
     votes = wins.sum(axis=1) + wins.sum(axis=0)
     if sampling == "uniform":
         return np.ones(len(votes))
@@ -230,9 +229,9 @@ def _wins(met: Indices, won: Indices, size: int) -> Floats:
 
 
 def _fresh_ratings(start: Floats, opponents: Floats, met: Indices, won: Indices) -> Floats:
-    """Each champion's rating by fresh votes alone; the ratings of its opponents, the honest models, are taken as known.
+    """Each champion's rating by fresh votes only, taking the ratings of its opponents, the honest models, as known.
 
-    The most likely rating solves: battles won = the sum of the chances to win.
+    The most likely rating solves: battles won = the sum of the probabilities to win.
     """
     value = start
     for _ in range(20):
@@ -243,9 +242,9 @@ def _fresh_ratings(start: Floats, opponents: Floats, met: Indices, won: Indices)
 
 
 def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Scores:
-    """Slots of all producers fight each other, the best of each is its champion; champions fight for the score.
+    """Slots of all producers fight each other; the best of each is its champion, and champions fight for the score.
 
-    Slots that hold the same in both worlds have the same results there.
+    Slots that hold the same model in both worlds have the same results.
     """
     board, producers = entrants.board, len(entrants.board.names)
     battles = entrants.battles / 2
@@ -265,7 +264,7 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Scores:
 
 
 def _share_won(wins: Floats) -> Floats:
-    """By shares, as numbers of battles are drawn here and vary a little; on a board each slot has equally many."""
+    """By shares, since the numbers of battles drawn here vary a little; on a board all slots have equally many."""
     share: Floats = wins.sum(axis=1) / np.maximum(1, wins.sum(axis=1) + wins.sum(axis=0))
     return share
 
@@ -297,7 +296,7 @@ def _best_of_each(values: Floats, owners: Indices, producers: int) -> Floats:
 
 
 def _row(scores: Scores, own: int, true: Floats) -> tuple[float, float, float, float, float]:
-    """Ranks up, Elo over the others' average, being first, share, and wrong pairs (truly equal ones count one half)."""
+    """Ranks gained, Elo over the others' average, being first, share, and wrong pairs (true ties count one half)."""
     ranks, leads = [], []
     for values in (scores.honest, scores.copied):
         ranks.append(1 + int((values > values[own]).sum()))

@@ -1,12 +1,11 @@
-"""Laws of counts: how many battles a model wins, and what the best of several counts is. Exact, on windows.
+"""Distributions of counts: how many battles a model wins, and the best of several counts. Exact, on windows.
 
-A law keeps only the window that holds all but 1e-12 of its mass; what is outside is its `missing` mass, and every
-number that is computed from laws is off by at most the sum of theirs.
+A law keeps the window that holds all but 1e-12 of its mass. The rest is its `missing` mass, and a number computed from
+laws is off by at most the sum of theirs.
 
-Opponents who take turns (a *balanced* schedule) make the count a sum of coins with different chances, less noisy than a
-binomial count. Under Bradley-Terry the chance against opponent i is t / (t + w_i), so that a count x has likelihood
-t^x e_x(1 / w) / prod(1 + t / w_i): likelihood ratios rise with x, as for the binomial law. That is what the
-theorem of the reservoir board asks for.
+If opponents take turns (a *balanced* schedule), the count is a sum of coins with different means, less noisy than a
+binomial count. Under Bradley-Terry the probability against opponent i is t / (t + w_i), so a count x has likelihood t^x
+e_x(1 / w) / prod(1 + t / w_i). Its likelihood ratios rise with x, as the theorem of the reservoir board requires.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FREQUENCIES: Final = 14.0  # in standard deviations of the count
 
 
 class CountLaw(NamedTuple):
-    """Chances of the whole numbers from `low` on; `missing` bounds the mass outside of the window and rounding."""
+    """Probabilities of the whole numbers from `low` on; `missing` bounds the mass outside the window and rounding."""
 
     low: int
     mass: Floats
@@ -59,7 +58,7 @@ def binomial_law(battles: int, mean: float) -> CountLaw:
 
 
 def balanced_law(battles: int, chances: Floats) -> CountLaw:
-    """The number of wins where opponents take turns, from its Fourier transform on the window.
+    """The number of wins if opponents take turns, from its Fourier transform on the window.
 
     >>> balanced_law(2, np.array([0.25, 0.75])).mass.round(6).tolist()
     [0.1875, 0.625, 0.1875]
@@ -80,7 +79,7 @@ def balanced_law(battles: int, chances: Floats) -> CountLaw:
 
 
 def normal_law(battles: int, mean: float, variance: float) -> CountLaw:
-    """A rounded normal count: what a search over many settings uses in place of the exact law."""
+    """A rounded normal count: a quick approximation for searches."""
     low, high = _window(battles, battles * mean, battles * variance)
     wins = np.arange(low, high + 1)
     mass: Floats = np.exp(-((wins - battles * mean) ** 2) / (2 * max(battles * variance, 1e-9)))
@@ -89,7 +88,7 @@ def normal_law(battles: int, mean: float, variance: float) -> CountLaw:
 
 @lru_cache(maxsize=1024)
 def schedule(battles: int, opponents: int) -> Floats:
-    """How often each opponent is met: as equally as possible, the ones left over spread evenly over the panel."""
+    """How often each opponent is met: as equally as possible, the remainder spread evenly over the panel."""
     each, rest = divmod(battles, opponents)
     times = np.full(opponents, float(each))
     times[((np.arange(rest) + 0.5) * opponents / max(rest, 1)).astype(int)] += 1
@@ -110,8 +109,8 @@ def best_of(laws: Sequence[CountLaw]) -> CountLaw:
 def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> list[CountLaw]:
     """For each model: the mass of "it holds the best of the slots, with this count". Slots are weighted draws.
 
-    The best count is x with chance F(x)^s - F(x - 1)^s, F the law of one slot; given x, the model is a with chance
-    proportional to w_a p_a(x), whichever slot it is.
+    The best count is x with probability F(x)^s - F(x - 1)^s, F the law of one slot; given x, the model is a with
+    probability proportional to w_a p_a(x).
     """
     low, below = _distributions(laws)
     mass = np.diff(below, prepend=0.0, axis=1) * weights[:, None]
@@ -124,7 +123,7 @@ def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> 
 
 
 def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
-    """For each model: the mass of "it has the best count, and this is it"; ties go to the earlier model."""
+    """For each model: the mass of "it has the best count, which is this"; ties go to the earlier model."""
     low, below = _distributions(laws)
     strictly = np.concatenate([np.zeros((len(laws), 1)), below[:, :-1]], axis=1)
     missing = sum(law.missing for law in laws)
@@ -163,7 +162,7 @@ def mixture(parts: Sequence[CountLaw]) -> CountLaw:
 
 
 class Field:
-    """The scores of everybody on one window, to compare others with: distribution functions are made once."""
+    """The scores of all others on one window, with their distribution functions."""
 
     def __init__(self, laws: Sequence[CountLaw]) -> None:
         self.low, self.below = _distributions(laws)
@@ -171,13 +170,13 @@ class Field:
         self.missing = max(law.missing for law in laws)
 
     def beaten(self, law: CountLaw) -> Floats:
-        """The chance of a score of this law to be above each one's; a tie counts one half."""
+        """The probability that a score of this law is above each of them; a tie counts one half."""
         mass, before = self._on_window(law)
         chance: Floats = self.middle @ mass + (law.mass.sum() - mass.sum() - before)
         return chance
 
     def is_first(self, law: CountLaw, leave_out: int) -> tuple[float, float]:
-        """The chance to be above all but one of them, and the half-width that ties leave open."""
+        """The probability to be above all but one of them, and the half-width due to ties."""
         mass, _ = self._on_window(law)
         others = np.delete(self.below, leave_out, axis=0)
         with_ties = np.prod(others, axis=0)
@@ -187,7 +186,7 @@ class Field:
         return (high + low) / 2, (high - low) / 2
 
     def _on_window(self, law: CountLaw) -> tuple[Floats, float]:
-        """The part of the mass that is on the window, and how much lies before it (there it beats nobody)."""
+        """The part of the mass on the window, and the mass below it, which beats nobody."""
         mass = np.zeros(self.below.shape[1])
         start = law.low - self.low
         cut = max(0, -start)
@@ -197,7 +196,7 @@ class Field:
 
 
 def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:
-    """Distribution functions on one window: the first number of it, and a row a law."""
+    """Distribution functions on one window: its first number, and one row per law."""
     low = min(law.low for law in laws)
     high = max(law.low + len(law.mass) for law in laws)
     rows = np.zeros((len(laws), high - low))
@@ -207,6 +206,6 @@ def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:
 
 
 def _window(battles: int, mean: float, variance: float) -> tuple[int, int]:
-    """Where a count lies but for a mass of `MISSING`; at small means Bernstein's inequality asks for the 20."""
+    """The window that holds a count but for a mass of `MISSING`; the 20 covers small means (Bernstein's inequality)."""
     half = DEVIATIONS * math.sqrt(variance) + 20
     return max(0, math.floor(mean - half)), min(battles, math.ceil(mean + half))

@@ -1,20 +1,20 @@
-"""Rules of listing: how battles on a fixed panel become one published score for each producer.
+"""Listing rules: how battles on a fixed panel become one published score for each producer.
 
-A rule is a few numbers and one method, `law`: the law of a producer's published score, given which of its models are
-listed how often. A new rule is one more class with the same methods.
+A rule has a few parameters and the method `law`, the distribution of a producer's published score given how often each
+of its models is listed. A new rule is a new class with the same methods.
 
-**Theorem (reservoir board).** A fixed panel makes a battle of model a a coin with mean v_a. Each producer gets s slots,
-which are uniform draws with replacement from its listed models; each slot fights n battles; the slot with the best
-count x (ties to the earlier slot) is the champion, which fights M more battles and wins y of them. The published score
-is k x + y with a fixed weight k >= 0. Then for every prize that does not fall as the own score rises, whatever the
-others' scores are, no listing of variants and no withholding raises the expected prize of a producer who does not know
-which of its models is better.
+**Theorem (reservoir board).** With a fixed panel a battle of model a is a coin with mean v_a. Each producer gets s
+slots, uniform draws with replacement from its listed models. Each slot fights n battles. The slot with the best count x
+(ties to the earlier slot) is the champion, which fights M more battles and wins y of them. The published score is k x +
+y with a fixed weight k >= 0. Consider any prize that does not fall as the own score rises, whatever the others' scores.
+Then neither variants nor withholding raise the expected prize of a producer who does not know which of its models is
+better.
 
 *Proof.* Scan the events "slot j has count x" by x from the top, then by j. The prize of champion a at such an event is
 u_x(a) = E[prize(k x + Binomial(M, v_a))], which does not fall in v_a. Under uniform weights the mean prize falls along
-the scan: u falls with x, and a lower count makes lower means likelier (likelihood ratios). That is what the scan
-theorem asks for (docs/textbook/boards.md). With k = 0 only fresh battles count; k > 0 uses the battles of the
-search too, and costs nothing in honesty.
+the scan: u falls with x, and a lower count makes lower means likelier (likelihood ratios). This is what the scan
+theorem requires (docs/textbook/boards.md). With k = 0 only fresh battles count; k > 0 also uses the battles of the
+search, and stays clone-proof.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ NODES = 201  # of the integral over a producer's self-ranking noise
 
 
 class Panel:
-    """A board's models against its fixed panel: chances, means, and laws of counts, each computed once.
+    """A board's models against its fixed panel: win probabilities, means, and cached laws of counts.
 
-    A `quick` panel takes counts as normal; it serves to search for numbers, which an exact one then judges.
+    A `quick` panel takes counts as normal. Use it to search for parameters, and an exact panel to judge them.
     """
 
     def __init__(self, board: Board, *, quick: bool = False) -> None:
@@ -92,7 +92,7 @@ class ListingRule(Protocol):
         """Whether a theorem says that no variants and no withholding pay."""
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        """The law of the published score of a producer whose models are listed so often (0: withheld)."""
+        """The law of the published score of a producer that lists each model so often (0: withheld)."""
 
     def battles(self, listed: int) -> int:
         """How many battles a producer with so many listings takes part in."""
@@ -122,9 +122,10 @@ class BestListing:
 
 @dataclass(frozen=True)
 class SelfRanked:
-    """You-Rank-We-Rank (Hays et al. 2026): a listing's score is the least of those that its producer ranks before it.
+    """You-Rank-We-Rank (Hays et al. 2026): a listing scores the least of those that its producer ranks before it.
 
-    So the best published score is that of the listing ranked first. Producers err by `noise` Elo (standard deviation).
+    The best published score is thus that of the listing ranked first. Producers err by `noise` Elo (standard
+    deviation).
     """
 
     votes: int
@@ -157,7 +158,7 @@ class SelfRanked:
 
 @dataclass(frozen=True)
 class Provisional:
-    """Every listing fights `votes` battles; the best is then provisional until `fresh` more, which alone count."""
+    """Every listing fights `votes` battles; the best is provisional until `fresh` more battles, which alone count."""
 
     votes: int
     fresh: int
@@ -182,7 +183,7 @@ class Provisional:
 
 @dataclass(frozen=True)
 class FreshChampion:
-    """`search` battles a producer, divided equally over its listings; the best listing then fights `fresh` new ones."""
+    """`search` battles per producer, divided equally over its listings; the best listing then fights `fresh` more."""
 
     search: int
     fresh: int
@@ -208,7 +209,7 @@ class ReservoirBoard:
     """`slots` draws from the listings, `tests` battles each; the best one fights `fresh` more (the theorem above).
 
     The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
-    the panel take turns; the theorem then relies on Bradley-Terry, without it on nothing.
+    the panel take turns, and the theorem then assumes Bradley-Terry.
     """
 
     slots: int
@@ -246,13 +247,11 @@ class ReservoirBoard:
 
 @cache
 def _noise() -> tuple[Floats, Floats]:
-    """Nodes and weights for an average over a standard normal number."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     return nodes, weights
 
 
 def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
-    """Each model as often as it is listed."""
     listed = [model for model, times in zip(models, copies, strict=True) for _ in range(times)]
     if not listed:
         raise BoardError("expected at least one listing, got none; a producer without one is not on the board")

@@ -1,9 +1,8 @@
 """Ratings from battles: Bradley-Terry, Elo and Borda (the average win rate), each with standard errors.
 
-Elo and Borda come from the package `evalica`. Bradley-Terry is fitted here, by Newton's method on the matrix of counts,
-because an audit refits the same board thousands of times with a few models added: a fit that starts from the last one
-takes two or three steps of one linear system, and the same system gives the standard errors. A test compares it with
-evalica's.
+Elo and Borda come from the package `evalica`. Bradley-Terry is fitted here by Newton's method on the matrix of counts,
+because an audit refits the same board thousands of times. A fit that starts from the last one takes two or three steps,
+and the same linear system gives the standard errors. A test compares it with evalica's.
 
 Symbols: w[i, j] wins of i over j, n[i, j] battles, p[i, j] = 1 / (1 + exp(-(r[i] - r[j]))) in log-odds.
 """
@@ -63,7 +62,7 @@ def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
 
 
 def fitted(wins: Floats, start: Floats | None = None) -> Floats:
-    """Newton's method on the log-likelihood with the prior; log-odds, from `start` where a near solution is known."""
+    """Newton's method on the log-likelihood with the prior, in log-odds; begins at `start` if given."""
     counts = wins + wins.T
     won = wins.sum(axis=1)
     values: Floats = np.zeros(len(wins)) if start is None else start - start.mean()
@@ -88,7 +87,7 @@ def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
 
 
 def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Battles:
-    """Battles drawn again with replacement, in their old order (Elo depends on it)."""
+    """Battles resampled with replacement, in their old order (Elo depends on it)."""
     rows = np.sort(rows)
     return Battles.from_sequence(len(battles.wins), battles.first[rows], battles.second[rows], battles.points[rows])
 

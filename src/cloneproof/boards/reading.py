@@ -1,8 +1,7 @@
-"""Reading a board: battles, a table of ratings, or a table of win rates against a reference.
+"""Read a board: battles, a table of ratings, or a table of win rates against a reference.
 
-Files are CSV, Parquet or JSON lines, or a data frame; DuckDB reads them as it reads logs. Which of the three kinds a
-table is follows from its columns, and which column means what from their names; whatever was guessed is in the board's
-`notes`, and `columns=` says otherwise.
+DuckDB reads CSV, Parquet or JSON lines, or a data frame. The kind of table follows from its columns, and their meaning
+from their names. The board's `notes` list what was guessed, and `columns=` overrides it.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def read_board(
 
 
 class _Table(NamedTuple):
-    """What a table says of a board; producers may be missing."""
+    """What a table says about a board; producers may be missing."""
 
     models: tuple[str, ...]
     producers: list[str | None]
@@ -109,7 +108,7 @@ class _Table(NamedTuple):
 
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The column of each meaning: as wanted, else the first that is called so; capitals and blanks do not matter."""
+    """The column of each meaning: as given, else the first with a matching name, ignoring case and blanks."""
     known = {_plain(name): name for name in table.columns}
     found = {}
     for meaning, column in wanted.items():
@@ -135,7 +134,7 @@ def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...
 
 
 def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
-    """The models, their producers where columns say so, and the battles."""
+    """The models, their producers if columns name them, and the battles."""
     meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in found)]
     rows = _texts(table, [found[meaning] for meaning in meanings])
     if not rows:
@@ -158,7 +157,7 @@ def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...
 
 
 def _spelling(values: set[str | None]) -> dict[str, float]:
-    """What each spelling of the winner is worth to the first model."""
+    """The points for the first model that each spelling of the winner stands for."""
     words = {(value or "").strip().lower() for value in values}
     if words <= {"0", "1", "0.5", "0.0", "1.0"}:
         return {word: float(word) for word in words}
@@ -219,7 +218,7 @@ def _win_rates(
 
 
 def _rating_error(record: Mapping[str, str | None], votes: int) -> float:
-    """A standard error from whatever the table has: itself, an interval, two ends, or the number of votes."""
+    """A standard error from what the table has: an error, an interval, two ends, or the number of votes."""
     if record.get("error"):
         return _number(record["error"], "error")
     if record.get("interval"):
@@ -243,7 +242,7 @@ def _number(text: str | None, what: str) -> float:
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that are given twice get a number, as the same model may be listed twice."""
+    """Number names that occur twice, as the same model may be listed twice."""
     seen: dict[str, int] = {}
     made = []
     for name in names:
@@ -255,7 +254,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _named_producers(models: Sequence[str], found: Sequence[str | None], owners: object) -> tuple[str, ...]:
-    """The producer of each model: as owners say, else the table, else the model itself."""
+    """The producer of each model: from `owners`, else from the table, else the model itself."""
     if owners is None:
         return tuple(maker or model for model, maker in zip(models, found, strict=True))
     if isinstance(owners, str) and owners == "first-word":

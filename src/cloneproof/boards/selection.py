@@ -1,9 +1,9 @@
 """Private selection: what testing N variants in private and listing the best adds to a listed score.
 
-N variants of one model, equally strong, with v votes each: the listed score is the best of N measurements, too high by
-E[max of N] standard errors. Fresh votes that are pooled with the v old ones dilute that: with F fresh ones the score is
-too high by v / (v + F) of it. Counts are taken as normal here, which is exact in the limit and within 1 % from 200
-votes on (a test compares with binomial counts); near win rates of one half a standard error is ELO / sqrt(v / 4).
+For N equally strong variants with v votes each, the listed score is the best of N measurements and too high by E[max of
+N] standard errors. Pooling with F fresh votes reduces this to v / (v + F) of it. Counts are taken as normal, which is
+within 1 % from 200 votes on (a test compares with binomial counts); near win rates of one half a standard error is ELO
+/ sqrt(v / 4).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PrivateSelection:
     """The chance that selection alone lifts a score by the lead that was asked about."""
 
     def fresh_votes(self, points: float) -> int:
-        """Fresh votes, pooled with the old ones, that bring the inflation to at most so many Elo points."""
+        """Fresh votes that, pooled with the old ones, bring the inflation down to so many Elo points."""
         number_in(points, "the Elo points that may be left", 0, error=BoardError, low_open=True)
         return max(0, math.ceil(self.votes * (self.inflation / points - 1)))
 
@@ -70,7 +70,7 @@ def expected_maximum(variants: int) -> float:
 
 
 def lead_of(board: Board, producer: str) -> float:
-    """By how many Elo points a producer's best model is ahead of the best of anybody else (negative: behind)."""
+    """By how many Elo points a producer's best model leads the best of all others (negative: trails)."""
     own = board.ratings[board.models_of(producer)[0]]
     others = [rating for rating, name in zip(board.ratings, board.producers, strict=True) if name != producer]
     if not others:

@@ -1,4 +1,4 @@
-"""Everything about one board: what variants would have paid each producer, private selection, and what to run."""
+"""Study one board: what variants would have gained each producer, private selection, and what to run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BoardStudy:
 
     @property
     def verdict(self) -> str:
-        """Whether variants pay on this board as it is: exploitable, or undecided where no gain was seen."""
+        """Whether variants pay on this board as it is: exploitable, or undecided if no gain was seen."""
         return "exploitable" if any(gain.ranks.low > ENOUGH for gain in self.gains) else "undecided"
 
     @property

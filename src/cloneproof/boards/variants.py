@@ -1,7 +1,7 @@
-"""What variants pay on a fixed panel, and how accurate a rule is: exact, from the laws of published scores.
+"""What variants gain on a fixed panel, and how accurate a rule is: exact, from the laws of published scores.
 
-Producers' scores are independent on a fixed panel, so that every number here is a sum of products of laws: no sampling.
-Errors bound the mass outside of the windows and, for the chance to be first, what ties leave open.
+Producers' scores are independent on a fixed panel, so every number is a sum of products of laws; nothing is sampled.
+Errors bound the mass outside the windows and, for the probability to be first, the effect of ties.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ METHOD = "laws of counts on a fixed panel"
 
 @dataclass(frozen=True)
 class VariantGain:
-    """What `variants` more listings gain a producer under one rule: ranks up, Elo of its score, chance to be first."""
+    """What `variants` more listings gain a producer under one rule: ranks, Elo, probability to be first."""
 
     producer: str
     rule: str
@@ -46,7 +46,7 @@ class VariantGain:
 
 
 class Standing:
-    """Everybody's published score under one rule, everybody honest: each model listed once."""
+    """Everybody's published score under one rule if each model is listed once."""
 
     def __init__(self, panel: Panel, rule: ListingRule) -> None:
         self.panel, self.rule = panel, rule
@@ -55,14 +55,14 @@ class Standing:
         self.field = Field(self.laws)
 
     def wrong_pairs(self) -> Estimate:
-        """The expected number of pairs of producers in the wrong order; pairs that are truly equal count one half."""
+        """The expected number of pairs of producers in the wrong order; true ties count one half."""
         best = np.array([self.panel.means[models[0]] for models in self.panel.models.values()])
         above = np.array([self.field.beaten(law) for law in self.laws])
         better, equal = best[:, None] > best[None, :], np.triu(best[:, None] == best[None, :], 1)
         return self._estimate(float(above.T[better].sum() + equal.sum() / 2), len(best) ** 2)
 
     def rank(self, name: str, law: CountLaw | None = None) -> float:
-        """The expected rank of a producer among all, whose own score has this law; ties count one half."""
+        """The expected rank of a producer whose own score has this law; ties count one half."""
         own = self.names.index(name)
         beaten = self.field.beaten(law or self.laws[own])
         return len(self.names) - float(beaten.sum() - beaten[own])
@@ -73,7 +73,7 @@ class Standing:
         return self._estimate(self.rank(name) - float(np.mean(ranks)), len(self.names))
 
     def gain(self, name: str, copied: Copied, variants: int) -> VariantGain:
-        """What a producer gains by listing so many variants more; of a random model it is the average over models."""
+        """What a producer gains by so many more variants; for copies of a random model, the average over models."""
         own, models = self.names.index(name), self.panel.models[name]
         honest, laws = self.laws[own], self._listed(name, copied, variants)
         before, open_before = self.field.is_first(honest, own)
@@ -103,12 +103,12 @@ class Standing:
         return [self.rule.law(self.panel, models, copies) for copies in _vectors(len(models), copied, variants)]
 
     def _estimate(self, value: float, terms: float) -> Estimate:
-        """A sum of so many terms, each off by the mass that the windows leave out."""
+        """A sum of so many terms, each with an error of the mass outside the windows."""
         return Estimate(value, 2 * self.field.missing * terms, "estimated", METHOD)
 
 
 def _vectors(originals: int, copied: Copied, variants: int) -> list[list[int]]:
-    """How often each model is listed; one vector for each model where a random one is copied."""
+    """How often each model is listed; one vector for each model if a random one is copied."""
     if copied == "all":
         return [[1 + variants] * originals]
     places = [0] if copied == "best" else range(originals)

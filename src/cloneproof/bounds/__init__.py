@@ -1,7 +1,7 @@
-"""Every bound of the paper and ours, as pure functions of numbers: how sure, how long, how much regret.
+"""All bounds, the paper's and ours, as pure functions of numbers: probabilities, rounds, regret.
 
-Nothing here looks at a market or a mechanism. A docstring says whose statement it is, under which assumption, and
-whether its constant is proven (and where) or whether only the shape is known. The arguments mean the same everywhere::
+Each docstring names the statement, its assumptions, and whether the constant is proven or only the shape is known.
+The arguments mean the same everywhere::
 
     agents         n, the number of agents
     originals      L, the largest number of originals of an agent; l, the arms that one ETC compares
@@ -11,11 +11,11 @@ whether its constant is proven (and where) or whether only the shape is known. T
     agent_rounds   M, the trial of an agent
     score_rounds   W, the fresh rewards that a hold-out score counts
     rounds         m of each of two arms that are compared
-    gap            the smallest distance of two different means of an agent; infinite where all are equal
-    agent_gap      the smallest distance of different best means of two agents; None where it is not known
+    gap            the smallest distance of two different means of an agent; infinite if all are equal
+    agent_gap      the smallest distance of different best means of two agents; None if unknown
     gap_known      whether the platform knows the gap; else it explores for (ln T')^3 rounds
     gaps           the distance of each arm's mean from the best one
-    means          of arms, in [0, 1]; of each agent's originals where there are several agents
+    means          of arms, in [0, 1]; of each agent's originals if there are several agents
     values         the means in [0, 1] that originals can have
     low, high      two means, u < v, in [0, 1]
     threshold      y, the average that is to be reached

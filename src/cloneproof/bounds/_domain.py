@@ -1,4 +1,4 @@
-"""Which numbers a formula takes: every argument is checked by its name, as names mean the same in all of them."""
+"""The domain of each argument of a formula, checked by its name; names mean the same in all formulas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ whole_number = partial(count, error=MechanismError)
 
 
 def _number(low: float, high: float, value: Any, name: str, *, low_open: bool = False, endless: bool = False) -> Any:  # noqa: ANN401
-    """The value as it is, a whole number included, if it lies in the range; infinity where it may be endless."""
+    """Return the value if it lies in the range; infinity is allowed where `endless`."""
     if not (endless and value == math.inf):
         number_in(value, name, low, high, MechanismError, low_open=low_open)
     return value
@@ -66,7 +66,7 @@ CHECKS: dict[str, DomainCheck] = {
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The formula, with one sentence for an argument outside its domain instead of a wrong number or a traceback."""
+    """Wrap a formula so that an argument outside its domain raises one clear error."""
     checks: dict[str, DomainCheck] = {}
     optional = set()
     for name, parameter in inspect.signature(function).parameters.items():

@@ -1,8 +1,8 @@
 """Second accounts: what every anonymous platform pays a provider that enters more than once.
 
-Anonymous: accounts that register alike are treated alike, and somebody is served in every round. Each agent has one
-original, means are independent from one prior, and the other n - 1 agents have one account each. Proofs are in
-docs/textbook/second-accounts.md.
+A platform is anonymous if it treats accounts that register alike in the same way; it serves somebody in every round.
+Each agent has one original, means are independent draws from one prior, and the other n - 1 agents have one account
+each. Proofs: docs/textbook/second-accounts.md.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cloneproof.errors import MechanismError
 
 @checked
 def flood_others(agents: int, accounts: int, horizon: int) -> float:
-    """(A) At most T (n - 1) / (n + m - 1 - T): the chance that anybody else is ever served, against m accounts.
+    """(A) At most T (n - 1) / (n + m - 1 - T): the probability that anybody else is ever served, against m accounts.
 
-    Accounts that were never served are alike, so a round that serves one of them serves another agent's with a chance
-    of at most (n - 1) / (n + m - 1 - T).
+    Unserved accounts are alike, so a round that serves one of them serves another agent's with at most probability (n -
+    1) / (n + m - 1 - T).
 
     >>> flood_others(5, 10**6, 100)
     0.0004000384036867539
@@ -36,10 +36,10 @@ def second_account_floor(
     accounts: int = 2,
     originals: int = 1,
 ) -> float:
-    """(B) The gain a round of m accounts with one item for T -> infinity, under every mechanism of sublinear regret.
+    """(B) The gain per round of m accounts with one item as T -> infinity, under every mechanism of sublinear regret.
 
-    The sum over k of P(the agent is best, with k others) E[v | that] k (m - 1) / ((k + 1) (k + m)): tied accounts are
-    served alike. For several originals an agent, of mechanisms that compare best originals alone.
+    It is the sum over k of P(the agent is best, with k others) E[v | that] k (m - 1) / ((k + 1) (k + m)), since tied
+    accounts are served alike. Also covers several originals per agent, if the mechanism compares best originals only.
 
     >>> round(second_account_floor(5, (0.2, 0.8)), 4)
     0.0608
@@ -62,10 +62,10 @@ def second_account_floor(
 
 @checked
 def second_account_ceiling(agents: int, horizon: int, regret: float, density: float) -> float:
-    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that more accounts gain where a prior's density is at most f.
+    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that more accounts gain if the prior's density is at most f.
 
-    `regret` R bounds the expected regret with and without the further accounts. Best means within e of each other have
-    a chance of at most C e; otherwise R / e rounds go to others than the best, with one account and with more.
+    `regret` R bounds the expected regret with and without the further accounts. Two best means are within e of each
+    other with probability at most C e; otherwise at most R / e rounds go to agents other than the best.
     """
     near = agents * (agents - 1) * density
     return min(float(horizon), 2 * math.sqrt(2 * near * horizon * regret))
@@ -83,8 +83,8 @@ def accounts_gain(agents: int, pot: float, accounts: int) -> float:
 
 @checked
 def account_fee(agents: int, pot: float) -> float:
-    """(D) The smallest fee an account under which no number of accounts beyond the first pays: V (n - 1) / (n (n + 1)).
+    """(D) The smallest fee per account at which a second account, or more, does not pay: V (n - 1) / (n (n + 1)).
 
-    The gain of each further account is largest for the second. It takes (n - 1) / (n + 1) of all that there is to earn.
+    The second account gains the most. The fee takes (n - 1) / (n + 1) of everything there is to earn.
     """
     return accounts_gain(agents, pot, 2)

@@ -1,16 +1,15 @@
 """What copies can gain under the index on slots in a market that ends at random: a ceiling for given means.
 
-Every pull rings with chance 1 / T and the first ring ends the market, so an agent is paid T times the mean of the slot
-that rings first, and that is the slot whose index is highest at its own ring: a best of all slots by independent
-scores. Let x_a be the chance that a slot with mean v_a rings at an index of at least y; as y falls, x runs through a
-path from 0 to 1. With s slots, l originals, v the best mean, g_a = v - v_a and X the average of x_a, no copies and no
-withholding gain more than
+Every pull ends the market with probability 1 / T. An agent is paid T times the mean of the slot that ends it, which is
+the slot whose index is highest at its own end: a best of all slots by independent scores. Let x_a be the probability
+that a slot with mean v_a ends at an index of at least y; as y falls, x runs from 0 to 1. With s slots, l originals, v
+the best mean, g_a = v - v_a and X the average of x_a, neither copies nor withholding gain more than
 
     T sup over y of [ s (s - 1) / l sum_a g_a int (1 - X)^(s - 2) (x_a - X) dx_a - v c(y) Var(x) ]
 
-against any others, c(y) being the least curvature of (1 - z)^s seen from X to the largest x_a. It is 0 for at most two
-originals or two slots (docs/textbook/index-on-slots.md has the proof). The path is computed at many levels; between
-two of them each part is bounded from the side that makes the ceiling larger.
+against any others, c(y) being the least curvature of (1 - z)^s from X to the largest x_a. It is 0 for at most two
+originals or two slots (proof: docs/textbook/index-on-slots.md). The path is computed at many levels, and between two
+levels each part is bounded from above.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ FAR = 9.0  # standard deviations beyond which counts are left out
 
 
 def next_look(pulls: int) -> int:
-    """After so many rewards, how many a slot has when its falling index is looked at next.
+    """The number of rewards at which a slot's falling index is next updated.
 
     >>> next_look(0), next_look(32), next_look(34)
     (1, 34, 36)
@@ -82,10 +81,10 @@ def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, hori
 def expected_gain_ceiling(
     atoms: Sequence[tuple[float, float]], originals: int, draws: int, constant: float, horizon: int
 ) -> float:
-    """The ceiling for means that are drawn independently from values with weights.
+    """The ceiling for means drawn independently from values with weights.
 
-    The others' best score depends on nothing of the agent's, so the bracket is averaged over means before the supremum
-    is taken: less than the average of `index_gain_ceiling`.
+    The others' best score does not depend on the agent, so the bracket is averaged over means before the supremum is
+    taken. This is less than the average of `index_gain_ceiling`.
     """
     values = sorted(value for value, _ in atoms)
     if min(originals, draws, len(values)) <= 1 or min(originals, draws) <= 2 or horizon == 1:
@@ -104,10 +103,10 @@ def expected_gain_ceiling(
 def sampled_gain_ceiling(
     quantile: Callable[[float], float], originals: int, draws: int, constant: float, horizon: int, seed: int = 0
 ) -> float:
-    """The same for a prior that is too rich to be summed over: at most this at 99 %, in the limit of many draws.
+    """The ceiling for a prior with too many values to sum over; holds at 99 % in the limit of many draws.
 
-    The average of `index_gain_ceiling` over all subsets of some drawn means (or some of the subsets), and its error by
-    the jackknife over the draws. It is not averaged before the supremum is taken, as few draws matter at high levels.
+    Averages `index_gain_ceiling` over subsets of drawn means, with a jackknife error. The supremum is taken before the
+    average, since few draws matter at high levels.
     """
     if min(originals, draws) <= 2 or horizon == 1:
         return 0.0
@@ -131,7 +130,7 @@ def _paths(values: Sequence[float], constant: float, horizon: int) -> FloatArray
 
 
 def index_levels(means: Sequence[float], constant: float, horizon: int) -> FloatArray:
-    """Falling levels at which a path is computed, closer to each other around the means, where it is steep."""
+    """Falling levels at which a path is computed, denser around the means, where it is steep."""
     positive = sorted({v for v in means if v > 0})
     levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
     near = max(12, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
@@ -147,12 +146,12 @@ def index_levels(means: Sequence[float], constant: float, horizon: int) -> Float
 
 
 def path_ceiling(means: FloatArray, path: FloatArray, slots: int, horizon: float) -> float:
-    """The ceiling from the path: means (rising), and for each of them bounds (low, high) of x at each level."""
+    """The ceiling from the path: rising means, and bounds (low, high) of x at each level."""
     return float(horizon * max(0.0, path_brackets(means, path, slots).max()))
 
 
 def path_brackets(means: FloatArray, path: FloatArray, slots: int) -> FloatArray:
-    """The bracket of the theorem between each two levels, at most."""
+    """An upper bound of the theorem's bracket between each two levels."""
     s, originals = slots, len(means)
     ends = np.concatenate([np.zeros((originals, 2, 1)), path, np.ones((originals, 2, 1))], axis=2)
     low, high = ends[:, 0], ends[:, 1]
@@ -173,7 +172,7 @@ def path_brackets(means: FloatArray, path: FloatArray, slots: int) -> FloatArray
 
 
 def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray) -> FloatArray:
-    """For each falling level the chance that a slot's own ring finds its index at least there: bounds (low, high).
+    """For each falling level: bounds of the probability that a slot's index is at least that level at its own end.
 
     >>> low, high = chance_above(0.5, 2.0, 100, np.array([0.9, 0.6]))
     >>> bool((low <= high).all()), bool(low[0] < low[1])
@@ -207,7 +206,7 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
 
 
 def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
-    """The law of a count, without what is far from its mean; and the first count."""
+    """The distribution of a count, trimmed around its mean, and its first count."""
     centre, reach = trials * chance, FAR * math.sqrt(trials * chance * (1 - chance)) + 10
     first, last = max(0, math.floor(centre - reach)), min(trials, math.ceil(centre + reach))
     up_to = bdtr(np.arange(first, last + 1), trials, chance)
@@ -227,7 +226,6 @@ def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:
 
 
 def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[FloatArray, int]:
-    """Without counts that are far from their mean."""
     centre, reach = pulls * mean, FAR * math.sqrt(pulls * mean * (1 - mean)) + 10
     begin = max(0, math.floor(centre - reach) - first)
     end = max(begin + 1, math.ceil(centre + reach) - first + 1)
@@ -236,7 +234,7 @@ def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[Flo
 
 @lru_cache(maxsize=2)
 def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[int, FloatArray]]:
-    """At each look: the pulls by then, and for each level the least count at which the index is at least there."""
+    """At each update: the pulls so far, and for each level the smallest count with an index of at least that level."""
     at, looks, pulls = np.frombuffer(levels), [], 0
     while pulls < LONGEST * horizon:
         pulls = next_look(pulls)

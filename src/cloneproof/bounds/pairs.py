@@ -1,15 +1,16 @@
-"""The pairs theorem: rounds from the values that means can have, in place of the smallest distance between them.
+"""The pairs theorem: rounds from the values that means can have, instead of the smallest distance between them.
 
-At click rates a distance says little: .004 and .006 are as hard to tell apart as .46 and .54. For two values u < v
-let e_m(u, v) bound the chance that the average of m rewards of mean u reaches that of m rewards of mean v:
+At click rates a distance says little: .004 and .006 are as hard to tell apart as .46 and .54. For two values u < v let
+e_m(u, v) bound the probability that the average of m rewards of mean u reaches that of m rewards of mean v:
 
-    exact         P(Bin(m, u) >= Bin(m, v)), for Bernoulli rewards; beyond a million rounds Chernoff's, which is no less
+    exact         P(Bin(m, u) >= Bin(m, v)), for Bernoulli rewards; Chernoff's larger bound above a million rounds
     chernoff      (sqrt(uv) + sqrt((1-u)(1-v)))^(2m), for any rewards in [0, 1]: a coin of the same mean has the largest
                   exponential moments
     sub-gaussian  exp(-m (v-u)^2 / (4 spread^2)); with a spread of 1/2 Hoeffding's bound
 
 The hold-out mechanism is clone-proof if e_m(u, v) T v <= m (v - u) / L for every two values
-(docs/textbook/hold-out.md). All three fall with m and rise with u, so that only neighbouring values are looked at.
+(docs/textbook/hold-out.md). All three bounds fall with m and rise with u, so that it suffices to check neighbouring
+values.
 """
 
 from __future__ import annotations
@@ -51,10 +52,9 @@ def pairs_apply(
     tail: TailBound = "chernoff",
     spread: float = 0.5,
 ) -> bool:
-    """Whether e_m(u, v) T v <= m (v - u) / L for every two of the values: the pairs theorem's condition.
+    """Whether e_m(u, v) T v <= m (v - u) / L for every two values: the pairs theorem's condition.
 
-    If it holds for T it holds for every shorter horizon, and for every larger m. The pairs theorem, docs/textbook/hold-
-    out.md.
+    If it holds, it holds for every shorter horizon and every larger m (docs/textbook/hold-out.md).
 
     >>> pairs_apply(2, (0.25, 0.75), 33, 10**6, "exact"), pairs_apply(2, (0.25, 0.75), 32, 10**6, "exact")
     (True, False)
@@ -71,7 +71,7 @@ def pairs_apply(
 def pairs_arm_rounds(
     originals: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> int:
-    """The smallest m that meets the pairs theorem's condition; Chernoff's where a binomial sum would be long.
+    """The smallest m that meets the pairs theorem's condition; uses Chernoff's bound if a binomial sum would be long.
 
     >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
     [48235, 4175, 3178]
@@ -92,7 +92,7 @@ def pairs_arm_rounds(
 def pairs_score_rounds(
     agents: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> int:
-    """The smallest W with e_W(u, v) <= 1 / (n T) for every two values: scores tell the agents' best arms apart.
+    """The smallest W with e_W(u, v) <= 1 / (n T) for every two values, so that scores tell best arms apart.
 
     >>> pairs_score_rounds(20, (0.004, 0.006), 10**8), pairs_score_rounds(3, (0.25, 0.75), 10**6)
     (105471, 52)
@@ -105,7 +105,7 @@ def pairs_score_rounds(
 def score_rounds_for(
     agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
-    """`pairs_score_rounds` for chosen pairs: agents whose values do not meet need not be told apart."""
+    """`pairs_score_rounds` for chosen pairs; agents with separate values need not be told apart."""
     limit, found = -math.log(agents * horizon), 1
     for u, v in sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / pair[1]):  # about the hardest first
         kind = tail
@@ -125,10 +125,9 @@ def pairs_regret(
     values: Sequence[float],
     max_arms: int | None = None,
 ) -> float:
-    """D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), d the distance of the extreme values: the award mechanism's regret.
+    """The regret with an award: D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), D the distance of the extreme values.
 
-    Where everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`, at every
-    horizon with an award.
+    Holds if everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`.
 
     >>> round(pairs_regret(20, 3, 48_413, 105_471, (0.004, 0.006)))
     10043
@@ -139,12 +138,11 @@ def pairs_regret(
 
 
 def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[float, ...]:
-    """The values on which the condition is hardest, for rates of which two that differ do so by a relative gap.
+    """The two hardest values, for rates in a range of which any two that differ do so by a relative gap.
 
     Of all u < v with lowest <= u, (1 + r) u <= v <= highest these are lowest and (1 + r) lowest: v / (v - u) and e_m
-    fall as v grows, and along v = (1 + r) u the first is constant and e_m falls as u grows (Chernoff's, since
-    sqrt(uv) + sqrt((1-u)(1-v)) falls there; the sub-Gaussian one, since v - u grows). One value where there is no room
-    for two.
+    fall as v grows, and along v = (1 + r) u the first is constant and e_m falls as u grows. Returns one value if the
+    range is too narrow for two.
 
     >>> rate_values(0.002, 0.05, 0.5), rate_values(0.01, 0.011, 0.2)
     ((0.002, 0.003), (0.01,))
@@ -183,10 +181,10 @@ def _log_affinity(u: float, v: float) -> float:
 
 @lru_cache(maxsize=4096)  # searches and claims ask the same questions
 def _log_binomial(u: float, v: float, rounds: int) -> float:
-    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; every term is positive, so nothing cancels.
+    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; all terms are positive.
 
-    Counts more than WIDE deviations and FAR below the smaller mean or above the larger one are left out. By Bernstein's
-    inequality and the likelihood ratio order of the two laws that is less than exp(-90) of the sum.
+    Leaves out counts far below the smaller mean or above the larger one. By Bernstein's inequality and the likelihood
+    ratio order these are less than exp(-90) of the sum.
     """
     import numpy as np
     from scipy import special

@@ -1,11 +1,11 @@
-"""Regret bounds when everybody registers honestly, given the means: ETC, UCB1, H-ETC-R, the hold-out mechanism.
+"""Regret bounds if everybody is honest, given the means: ETC, UCB1, H-ETC-R, the hold-out mechanism.
 
-`gaps` are the distances of all arms (the best too, at 0) to the best of them. The proof for the hold-out mechanism is
-in docs/textbook/hold-out.md; in short, with eps the chance of a wrong commitment, M = Km + W and N = T - nM:
+`gaps` are the distances of all arms to the best (itself included, at 0). The hold-out bound is proven in
+docs/textbook/hold-out.md. In short, with eps the probability of a wrong commitment, M = Km + W and N = T - nM:
 
     trials of the others                     (n-1) M
     the best agent's own trial               (L-1) m + eps M       (it explores, then plays its best arm)
-    the award, inside whoever wins it        (L-1) m + eps N
+    the award, inside the winner             (L-1) m + eps N
     the award, to a worse agent              N (eps + w)           (the best agent committed wrongly, or was overtaken)
 """
 
@@ -39,9 +39,9 @@ def etc_regret_paper(gaps: Sequence[float], gap: float, horizon: int) -> float:
 
 @checked
 def prior_independent_etc_regret(gaps: Sequence[float], horizon: int, power: float = 4.0) -> float:
-    """Proposition 2 (Algorithm 4) for one agent: `etc_regret` of every epoch at its own m, added up. Ours; proven.
+    """Proposition 2 (Algorithm 4) for one agent: the sum of `etc_regret` over epochs, each at its own m. Ours; proven.
 
-    The paper says "polylogarithmic". It is at most about ln(T)^5 / ln 2 times the sum of gaps, once epochs are long
+    The paper says "polylogarithmic". It is at most about ln(T)^5 / ln 2 times the sum of gaps once epochs are long
     enough to explore; before that it is linear.
     """
     ends = [0, *doubling_ends(horizon)]
@@ -61,7 +61,7 @@ def ucb1_regret(gaps: Sequence[float], horizon: int) -> float:
 
 @checked
 def uniform_etc_regret_at_least(means: Sequence[Sequence[float]], horizon: int) -> float:
-    """Section 5, why a uniform choice of agents is linear: T times the average distance of agents' best means."""
+    """Section 5: a uniform choice of agents has linear regret, T times the average distance of agents' best means."""
     bests = [max(own) for own in means]
     return horizon * (max(bests) - math.fsum(bests) / len(bests))
 
@@ -89,11 +89,10 @@ def h_etc_r_regret(
     agent_gap: float,
     spread: float = 0.5,
 ) -> float:
-    """H-ETC-R with M >= mL: nM + (L-1)m + 2 eps T + (n-1) T exp(-M (agent_gap - (L-1)m/M)^2). Ours; constants proven.
+    """H-ETC-R with M >= mL: nM + (L-1)m + 2 eps T + (n-1) T exp(-M (agent_gap - (L-1)m/M)^2). Ours; proven.
 
-    A sound form of Theorem 5's argument: the best agent's pulls lose at most (L-1)m to its best arm, unless it commits
-    wrongly (eps), so the difference of two sums is a martingale with a drift of at least M agent_gap - (L-1)m (Azuma
-    and Hoeffding).
+    Repairs Theorem 5's argument: the best agent loses at most (L-1)m to its best arm unless it commits wrongly (eps),
+    so the difference of two sums is a martingale with a drift of at least M agent_gap - (L-1)m (Azuma-Hoeffding).
     """
     eps = mistake(originals, gap, arm_rounds, spread)
     drift = agent_gap - (originals - 1) * arm_rounds / agent_rounds
@@ -106,7 +105,7 @@ def h_etc_r_regret(
 def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon: int, gap: float) -> float:
     """Theorem 5's proof, last line with constants: nM + 2L^3 ln(2M)/gap^2 + L + T/M (4nL^3 ln(2M)/gap^3 + nL).
 
-    The proof has slips, so that it does not establish this; the tests find no exception.
+    The proof has slips and does not establish this; our tests find no exception.
     """
     logarithm = math.log(2 * agent_rounds)
     inside = 2 * originals**3 * logarithm / gap**2 + originals
@@ -122,7 +121,7 @@ def h_etc_r_shape(agents: int, originals: int, horizon: int, gap: float) -> floa
 
 @checked
 def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, spread: float = 0.5) -> float:
-    """w: how much worse, in expectation, the winner's best mean is, given that the best agent committed rightly.
+    """w: the expected shortfall of the winner's best mean, given that the best agent committed correctly.
 
     The least of (n-1) exp(-W agent_gap^2 / c), (n-1) sqrt(c / (2 e W)) and 2 sqrt(c ln n / W), with c = 4 sd^2.
 
@@ -154,7 +153,7 @@ def holdout_regret(
     max_arms: int | None = None,
     spread: float = 0.5,
 ) -> float:
-    """(n-1)(Km + W) + 2(L-1)m + 2 eps T + N w: ours, constants proven, for any m and W; T where there is no award.
+    """(n-1)(Km + W) + 2(L-1)m + 2 eps T + N w for any m and W; T if there is no award. Ours; constants proven.
 
     `agent_gap=None` makes no assumption on the agents' distances.
 
@@ -194,9 +193,9 @@ def holdout_epochs_regret(
     spread: float = 0.5,
     gap_known: bool = True,
 ) -> float:
-    """The hold-out mechanism in doubling epochs: `holdout_regret` of each epoch at its own m and W, added up. Proven.
+    """The hold-out mechanism in doubling epochs: the sum of `holdout_regret` over epochs, each at its m and W. Proven.
 
-    `gap_known=False` where the platform does not know the gap and explores for (ln T')^3 rounds.
+    `gap_known=False` if the platform does not know the gap and explores for (ln T')^3 rounds.
     """
     ends, total = [0, *doubling_ends(horizon)], 0.0
     for number in range(1, len(ends)):

@@ -1,21 +1,20 @@
-"""Exact regret of the flat reservoir when everybody registers honestly, as a function of its three numbers.
+"""Exact regret of the flat reservoir if everybody is honest, as a function of its three parameters.
 
-The mechanism tests slots in a timetable: the first draws of all agents, then the second draws of all, up to s each. A
-slot is a uniform draw from its agent's arms and is tested for n rounds; the first whose count reaches the threshold
-gets every later round, and if none does, the best count of all (ties to the earlier slot). The order of the agents is
-uniformly random.
+The mechanism tests slots on a schedule: the first draws of all agents, then the second draws of all, up to s each. A
+slot is a uniform draw from its agent's arms and is tested for n rounds. The first whose count reaches the threshold
+gets every later round; if none does, the best count of all gets them (ties to the earlier slot). The order of the
+agents is uniformly random.
 
 Given the means, slots are independent, so everything is a sum of products of expectations over one agent each:
 
-1. A test is reached if no earlier slot passed: f^j for an agent before it in the timetable, else f^(j - 1), f the
-   agent's average chance to fail. Of j slots a binomial number holds an agent's first original, the others its other
-   originals: the expectations of f^j follow from moments of one original at a time, whatever its prior.
-2. If no slot passes, level y of slot j wins if every earlier slot is below y, and no later one is above it.
-3. An average over the orders of the other agents is a Bernstein polynomial in "how many come first".
+1. A test is reached if no earlier slot passed: f^j for an agent earlier in the order, else f^(j - 1), where f is the
+   agent's average probability to fail. Expectations of f^j follow from moments of one original at a time.
+2. If no slot passes, level y of slot j wins if every earlier slot is below y and no later one is above it.
+3. The average over the orders of the other agents is a Bernstein polynomial in the number that come first.
 
-A continuous prior comes as the nodes of a quadrature (`quadrature`). Step 2 lists the multisets of an agent's means.
-Where they are too many, as for nodes, ties of counts are taken as broken by lot, which costs one original at a time
-again; the winner's mean then differs only through ties of two agents.
+A continuous prior is replaced by the nodes of a quadrature (`quadrature`). Step 2 lists the multisets of an agent's
+means. If there are too many of them, ties of counts are broken at random instead, which again needs one original at a
+time and affects only ties between agents.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the 
 
 
 class ReservoirNumbers(NamedTuple):
-    """What a platform chooses: pulls of a test, draws of each agent, the count that passes (None: no test passes)."""
+    """The platform's parameters: pulls of a test, draws of each agent, the count that passes (None: no test passes)."""
 
     rounds: int
     draws: int
@@ -50,7 +49,7 @@ class ReservoirNumbers(NamedTuple):
 
 
 class AgentTypes(NamedTuple):
-    """Agents of one kind: how many, the chance of each multiset of means, and the law of a draw from it."""
+    """Agents of one kind: their number, the probability of each multiset of means, and the law of a draw from it."""
 
     agents: int
     chances: FloatArray  # types
@@ -59,7 +58,7 @@ class AgentTypes(NamedTuple):
 
 @dataclass(frozen=True)
 class ReservoirMarket:
-    """What the regret depends on besides the mechanism's numbers: the agents' priors and the horizon.
+    """The market as the regret needs it: the agents' priors and the horizon.
 
     >>> prior = [(0.25, 0.5), (0.75, 0.5)]
     >>> market = ReservoirMarket(agents=[[prior, prior]], horizon=1000)
@@ -78,7 +77,7 @@ class ReservoirMarket:
 
     @cached_property
     def alike(self) -> dict[AgentPriors, int]:
-        """Agents with equal priors together."""
+        """Agents grouped by equal priors."""
         return Counter(
             tuple(sorted(tuple((float(value), float(weight)) for value, weight in atoms) for atoms in agent))
             for agent in self.agents
@@ -86,7 +85,7 @@ class ReservoirMarket:
 
     @cached_property
     def kinds(self) -> tuple[AgentTypes, ...] | None:
-        """The multisets of means of each kind of agents; None where they are too many to list."""
+        """The multisets of means of each kind of agents; None if there are too many to list."""
         if self.expected_best is not None:
             return None
         found = [_multisets(key, self.values) for key in self.alike]
@@ -124,11 +123,11 @@ class ReservoirMarket:
         return tested / self.horizon
 
     def rewards(self, numbers: ReservoirNumbers) -> tuple[float, float]:
-        """Expected rewards up to the first pass and after it; and of the fallback, where no slot passes."""
+        """Expected rewards up to the first pass, after it, and of the fallback if no slot passes."""
         return self._tests(numbers), self._fallback(numbers)
 
     def _tests(self, numbers: ReservoirNumbers) -> float:
-        """Step 1: each test that is reached pays the agent's mean, and a pass every later round."""
+        """Step 1: each test that is reached pays the agent's mean, and a pass pays every later round."""
         tables = [_tested(key, numbers) for key in self.alike]
         alive, mean, passing = (np.array(each) for each in zip(*tables, strict=True))
         n, count, whole = numbers.rounds, len(self.agents), self._whole_draws(numbers)
@@ -144,7 +143,7 @@ class ReservoirMarket:
         return total
 
     def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
-        """Rounds of the tests of each draw, and rounds after each of them, by their place; for draws that have any."""
+        """Rounds of the tests of each draw, and rounds after each of them, by position in the order."""
         count = len(self.agents)
         draws = min(numbers.draws, -(-self.horizon // (count * numbers.rounds)))
         begin = self.horizon - np.arange(draws * count).reshape(draws, count) * numbers.rounds
@@ -155,10 +154,10 @@ class ReservoirMarket:
         return min(numbers.draws, self.horizon // (len(self.agents) * numbers.rounds))
 
     def _reached_anywhere(self, alive: FloatArray, draws: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """For each kind and draw: the sum of `_reached` over places 0, 1, .., and that of places times it.
+        """For each kind and draw: the sum of `_reached` over positions, and the sum weighted by position.
 
-        A uniform order is one of uniform times: an agent whose time is u comes after each other one with chance u, so
-        both sums are integrals of polynomials in u, exact at nodes of Gauss and Legendre. Some draws at a time.
+        A uniform order arises from uniform times: an agent with time u comes after each other one with probability u.
+        Both sums are integrals of polynomials in u, exact by Gauss-Legendre quadrature. Computed some draws at a time.
         """
         counts, agents = np.array([*self.alike.values()])[:, None, None], len(self.agents)
         nodes, weights = _legendre(agents // 2 + 1)
@@ -174,9 +173,9 @@ class ReservoirMarket:
             yield part, others.sum(axis=1), places.sum(axis=1)
 
     def _reached(self, alive: FloatArray, begin: int, draws: int) -> Iterator[tuple[slice, FloatArray]]:
-        """For each kind, draw and place: the chance that such an agent has it and no earlier slot of others passes.
+        """For each kind, draw and position: the probability of that position with no earlier slot of others passing.
 
-        For draws from `begin` on, some at a time, as many as fit the cache.
+        For draws from `begin` on, as many at a time as fit the cache.
         """
         count = len(self.agents)
         counts = list(self.alike.values())
@@ -191,7 +190,7 @@ class ReservoirMarket:
             yield part, _order_averages(later[others], first[others], equal) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers) -> float:
-        """Step 2: the best count of all gets what is left, if anything is."""
+        """Step 2: the best count of all gets the remaining rounds, if any."""
         n, s = numbers.rounds, numbers.draws
         left = self.horizon - s * n * len(self.agents)
         if left <= 0:
@@ -221,7 +220,7 @@ class ReservoirMarket:
         return left * total
 
     def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
-        """The expected mean of the best count where no slot passes, ties of counts broken by lot."""
+        """The expected mean of the best count if no slot passes, ties of counts broken at random."""
         s, total = numbers.draws, 0.0
         for part, share in _scores(self.values, numbers):
             chances, own = np.ones(len(part.below)), np.zeros(len(part.below))
@@ -237,14 +236,14 @@ class ReservoirMarket:
 
 
 class _Scores(NamedTuple):
-    """Scores with a lot for ties: a row each, with the chance of less and the weight of just that for every value."""
+    """Scores with random tie-breaking: a row each, with the probability of less and of equal for each value."""
 
     below: FloatArray
     at: FloatArray
 
 
 def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
-    """The chances of a count below each level that does not pass, and of one up to it."""
+    """The probabilities of a count below, and up to, each level that does not pass."""
     n = numbers.rounds
     top = n + 1 if numbers.threshold is None else numbers.threshold
     up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, values[None, :])
@@ -252,7 +251,7 @@ def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArr
 
 
 def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[_Scores, float]]:
-    """All levels at the nodes of a quadrature over the lot, some levels at a time, with the weight of the node."""
+    """All levels at the nodes of a quadrature over the tie-breaker, some levels at a time, with the node's weight."""
     below, up_to = _count_laws(values, numbers)
     at = up_to - below
     kept = np.flatnonzero((at.max(axis=1) > NEGLIGIBLE) & (up_to.max(axis=1) ** numbers.draws > NEGLIGIBLE))
@@ -264,9 +263,9 @@ def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[_Sc
 
 
 def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
-    """What a contest of champions costs at least: exploration, and champions that are not the best original.
+    """A lower bound of what a contest of champions costs: exploration, and champions that are not the best original.
 
-    Every agent has s n rounds for itself; the contest is taken to find the best champion at once.
+    Every agent has s n rounds; the contest is assumed to find the best champion at once.
     """
     rounds = numbers.draws * numbers.rounds
     contest = market.horizon - rounds * len(market.agents)
@@ -281,7 +280,7 @@ def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
 
 
 def _champion_law(agent: AgentPriors, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
-    """The law of the champion's mean of one agent by itself; slots of one agent are alike, so that ties are by lot."""
+    """The distribution of one agent's champion's mean; slots of one agent are alike, so ties break at random."""
     s, law = numbers.draws, np.zeros(len(values))
     passes = _pass(values, numbers)
     fails, chance = (1 - passes)[None, :], np.zeros((1, len(values)))
@@ -297,10 +296,9 @@ def _champion_law(agent: AgentPriors, values: FloatArray, numbers: ReservoirNumb
 
 
 def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[tuple[float, float]]:
-    """A continuous prior as values and weights, by its quantile function at the nodes of Gauss and Legendre.
+    """A continuous prior as values and weights, by its quantile function at Gauss-Legendre nodes.
 
-    The nodes are places t of u = t^2 (3 - 2t), which lie close at both ends of (0, 1), where quantiles may be steep:
-    the best of many originals is one of the highest.
+    The nodes are t of u = t^2 (3 - 2t), dense at both ends of (0, 1), where quantiles may be steep.
 
     >>> half = quadrature(lambda u: u / 2)
     >>> abs(sum(value**3 * weight for value, weight in half) - 1 / 32) < 1e-12
@@ -317,7 +315,7 @@ def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[t
 def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: int = 4000) -> float:
     """The expected best of independent originals, so many of each quantile function: top - integral of prod F(v).
 
-    By the trapezoidal rule on the quantiles of a fine grid; the error is of the order of 1 / cells^2.
+    By the trapezoidal rule on the quantiles of a fine grid, with an error of the order of 1 / cells^2.
 
     >>> abs(best_of_quantiles({lambda u: 0.1 + 0.8 * u: 15}) - (0.1 + 0.8 * 15 / 16)) < 1e-6
     True
@@ -331,14 +329,14 @@ def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: 
 
 
 def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
-    """The law of one original over the values."""
+    """The distribution of one original over the values."""
     law: FloatArray = np.zeros(len(values))
     np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
     return np.asarray(law / law.sum())
 
 
 def _tested(agent: AgentPriors, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """For 0, 1, .., s slots of an agent: the chance that all fail; with the mean of a draw; with that of a pass."""
+    """For 0, 1, .., s slots of an agent: the probability that all fail, also times the mean of a draw or of a pass."""
     values = np.array(sorted({value for atoms in agent for value, _ in atoms}))
     passes = _pass(values, numbers)[None, :]
     failed, mean, passing = _powers_of_draws(agent, numbers.draws, values, 1 - passes, passes)
@@ -350,8 +348,7 @@ def _powers_of_draws(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """E f^j, E v f^j and E g f^j for j = 0, .., s: f, v, g averages over the originals of base, value, gain x value.
 
-    `base` and `gain` have a row for each case and a column for each value. Of j draws a binomial number falls on each
-    original after those before it.
+    `base` and `gain` have a row for each case and a column for each value.
     """
     powers = _powers(base, draws + 1)  # cases x values x j
     alone = {
@@ -376,7 +373,7 @@ def _powers_of_draws(
 
 
 def _binomially(own: FloatArray, others: FloatArray, part: float) -> FloatArray:
-    """For j draws, each the own original with chance `part`: the expectation of own[k] others[j - k]."""
+    """For j draws, each the first original with probability `part`: the expectation of own[k] others[j - k]."""
     count = own.shape[-1]
     ways = _binomial_table(count - 1, part)
     result = np.zeros(own.shape)
@@ -387,7 +384,7 @@ def _binomially(own: FloatArray, others: FloatArray, part: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _binomial_table(draws: int, part: float) -> FloatArray:
-    """The chance of k successes in j trials, for j and k up to so many."""
+    """The probability of k successes in j trials, for j and k up to so many."""
     trials = np.arange(draws + 1)
     at_most = np.array([scipy.special.bdtr(np.minimum(trials, j), j, part) for j in trials])
     return np.asarray(np.diff(at_most, axis=1, prepend=0.0))
@@ -407,7 +404,7 @@ def _with_own(
 
 
 def _multisets(agent: AgentPriors, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """The chance of each multiset of an agent's means, and the law of a uniform draw from it; None if too many."""
+    """The probability of each multiset of an agent's means, and the law of a uniform draw from it; None if too many."""
     if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > MOST_TYPES:
         return None
     place = {float(value): k for k, value in enumerate(values)}
@@ -428,7 +425,7 @@ def _multisets(agent: AgentPriors, values: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _powers(base: FloatArray, count: int) -> FloatArray:
-    """The powers 0, 1, .., count - 1 along a last axis, by products: much quicker than calling for each power."""
+    """The powers 0, 1, .., count - 1 along a last axis, by products, which is faster than `**`."""
     powers = np.empty((*base.shape, count))
     powers[..., 0] = 1.0
     for k in range(1, count):
@@ -438,7 +435,7 @@ def _powers(base: FloatArray, count: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of Gauss and Legendre on (0, 1)."""
+    """Gauss-Legendre nodes and weights on (0, 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
 
@@ -463,9 +460,9 @@ def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
 def _order_averages(later: FloatArray, first: FloatArray, alike: Sequence[int]) -> FloatArray:
     """For 0, 1, .. of the others that come first: the average over their choice of the product of all factors.
 
-    Each other agent has a factor if it comes later and one if it comes first. Axes: kinds, others, draws; the result
-    has kinds, draws, places. Of a kind's others the first `alike` have equal factors, for which every choice has the
-    same product; the rest are added one by one (a Bernstein polynomial of one degree more).
+    Each other agent has one factor if it comes later and one if it comes first. Axes: kinds, others, draws; the result
+    has kinds, draws, positions. The first `alike` others of a kind have equal factors; the rest are added one by one,
+    each raising the degree of a Bernstein polynomial by one.
     """
     kinds, others, draws = later.shape
     averages = np.empty((kinds, draws, others + 1))

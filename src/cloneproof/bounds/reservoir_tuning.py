@@ -1,8 +1,8 @@
-"""Numbers of a reservoir that cost little: a pattern search on the exact regret of `bounds.reservoir`.
+"""Tune the parameters of a reservoir: a pattern search on the exact regret of `bounds.reservoir`.
 
-Any numbers are clone-proof, so tuning costs no honesty: it may use whatever the platform believes about quality, and
-never what was registered. For every pair of neighbouring values a threshold between them is tried, at Chernoff's point,
-then steps in the pulls, the threshold and the draws until none helps, or until time is over where somebody set a limit.
+Any parameters are clone-proof, so tuning may use whatever the platform believes about quality, but not what was
+registered. The search starts with a threshold between each pair of neighbouring values (Chernoff's point) and then
+changes pulls, threshold and draws until nothing helps or time is over.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FINEST = 0.02  # the last relative step of the search
 
 
 class TunedReservoir(NamedTuple):
-    """The numbers, their regret, and the regret where the threshold is one level of values too low or too high."""
+    """The parameters, their regret, and the regret with a threshold that is one level of values too low or too high."""
 
     numbers: ReservoirNumbers
     regret: float
@@ -35,7 +35,7 @@ class TunedReservoir(NamedTuple):
 
 
 def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = None) -> TunedReservoir:
-    """Pulls, draws and threshold of about the smallest regret, searched for in a coarse market where one is given.
+    """Find pulls, draws and threshold of about the smallest regret; searches in a coarse market if one is given.
 
     >>> prior = [(0.01, 1), (0.02, 1), (0.03, 1)]
     >>> tuned = tune_reservoir(ReservoirMarket([[prior] * 3] * 10, horizon=10**7))
@@ -57,9 +57,9 @@ def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = Non
 
 
 def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
-    """Numbers without a search: the threshold between the two highest rates, at Chernoff's point.
+    """Parameters without a search: the threshold between the two highest rates, at Chernoff's point.
 
-    Several times the tuned regret, and quick enough for a mechanism that plans epochs as they come.
+    Costs several times the tuned regret, and is fast enough for a mechanism that plans epochs as they come.
 
     >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
     ReservoirNumbers(rounds=5, draws=7, threshold=2)
@@ -74,7 +74,7 @@ def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> R
 def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
     """Pulls, draws and threshold with which agents find their champions before a contest.
 
-    Tuned on exploration and the quality of champions alone, exactly; the contest's own regret depends on them little.
+    Tuned exactly on exploration and the quality of champions; the contest's own regret depends little on them.
     """
     return _tuned(market, lambda numbers: contest_cost(market, numbers))[0]
 
@@ -90,7 +90,7 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
 
 
 class _Search:
-    """The costs known so far, and the steps from one point to the next."""
+    """The costs computed so far, and the steps from one point to the next."""
 
     def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> None:
         self.market, self.cost = market, cost
@@ -111,7 +111,7 @@ class _Search:
         return self.known[point]
 
     def starts(self) -> list[ReservoirNumbers]:
-        """A point for every pair of neighbouring values; with one value, a test that everybody passes."""
+        """A point for every pair of neighbouring values; for a single value, a test that always passes."""
         horizon = self.market.horizon
         originals = max(len(agent) for agent in self.market.agents)
         draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
@@ -122,7 +122,7 @@ class _Search:
         return [*points, ReservoirNumbers(1, 1, 1)]
 
     def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
-        """The point of the least cost; where time is over, of those whose costs were found by then."""
+        """The point with the lowest cost, of those computed before time is over."""
         tried = points[:1]
         for point in points[1:]:
             if not time_is_over():
@@ -131,7 +131,7 @@ class _Search:
         return min(tried, key=self.known_cost)
 
     def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
-        """The best neighbour, with shorter and shorter steps, until the finest helps no more or time is over."""
+        """Move to the best neighbour with shorter and shorter steps, until none helps or time is over."""
         step = 0.3
         while not time_is_over():
             better = self.best_of(self._neighbours(point, step))

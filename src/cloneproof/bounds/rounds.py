@@ -1,9 +1,9 @@
-"""How many rounds the theorems ask for, when copies cannot pay, and from which gap or horizon on.
+"""The rounds that the theorems require, when copies cannot pay, and from which gap or horizon on.
 
 L and the gaps are declared by the principal or read off priors, never inferred from what was registered. Real numbers
-are rounded up and are at least 1. `trp_*` is what we found on Theorem 3 (docs/reading.md), `holdout_*` the hold-out
-theorem (docs/textbook/hold-out.md), `doubling_*` the epochs of Algorithm 4 for platforms that do not know their
-horizon: rounds 1..2, 3..4, 5..8, 9..16, ..
+are rounded up and are at least 1. `trp_*` belongs to Theorem 3 (docs/reading.md), `holdout_*` to the hold-out theorem
+(docs/textbook/hold-out.md), `doubling_*` to the epochs of Algorithm 4 for platforms that do not know their horizon:
+rounds 1..2, 3..4, 5..8, 9..16, ..
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_ROUNDS = 10**15
 
 @checked
 def smallest(holds: Callable[[int], bool]) -> int:
-    """The smallest whole number from 1 with a property that, once true, stays true."""
+    """The smallest whole number from 1 with a monotone property."""
     high = 1
     while not holds(high):
         high *= 2
@@ -34,7 +34,7 @@ def smallest(holds: Callable[[int], bool]) -> int:
 
 @checked
 def first_horizon_with_award(trial: Callable[[int], int]) -> int:
-    """The horizon from which on T >= trial(T) always holds, for a trial length that grows slower than T, with it.
+    """The horizon from which T >= trial(T) always holds; `trial` must grow more slowly than T.
 
     >>> first_horizon_with_award(lambda horizon: 10 * math.ceil(math.log(horizon + 1)))
     40
@@ -70,7 +70,7 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 
 
 def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
-    """Both conditions, for numbers that were checked: a search over m asks often."""
+    """Both conditions, for arguments that were already checked."""
     if originals == 1 or math.isinf(gap):
         return True
     return unchecked_log_mistake(originals, gap, arm_rounds, spread) <= math.log(
@@ -100,7 +100,7 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
 
 @checked
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 asks for.
+    """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 requires.
 
     >>> trp_arm_rounds(2, 0.5, 10**6), etc_rounds(2, 0.5, 10**6)
     (43, 233)
@@ -110,7 +110,7 @@ def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5
 
 @checked
 def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """The gap from which on the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
+    """The smallest gap at which the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
 
     >>> round(covered_gap(2, 46, 10**6), 3)
     0.497
@@ -170,7 +170,7 @@ def doubling_ends(horizon: int) -> list[int]:
 
 @checked
 def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
-    """The m of an epoch in prior-independent ETC, floor(ln(2^i)^power); at least 1, where the paper's formula has 0."""
+    """The m of an epoch in prior-independent ETC: floor(ln(2^i)^power), but at least 1."""
     return max(1, math.floor(math.pow(epoch * LN_2, power)))
 
 
@@ -186,7 +186,7 @@ def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float =
 
 @checked
 def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
-    """An m for a platform that knows no gap: (ln T)^3. A choice, not a theorem; `covered_gap` then falls like 1 / ln T.
+    """An m for a platform that knows no gap: (ln T)^3. A choice, not a theorem; `covered_gap` falls like 1 / ln T.
 
     >>> [arm_rounds_without_gap(10**k) for k in (3, 6, 9)]
     [330, 2637, 8900]
@@ -196,7 +196,7 @@ def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
 
 @checked
 def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spread: float = 0.5) -> int:
-    """W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) where the agents' gap is unknown.
+    """W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) if the agents' gap is unknown.
 
     >>> holdout_score_rounds(3, 0.5, 10**6), holdout_score_rounds(3, None, 10**6)
     (60, 11536)
@@ -210,7 +210,7 @@ def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spr
 def holdout_rounds(
     agents: int, originals: int, gap: float | None, agent_gap: float | None, horizon: int, spread: float = 0.5
 ) -> tuple[int, int]:
-    """M and W of the hold-out mechanism from what the platform knows; None where it does not know a gap.
+    """The m and W of the hold-out mechanism; pass None for a gap that the platform does not know.
 
     >>> holdout_rounds(3, 2, 0.5, 0.5, 10**6), holdout_rounds(3, 2, None, None, 10**6)
     ((46, 60), (2637, 11536))
@@ -237,7 +237,7 @@ def holdout_award_horizon(
     max_arms: int | None = None,
     spread: float = 0.5,
 ) -> int:
-    """The horizon from which on T >= n M: the hold-out mechanism has an award there, parameters derived for each T.
+    """The horizon from which T >= n M, so that the hold-out mechanism has an award; parameters derived for each T.
 
     >>> holdout_award_horizon(3, 2, 0.5, 0.5)
     174

@@ -1,9 +1,8 @@
-"""Seasons: how long a mechanism should learn before it restarts, where rates drift.
+"""Seasons: how long a mechanism should learn before it restarts if rates drift.
 
-The model: each item's rate is drawn anew from its prior with chance 1 / D in every round, D the lifetime. A mechanism
-restarts every H rounds, each time at its regret R(H) for rates that stay. Its choice is no better than any other
-item once its rate was drawn anew, so a season loses, beside R(H), at most the gap between the best of all items and an
-average one in each round in which that has happened.
+The model: each item's rate is drawn again from its prior with probability 1 / D in every round, D the lifetime. A
+mechanism restarts every H rounds, with regret R(H) for constant rates. After its rate was drawn again, the chosen item
+is worth as much as an average one, so each such round loses at most the gap between the best item and an average one.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ RATIO = 1.25  # of a season that is tried to the next shorter one
 
 @checked
 def season_cost(length: int, regret: float, gap: float, lifetime: float) -> float:
-    """R / H + g (1 - (D / H) (1 - exp(-H / D))): the regret a round with seasons of H rounds, where rates drift.
+    """R / H + g (1 - (D / H) (1 - exp(-H / D))): the regret per round with seasons of H rounds and drifting rates.
 
-    `regret` is that of a season whose rates stay, `gap` the expected best mean less an average one. A model.
+    `regret` is that of a season with constant rates, `gap` the expected best mean minus an average one. A model.
 
     >>> season_cost(1000, 20.0, 0.05, lifetime=1e9) < 0.0201
     True
@@ -31,7 +30,7 @@ def season_cost(length: int, regret: float, gap: float, lifetime: float) -> floa
 
 @checked
 def season_length(regret: Callable[[int], float], horizon: int, gap: float, lifetime: float) -> tuple[int, float]:
-    """The season, of those in equal ratios up to the horizon, that costs least a round, and what it costs.
+    """The season with the lowest cost per round, of lengths in equal ratios up to the horizon, and its cost.
 
     >>> season_length(lambda rounds: rounds**0.5, 10**6, 0.1, lifetime=1e5)
     (11529, 0.014862523466324676)

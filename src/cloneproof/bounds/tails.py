@@ -1,7 +1,7 @@
-"""How likely a wrong judgement is: the tail bounds behind every theorem.
+"""Probabilities of a wrong judgement: the tail bounds behind every theorem.
 
-All speak of averages of independent rewards of arms whose means are given. Rewards in [0, 1] (spread 1/2) or sub-
-Gaussian of standard deviation `spread`.
+All concern averages of independent rewards of arms with given means. Rewards lie in [0, 1] (spread 1/2) or are
+sub-Gaussian with standard deviation `spread`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from cloneproof.errors import MechanismError
 
 @checked
 def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
-    """P(the average of an arm >= that of an arm better by `gap`), after so many rounds each: exp(-m gap^2 / (4 sd^2)).
+    """P(the average of an arm >= that of an arm better by `gap`) after m rounds each: exp(-m gap^2 / (4 sd^2)).
 
-    Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance
-    2 m sd^2. In [0, 1] this is exp(-m gap^2), where `cl:concen` has 2 exp(-m gap^2 / 2).
+    Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance 2
+    m sd^2. In [0, 1] this is exp(-m gap^2); `cl:concen` has 2 exp(-m gap^2 / 2).
 
     >>> round(overtaken(0.5, 46), 8)
     1.013e-05
@@ -30,12 +30,12 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
 
 @checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """The logarithm of `mistake`, which does not underflow; minus infinity for one original or one mean."""
+    """The logarithm of `mistake`; minus infinity for one original or one mean."""
     return unchecked_log_mistake(originals, gap, arm_rounds, spread)
 
 
 def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
-    """`log_mistake` for numbers that were checked: a search over m asks often."""
+    """`log_mistake` for arguments that were already checked."""
     if originals == 1 or math.isinf(gap):
         return -math.inf
     return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
@@ -43,9 +43,9 @@ def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: f
 
 @checked
 def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)): an honest ETC over L arms commits to one that is not best.
+    """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)), at most 1: an honest ETC over L arms commits to one that is not best.
 
-    A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake. At most 1.
+    A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake.
     """
     return min(1.0, (originals - 1) * overtaken(gap, arm_rounds, spread))
 
@@ -60,8 +60,8 @@ def mistake_paper(gap: float, arm_rounds: int) -> float:
 def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """The paper's psi_i(M, y, v): m Bernoulli rewards of each arm and M - lm of the best one average at least y.
 
-    What an honest agent's score would be if it always committed to its best arm, as the proof of `cl:tail_lower` uses
-    it (its statement prints M rewards of the best arm instead, which is more than an honest agent can have).
+    An honest agent's score if it always commits to its best arm, as the proof of `cl:tail_lower` uses it. (The
+    statement prints M rewards of the best arm, more than an honest agent can have.)
     """
     from scipy.stats import binom  # late, as it takes long to load
 
@@ -81,10 +81,10 @@ def psi(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: f
 def tail_lower_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int, threshold: float) -> float:
     """`cl:tail_lower`: P(honest score >= y) >= psi (1 - 2 sum exp(-delta_a^2 m / 2)), Bernoulli rewards.
 
-    As its proof has it, with `psi`. The "positive correlation" it rests on is not argued in the paper, and fails where
-    the best arm ties with a worse one at the highest scores (means (1, 1/2), y = 1: q is half of psi), by amounts too
-    small to matter; the tests find no other exception. As printed (with M rewards of the best arm in psi's place) it is
-    false: means (1, 0), y = 1.
+    As in its proof, with `psi`. The paper does not argue the "positive correlation" it rests on, which fails if the
+    best arm ties with a worse one at the highest scores (means (1, 1/2), y = 1: q is half of psi), by negligible
+    amounts; our tests find no other exception. As printed, with M rewards of the best arm, it is false: means (1, 0), y
+    = 1.
     """
     best = max(means)
     wrong = sum(mistake_paper(best - mean, arm_rounds) for mean in means if mean < best)
@@ -96,6 +96,6 @@ def tail_upper_paper(means: Sequence[float], arm_rounds: int, agent_rounds: int,
     """`cl:tail_upper`: P(score with any copies >= y) <= psi. **False**, and with it Theorem 4.
 
     Honest means (1, 0) with M = 2m have psi = 0 above y = 1/2; with a copy of the first arm the score is 2/3. It bounds
-    the honest agent's score only.
+    only the honest agent's score.
     """
     return psi(means, arm_rounds, agent_rounds, threshold)

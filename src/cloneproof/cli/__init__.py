@@ -63,23 +63,23 @@ def _end(sentence: str, code: int) -> None:
 
 
 def _leave() -> None:
-    """End as interrupted, without waiting for threads and processes that still compute."""
+    """Exit as interrupted, without waiting for threads and processes that still compute."""
     for child in active_children():
         child.kill()
     os._exit(130)
 
 
 def _discard_output() -> None:
-    """What is still buffered goes nowhere, and quietly."""
+    """Discard buffered output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def _prompt_interrupts() -> Iterator[threading.Event]:
-    """Leave within a second of Ctrl-C with exit code 130, whatever is being computed; a service ends by itself.
+    """Exit with code 130 within a second of Ctrl-C, whatever is being computed.
 
-    Compiled code keeps Python's own handler waiting, and so do workers that are joined. The byte that every signal
-    writes to the pipe wakes a thread all the same.
+    Compiled code and joined workers keep Python's own handler waiting. The byte that every signal writes to the pipe
+    wakes a thread anyway. A service handles signals itself.
     """
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread() or sys.argv[1:2] == ["serve"]:

@@ -33,7 +33,7 @@ MOST_ROWS = 12
 
 
 def write_evidence(audit: Audit, path: str) -> bool:
-    """A certificate of an exact verdict, a replay record of a sampled one; `undecided` by exact means has neither."""
+    """Write a certificate of an exact verdict or a replay record of a sampled one; an exact `undecided` has neither."""
     if audit.samples and audit.worst.gain.kind != "proven":
         from cloneproof.analysis.replay_record import write_replay
 
@@ -229,7 +229,7 @@ def audit_ledger(
     certificate: str | None,
     asked: dict[str, Any],
 ) -> Verdict:
-    """Read a season, fit its priors, audit it, show it; the verdict on the fitted market."""
+    """Read a season, fit its priors, audit it and print the result; returns the verdict on the fitted market."""
     service_package()
     from cloneproof.analysis.copying.season import audit_past
     from cloneproof.serve.market.terms import build_mechanism
@@ -257,7 +257,7 @@ def audit_ledger(
 
 
 def past_data(past: PastAudit) -> dict[str, Any]:
-    """The audit of a season as JSON."""
+    """Season audit as JSON."""
     return {
         "priors": {agent.name: agent.priors[0].to_dict() for agent in past.audit.market.agents},
         "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},

@@ -1,4 +1,4 @@
-"""`cloneproof board FILE`: does submitting variants pay on this leaderboard, and what stops it."""
+"""`cloneproof board FILE`: whether submitting variants pays on this leaderboard, and what stops it."""
 
 from __future__ import annotations
 

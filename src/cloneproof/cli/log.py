@@ -1,4 +1,4 @@
-"""`cloneproof log FILE..`: who seems to copy, what it pays, and what to run instead, from a platform's own log."""
+"""`cloneproof log FILE..`: who seems to copy, what it gains, and what to run instead, from a platform's log."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def log(
 
 
 def _write(study: LogStudy, html: str | None, toml: str | None) -> None:
-    """The page and the recommended terms, where they are asked for."""
+    """Write the page and the recommended terms, if asked for."""
     if html is not None:
         from cloneproof.report.log_page import write_log_page  # late: drawing takes a second to load
 
@@ -173,7 +173,7 @@ MOST_HURRIED = 2.0  # seconds for a study, however long reading took
 
 
 def show_log(log: Log) -> None:
-    """The arms that were served most, and what is exact."""
+    """Print the arms that were served most, and what is exact."""
     table = new_table(
         f"{log.rounds:,} rounds, {len(log.arms):,} arms of {len(log.agents):,} agents", "agent", "arm", "rounds",
         "sum", "mean", right=2,
@@ -188,7 +188,7 @@ def show_log(log: Log) -> None:
 
 
 def show_study(study: LogStudy) -> None:
-    """Who seems to copy, what it pays, what to run."""
+    """Print who seems to copy, what it gains, and what to run."""
     show_log(study.log)
     _show_duplicates(study)
     _show_findings(study)
@@ -218,7 +218,7 @@ def show_study(study: LogStudy) -> None:
 
 
 def _show_duplicates(study: LogStudy) -> None:
-    """Equal and near texts, before any statistics."""
+    """Print equal and similar texts."""
     listed = study.findings.duplicates
     if listed:
         columns = ("what", "text", "agents", "arms")

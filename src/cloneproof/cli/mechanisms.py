@@ -1,4 +1,4 @@
-"""`cloneproof mechanisms`: what there is, what is claimed of it, and the parameters that follow for a market."""
+"""`cloneproof mechanisms`: the mechanisms, their claims, and their parameters for a market."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS: Final = (
 
 
 def award_rows() -> list[dict[str, Any]]:
-    """One row for each (n, L): K = L, rewards in [0, 1], the agents' gap equal to the gap unless a column says more.
+    """One row for each (n, L): K = L, rewards in [0, 1]; the agents' gap equals the gap unless a column differs.
 
     >>> award_rows()[0]["gap 0.5"]
     100
@@ -122,6 +122,6 @@ def _award(market: Market) -> str:
 
 
 def _trial(made: Mechanism) -> dict[str, int]:
-    """The trial of each agent where it is not a parameter itself."""
+    """The trial of each agent, if it is not a parameter itself."""
     follows = made.agent is not None and made.agent.explore > 1 and "agent_rounds" not in made.parameters
     return {"agent_rounds": made.agent.explore} if made.agent is not None and follows else {}

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, from text to what they mean."""
+"""Arguments that several commands share, and how to parse them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
 
 
 def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, BlackBox]:
-    """The black box of `module:name`: a class or function that makes a policy from a view, or a `BlackBox` itself."""
+    """The black box at `module:name`: a `BlackBox`, or a class or function that makes a policy from a view."""
     if settings:
         raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     look_here()
@@ -102,13 +102,13 @@ def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, B
 
 
 def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
-    """The user's own rules and policies, by what they were asked for as."""
+    """The user's own rules and policies, by the name given on the command line."""
     own: dict[str, Mechanism | BlackBox] = {name: chosen_rule(name, None) for name in rules or ()}
     return own | dict(policy_box(name) for name in policies or ())
 
 
 def look_here() -> None:
-    """Modules of the user's are looked for in this folder too, as `python -m` does."""
+    """Also look for the user's modules in the current folder, as `python -m` does."""
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 
@@ -116,7 +116,7 @@ def look_here() -> None:
 def mechanism_or_rule(
     mechanism: str | None, rule: str | None, settings: Sequence[str] | None
 ) -> tuple[str, Callable[[Market], Mechanism]]:
-    """What was asked for, by --mechanism or by --rule: its name, and the mechanism for a market."""
+    """The name and the mechanism given by --mechanism or --rule."""
     if (mechanism is None) == (rule is None):
         raise MechanismError("expected one of --mechanism NAME and --rule MODULE:NAME, got both or none; give one")
     if rule is not None:
@@ -127,13 +127,13 @@ def mechanism_or_rule(
 
 
 def chosen_rule(name: str, settings: Sequence[str] | None) -> Mechanism:
-    """The flat mechanism of a rule of the user's, with its options as set."""
+    """The flat mechanism of a user's rule, with its options as set."""
     look_here()
     return own_mechanism(name, **_options(settings))
 
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:
-    """The mechanism of that name, its parameters as set, or else from its theorem for the market."""
+    """The mechanism of that name, with parameters as set, or else from its theorem for the market."""
     return by_name(name, market=market, **_options(settings))
 
 

@@ -1,4 +1,4 @@
-"""What people see: tables that fit a terminal, progress on stderr and only on a terminal."""
+"""Terminal output: tables that fit, and progress bars on stderr."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PIPED = 10_000  # columns
 
 
 def print_json(data: Any) -> None:  # noqa: ANN401
-    """Print data as JSON; there is no infinity in JSON, so callers use None."""
+    """Print data as JSON; callers replace infinity by None."""
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
 def printable(text: str) -> str:
-    r"""Text for a terminal: what could move its cursor or change its colours is shown as an escape.
+    r"""Text for a terminal, with control characters escaped.
 
     >>> print(printable("a" + chr(27) + "[2Jb"))
     a\x1b[2Jb
@@ -33,15 +33,14 @@ def printable(text: str) -> str:
 
 
 class PlainTable(Table):
-    """A table whose cells cannot do anything to a terminal."""
+    """A table whose cells cannot contain control characters."""
 
     def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401
-        """Add a row; text is made printable."""
         super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
 
 
 def print_table(table: Table) -> None:
-    """Print a table to stdout: as wide as the terminal, or without one as wide as its cells."""
+    """Print a table to stdout, as wide as the terminal or, if piped, as its cells."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     if width is not None:
@@ -51,12 +50,12 @@ def print_table(table: Table) -> None:
 
 
 def print_wrapped(text: str) -> None:
-    """Print a text for people in lines of 100 columns."""
+    """Print text in lines of 100 columns."""
     print(textwrap.fill(printable(text), width=100))
 
 
 def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:
-    """A plain table whose columns from number `right` on are aligned to the right."""
+    """A plain table, right-aligned from column `right` on."""
     table = PlainTable(title=printable(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
         side: JustifyMethod = "right" if number >= right else "left"
@@ -68,7 +67,7 @@ def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence
 
 
 def progress_bar() -> Progress:
-    """A progress bar on stderr, silent where that is no terminal."""
+    """A progress bar on stderr; silent if that is not a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -82,12 +81,12 @@ def progress_bar() -> Progress:
 
 @contextmanager
 def working(description: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar for one piece of work, which tells it (done, total, what)."""
+    """A progress bar for one piece of work; yields a callback (done, total, what)."""
     with progress_bar() as bar:
         task = bar.add_task(description, total=None)
         yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)
 
 
 def note(text: str) -> None:
-    """A remark for people, on stderr, so that data stays data."""
+    """Print a remark to stderr."""
     print(f"note: {text}", file=sys.stderr)

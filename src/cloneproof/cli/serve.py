@@ -1,7 +1,7 @@
 """`cloneproof serve` (run markets as a service), `backup` and `replay` of its ledger.
 
-What a configuration file can set is what the command's own signature says: every option that names an environment
-variable. A flag counts before the variable, the variable before the file, the file before the default.
+A configuration file can set every option that has an environment variable. Flags override variables, variables override
+the file, and the file overrides defaults.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CliCommand = Any  # click's, or the copy of it that newer versions of typer brin
 
 
 def settings(command: CliCommand) -> dict[str, Any]:
-    """What may be set for a command, by its name in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
+    """The settings of a command by their names in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
     found = {}
     prefix = f"CLONEPROOF_{(command.name or '').upper()}_"
     for parameter in command.params:
@@ -40,14 +40,14 @@ def settings(command: CliCommand) -> dict[str, Any]:
 
 
 def read_config(context: typer.Context, path: str | None) -> str | None:
-    """Take the values of a file as the context's defaults; the callback of `--config`."""
+    """Make the values of a file the context's defaults; the callback of `--config`."""
     if path:
         context.default_map = config_values(context.command, path)
     return path
 
 
 def config_values(command: CliCommand, path: str) -> dict[str, Any]:
-    """The values of a file by the command's own names for them; one sentence for whatever does not fit."""
+    """The values of a file by the command's own names; raises an error for whatever does not fit."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as problem:
@@ -69,7 +69,7 @@ def config_values(command: CliCommand, path: str) -> dict[str, Any]:
 
 
 def _option(name: str, help_text: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
-    """An option that the environment can set too, as CLONEPROOF_SERVE_NAME."""
+    """An option that the environment variable CLONEPROOF_SERVE_NAME can set too."""
     return typer.Option(envvar=f"CLONEPROOF_SERVE_{name}", help=help_text, **more)
 
 
@@ -146,7 +146,7 @@ def serve(
 
 
 def service_package() -> Any:  # noqa: ANN401
-    """The part that needs the optional packages, or the sentence that says which one is missing."""
+    """Import the service, or raise an error that names the missing package."""
     try:
         from cloneproof.serve import run
     except ModuleNotFoundError as missing:

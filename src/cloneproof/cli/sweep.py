@@ -1,4 +1,4 @@
-"""`cloneproof sweep`: a grid of questions, on this machine or on a cluster, resumable to the bit."""
+"""`cloneproof sweep`: a grid of questions, on this machine or on a cluster, resumable."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _show(rows: list[dict[str, Any]], title: str, output: str | None) -> None:
 
 
 def _deviations(copies: str) -> str:
-    """Only those who are not honest.
+    """The copies of those who are not honest.
 
     >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
     ('ana 2,1', 'honest')

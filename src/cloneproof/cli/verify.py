@@ -1,7 +1,6 @@
-"""`cloneproof verify` (a certificate is checked, a record is drawn again) and `reproduce` (the paper's statements).
+"""`cloneproof verify` (check a certificate, or repeat a record's runs) and `reproduce` (the paper's statements).
 
-Exit code of verify: 0 accepted or replayed, 1 rejected or not reproduced, 3 undecided when the time is over, 2
-unreadable.
+Exit codes of verify: 0 accepted or replayed, 1 rejected or not reproduced, 3 out of time, 2 unreadable.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def interrupts_raised() -> Iterator[None]:
 
 
 def raises_interrupts() -> bool:
-    """Whether whoever asked wants to know of Ctrl-C."""
+    """Whether the caller handles Ctrl-C."""
     return _INTERRUPTS.get()
 
 

@@ -1,1 +1,1 @@
-"""Reports: figures with one look, and pages that need nothing but a browser."""
+"""Reports: figures in one style, and self-contained pages."""

@@ -21,7 +21,7 @@ MOST_POINTS = 400  # that a curve on a page needs
 
 
 def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -> None:
-    """Draw a gain over something, above and below the line of zero."""
+    """Draw a gain, with the area above zero shaded."""
     points = thin(points)
     x, values = [at for at, _ in points], [gain.value for _, gain in points]
     zero_line(axes)
@@ -37,7 +37,7 @@ def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -
 
 
 def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
-    """At most so many points: the first, the last, and of each stretch the highest and the lowest.
+    """At most so many points: the first, the last, and the highest and lowest of each stretch.
 
     >>> from cloneproof.engines.estimate import Estimate
     >>> line = [(float(k), Estimate(float(k == 777), 0.0, "proven", "")) for k in range(10_000)]
@@ -62,7 +62,7 @@ def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str
 
 
 def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> None:
-    """Mark the point that the page is about, and say what it is."""
+    """Mark a point and label it."""
     axes.plot(*at, "o", markersize=9, markerfacecolor="white", markeredgecolor=style.ink, markeredgewidth=2, zorder=5)
     annotate(axes, text, at, style.ink, bold=True)
 
@@ -74,10 +74,10 @@ def errors_are_invisible(estimates: Sequence[Estimate]) -> bool:
 
 @dataclass(frozen=True)
 class CopiesCurves:
-    """Deviations of one agent in one market, and the one to point at.
+    """Deviations of one agent in one market, and the one to highlight.
 
-    Where every deviation was tried against opponents of its own (a sweep over thresholds), their honest payoffs differ,
-    and only their gains can stand in one figure.
+    If each deviation was tried against its own opponents (a sweep over thresholds), their honest payoffs differ, and
+    the figure shows gains instead of payoffs.
     """
 
     members: tuple[Witness, ...]
@@ -86,7 +86,7 @@ class CopiesCurves:
 
     @classmethod
     def of(cls, audit: Audit) -> CopiesCurves | None:
-        """Those that go with the worst deviation; where it stands alone, those of its agent in the audited market."""
+        """The deviations around the worst one; if there are none, those of its agent in the audited market."""
         worst = audit.worst
         around = [
             witness for witness in audit.tried if witness.agent == worst.agent and _place(witness) == _place(worst)
@@ -104,23 +104,22 @@ class CopiesCurves:
         return cls(tuple(sorted(members, key=_size)), top, not same)
 
     def y(self, witness: Witness) -> Estimate:
-        """What the figure shows of a deviation."""
         return witness.gain if self.of_gains else witness.copied
 
     @property
     def honest(self) -> Estimate:
-        """What honesty comes to, in the same unit."""
+        """The honest level, in the unit of the figure."""
         return Estimate(0.0, 0.0, "proven", "honest") if self.of_gains else self.highlighted.honest
 
     def families(self) -> tuple[list[Witness], list[Witness], list[Witness]]:
-        """One original copied; all of them copied alike; anything else."""
+        """Deviations that copy one original; that copy all alike; and the rest."""
         single = self._best_by_copies(w for w in self.members if sorted(w.copies)[:-1] == [1] * (len(w.copies) - 1))
         alike = [w for w in self.members if len(w.copies) > 1 and len(set(w.copies)) == 1 and max(w.copies) > 1]
         shown = {w.copies for w in (*single, *alike)}
         return single, alike, [w for w in self.members if w.copies not in shown]
 
     def _best_by_copies(self, members: Iterable[Witness]) -> list[Witness]:
-        """Where originals differ, copying one is not copying another: the curve follows the best of them."""
+        """For each number of copies the best deviation, since originals may differ."""
         best: dict[int, Witness] = {}
         for witness in members:
             most = max(witness.copies)
@@ -130,7 +129,6 @@ class CopiesCurves:
 
 
 def _place(witness: Witness) -> tuple[object, ...]:
-    """The market, and what the others register in it."""
     return witness.market, {name: copies for name, copies in witness.all_copies.items() if name != witness.agent}
 
 
@@ -139,7 +137,7 @@ def _size(witness: Witness) -> tuple[int, int]:
 
 
 def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> None:
-    """The payoffs or gains by the most copied original, beside honesty."""
+    """Plot payoffs or gains against the copies of the most copied original, with the honest level."""
     last = max(max(witness.copies) for witness in curves.members)
     honest, top = curves.honest, curves.highlighted
     single, alike, rest = curves.families()
@@ -177,7 +175,7 @@ def _ticks(axes: Axes, last: int, narrow: bool) -> None:
 
 
 def audit_figures(audit: Audit) -> list[Picture]:
-    """Those for which the audit has data."""
+    """The figures for which the audit has data."""
     figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
     return [figure for figure in figures if figure is not None]
 
@@ -218,7 +216,7 @@ def gain_over_horizons(audit: Audit) -> Picture | None:
 
 
 def gain_over_thresholds(audit: Audit) -> Picture | None:
-    """An upper bound of the gain for every score that the opponents may set; None where there was no sweep."""
+    """An upper bound of the gain for every score that opponents may set; None without a sweep."""
     points = sorted((point for point in audit.thresholds if math.isfinite(point[0])), key=lambda point: point[0])
     if len(points) < 2:
         return None
@@ -231,16 +229,16 @@ def gain_over_thresholds(audit: Audit) -> Picture | None:
         highlight(axes, (threshold, top.value), f"at {threshold:.3g}: {number(top, sign=True)}", style)
 
     caption = (
-        "An upper bound: whoever the others are and whatever they register, they matter only by the score that must be "
-        "beaten, and no gain against them is larger than the largest one over all scores. Not every score is one that "
-        "opponents can set for certain, so a positive point alone is no attack."
+        "An upper bound: the others matter only through the score that must be beaten, so no gain against any of them "
+        "is larger than the largest one shown. Opponents cannot set every score for certain, so a positive point "
+        "alone is no attack."
     )
     caption += f"{_at_the_ends(audit.thresholds)} {_bands([g for _, g in points])}"
     return picture("Gain over the score to beat", caption, draw, "thresholds")
 
 
 def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:
-    """What happens beyond all scores."""
+    """The gain at infinite scores, in words."""
     words = {-math.inf: "where nobody else has a score", math.inf: "where the award is never won"}
     ends = [f"{words[at]} it is {number(gain, sign=True)}" for at, gain in thresholds if at in words]
     return f" Off the figure: {', '.join(ends)}." if ends else ""

@@ -1,4 +1,4 @@
-"""An audit as one page of HTML that needs nothing else: no network, no scripts, figures inside."""
+"""An audit as one self-contained HTML page: no network, no scripts, inline figures."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _others(worst: Witness) -> str:
 
 
 def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
-    """What in the mechanism's structure lets copies pay; general words where we know no better."""
+    """Why copies pay under the mechanism's structure; a general answer if no specific one is known."""
     agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
     if not mechanism.scoring.allows(arms):
         return (
@@ -130,7 +130,7 @@ def audit_page(audit: Audit) -> str:
 
 
 def audit_facts(audit: Audit) -> dict[str, Any]:
-    """All that the template says, as text and pairs of text."""
+    """The values of the template."""
     worst = audit.worst
     return {
         "verdict": audit.verdict,
@@ -175,7 +175,7 @@ def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
 
 
 def _best_of_each_agent(audit: Audit) -> Iterable[tuple[str, Witness]]:
-    """The best deviation of every agent, where several were audited; the audit's own worst one for its agent."""
+    """The best deviation of every agent, if several were audited; for the worst one's agent that one."""
     best = {audit.worst.agent: audit.worst}
     for witness in audit.tried:
         known = best.get(witness.agent)
@@ -191,7 +191,7 @@ def _row(name: str, deviation: str, found: Witness | CopyLimit | InformedGain) -
 
 
 def _beside(audit: Audit) -> list[tuple[str, ...]]:
-    """What is reported beside the verdict: other deviations, an agent that knows its means, ever more copies."""
+    """Rows beside the verdict: other deviations, an agent that knows its means, ever more copies."""
     rows = [_row(f"{kind} ({w.agent})", copies_words(w.copies), w) for kind, w in audit.also.items()]
     if audit.informed is not None:
         rows.append(_row(f"informed ({audit.informed.agent})", "by its means", audit.informed))
@@ -199,7 +199,7 @@ def _beside(audit: Audit) -> list[tuple[str, ...]]:
 
 
 def _compact(toml: str) -> str:
-    r"""Lists of numbers on one line: the same file, shorter to read.
+    r"""Put lists of numbers on one line.
 
     >>> _compact("values = [\n    0.2,\n    0.8,\n]")
     'values = [0.2, 0.8]'

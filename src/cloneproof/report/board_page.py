@@ -22,7 +22,7 @@ def write_board_page(study: BoardStudy, path: str | Path) -> None:
 
 
 def board_facts(study: BoardStudy) -> dict[str, Any]:
-    """All that the template says."""
+    """The values of the template."""
     board, worst, advice = study.board, study.worst, study.advice
     return {
         "title": "Variants pay on this board" if study.verdict == "exploitable" else "No gain from variants was seen",
@@ -78,7 +78,7 @@ def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
 
 
 def _rules_figure(advice: BoardAdvice) -> Lines:
-    """Accuracy against what five variants gain: the best corner is the lower left."""
+    """Wrong pairs against what five variants gain; the lower left corner is best."""
     series = tuple(
         Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
         for row, colour in zip(advice.rows, COLOURS, strict=False)
@@ -92,7 +92,7 @@ def _rules_figure(advice: BoardAdvice) -> Lines:
 
 
 def _gain(value: float) -> str:
-    """With its sign, unless it is shown as nothing."""
+    """A gain with its sign, unless it rounds to 0."""
     return f"{value:+.2f}" if abs(value) >= 0.005 else "0"
 
 

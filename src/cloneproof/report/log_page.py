@@ -258,7 +258,7 @@ def _backtest(study: LogStudy) -> list[tuple[str, ...]]:
 
 
 def _shown(arms: Sequence[LoggedArm], found: Sequence[CopyGroup]) -> list[LoggedArm]:
-    """Arms of the findings first, then those that were served most."""
+    """Arms of the findings first, then those served most."""
     inside = {place for group in found for place in group.arms}
     return sorted(arms, key=lambda arm: ((arm.agent, arm.arm) not in inside, -arm.rounds))[:MOST_ARMS]
 

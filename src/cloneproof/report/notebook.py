@@ -1,7 +1,6 @@
-"""Results as a notebook shows them: a small table each; for an audit the verdict, the attack and its figure.
+"""Results in a notebook: a small table each; for an audit the verdict, the attack and its figure.
 
-Imported by `cloneproof` itself, since results are made below this room and cannot ask for it; drawing is loaded when
-the first figure is drawn.
+`cloneproof` imports this module to register the views; Matplotlib is loaded with the first figure.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def gain_html(gain: Gain) -> str:
 
 @html.register
 def audit_html(audit: Audit) -> str:
-    """The verdict, the deviation that it rests on, the figure, and the scope."""
+    """The verdict, its deviation, the figure, and the scope."""
     worst, tint = audit.worst, TINTS[audit.verdict]
     return _block(
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
@@ -90,7 +89,7 @@ def _drawing(audit: Audit) -> list[str]:
 
 @html.register
 def table_html(table: Tabular) -> str:
-    """The first rows of any other table; columns with one value in all rows are named once, below."""
+    """The first rows of any other table; columns with a single value are named once, below it."""
     columns = table.to_columns()
     constant = {
         name: values[0]
@@ -116,7 +115,6 @@ def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequenc
 
 
 def _methods(*estimates: Estimate) -> str:
-    """How the numbers were obtained, each way once."""
     return _remark("; ".join(dict.fromkeys(printable(estimate.method) for estimate in estimates if estimate.method)))
 
 
@@ -160,5 +158,5 @@ def _remark(text: str) -> str:
 
 
 def _own_ids(svg: str) -> str:
-    """The figure with ids that no other output of the page has."""
+    """The figure with ids that are unique on the page."""
     return re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>cloneproof-{next(_figure_numbers)}-", str(svg))

@@ -37,7 +37,7 @@ def write_page(text: str, path: str | Path) -> None:
 
 
 def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """What computes the numbers."""
+    """The versions of the packages that compute the numbers."""
     numbers = {"python": platform.python_version()}
     for package in packages:
         try:

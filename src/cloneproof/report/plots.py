@@ -1,7 +1,7 @@
-"""Figures as data, and the pictures of them for wide and narrow screens.
+"""Figures as data, and their pictures for wide and narrow screens.
 
-Whoever computes something returns one of these and needs to know nothing about drawing. The mechanism that a series
-belongs to is named, so that it has the same colour in every figure of every report.
+Code that computes returns `Lines` and does not draw. A series names its mechanism, which has the same colour in every
+figure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cloneproof.report.style import MUTED, Picture, give_room, look_of_shade, pi
 
 @dataclass(frozen=True)
 class Series:
-    """A curve with its error bounds; `low` and `high` may be left empty where it is exact.
+    """A curve with its error bounds; leave `low` and `high` empty if it is exact.
 
-    mechanism   whose colour it has; "" for none in particular
+    mechanism   sets the colour; "" for none
     shade       0, 1, 2, ..: further series of the same mechanism, told apart by dashes and lightness
     style       "line" or "points"
     """
@@ -44,7 +44,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A straight line across the figure, upright or level, with words: where something begins."""
+    """A vertical or horizontal line across the figure, with a label."""
 
     text: str
     x: float | None = None
@@ -66,7 +66,7 @@ class Lines:
 
 
 def lines_from_dict(data: dict[str, Any]) -> Lines:
-    """The inverse of `dataclasses.asdict`, also where JSON made lists of the tuples."""
+    """The inverse of `dataclasses.asdict`; also accepts the lists that JSON makes of tuples."""
     series = [
         Series(**each | {name: tuple(each[name]) for name in ("x", "y", "low", "high")}) for each in data["series"]
     ]
@@ -77,13 +77,13 @@ MARKERS = 40  # points that are still worth a marker each
 
 
 def draw_figure(figure: Lines, name: str) -> Picture:
-    """The picture; `name` makes its ids its own on the page."""
+    """The picture; `name` makes its ids unique on the page."""
     heights = (3.6, 3.1 + 0.2 * -(-len(figure.series) // 2))
     return picture(figure.title, figure.caption, lambda axes, narrow: draw_lines(axes, figure, narrow), name, heights)
 
 
 def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
-    """Curves with their bands, and marks; the key says which is which."""
+    """Draw curves with their bands, and marks."""
     if figure.log_x:
         axes.set_xscale("log")
     if figure.log_y:

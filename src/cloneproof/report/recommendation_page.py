@@ -1,4 +1,4 @@
-"""A recommendation as one page that can be handed on: the choice, its price, the alternatives, the numbers to copy."""
+"""A recommendation as one page: the choice, its cost, the alternatives, and the parameters to copy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def recommendation_page(found: Recommendation) -> str:
 
 
 def recommendation_facts(found: Recommendation) -> dict[str, Any]:
-    """All that the template says."""
+    """The values of the template."""
     market = found.market
     figure = regret_over_time(found)
     choice = found.choice if found.ranked else None

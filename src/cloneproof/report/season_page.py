@@ -1,7 +1,7 @@
-"""The audit of a season that was played, as one page: the audit's own, and what it rests on.
+"""The audit of a past season as one page: the audit's page, and what it rests on.
 
-It begins with the arms that look like copies. Before the witness of the audit's page come the worth of copying to each
-agent, the priors that were fitted, and every pair of one agent's arms with the probability of being copies.
+It begins with the arms that look like copies. Before the witness come what copying is worth to each agent, the fitted
+priors, and every pair of an agent's arms with the probability that they are copies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_SHOWN, MOST_ARMS = 10, 6
 
 
 class LikelyCopies(NamedTuple):
-    """Arms of one agent that are rather copies of one item than not, in words."""
+    """Arms of one agent that are more likely copies of one item than not, in words."""
 
     agent: str
     arms: str
@@ -53,7 +53,7 @@ def likely_copies(past: PastAudit) -> list[LikelyCopies]:
 
 
 def likeliest_pair(past: PastAudit) -> str:
-    """Where no arms look like copies: the pair that comes nearest."""
+    """The most likely pair, if no arms look like copies."""
     if not past.pairs:
         return "No agent registered two arms, so there is no pair to judge."
     pair = max(past.pairs, key=lambda one: one.probability)
@@ -65,7 +65,7 @@ def likeliest_pair(past: PastAudit) -> str:
 
 
 def probability_words(value: float) -> str:
-    """Four digits; never 0 or 1, which no season can show.
+    """Four digits; never 0 or 1, which no finite data can show.
 
     >>> probability_words(0.25), probability_words(1.0), probability_words(0.0)
     ('0.2500', '> 0.9999', '< 0.0001')
@@ -74,7 +74,7 @@ def probability_words(value: float) -> str:
 
 
 def _why(past: PastAudit, group: tuple[str, ...], pairs: list[Pair]) -> str:
-    """What their rewards were, and what that makes of the odds."""
+    """The rewards of the arms, and what they do to the odds."""
     arms = [arm for arm in past.arms if arm.agent == pairs[0].agent and arm.arm in group and arm.rewards]
     means = [arm.mean for arm in arms]
     low, high = min(pair.probability for pair in pairs), max(pair.probability for pair in pairs)
@@ -90,7 +90,7 @@ def _why(past: PastAudit, group: tuple[str, ...], pairs: list[Pair]) -> str:
 
 
 def _all_of_them(past: PastAudit, agent: str, group: tuple[str, ...]) -> str:
-    """The probability of the whole group, where it has more than two arms."""
+    """The probability of the whole group, if it has more than two arms."""
     for item in past.items:
         if len(group) > 2 and item.agent == agent and set(item.arms) == set(group):
             return f" All {len(group)} are one item with probability {probability_words(item.probability)}."
@@ -121,7 +121,7 @@ def write_season_page(past: PastAudit, season: str, facts: Facts, path: str | Pa
 
 
 def season_page(past: PastAudit, season: str, facts: Facts) -> str:
-    """The page as text; `season` names it, and `facts` are what is known of it besides the rewards."""
+    """The page as text; `season` is its title, `facts` are further rows about the season."""
     likely = likely_copies(past)
     additions = {
         "likely": likely[:MOST_SHOWN],
@@ -141,7 +141,7 @@ def season_page(past: PastAudit, season: str, facts: Facts) -> str:
 
 
 def _deviations(past: PastAudit) -> dict[str, Any]:
-    """Each audited agent: its best deviation, and what was registered is worth where that seems to have copies."""
+    """Each audited agent: its best deviation, and the worth of its registration if that seems to have copies."""
     columns = ["best copies", "honest", "with them", "gain", "relative"]
     rows = []
     for name, best in list(past.best.items())[:MOST_AGENTS]:

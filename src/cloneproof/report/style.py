@@ -1,7 +1,6 @@
-"""The look that all figures share: one colour and line for each mechanism, few lines, a key below the axes.
+"""The style of all figures: one colour and dash pattern for each mechanism, and a key below the axes.
 
-Colours are Paul Tol's "muted" scheme, which readers with any common colour blindness can tell apart, a blue and greys;
-a dash pattern goes with each, so that prints without colour can be read too.
+Colours are Paul Tol's "muted" scheme, which remains distinct under common colour blindness, plus a blue and greys.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ OTHER = Look("#333333")
 
 
 def look(mechanism: str) -> Look:
-    """The look of a mechanism by its name; one for all that are not in the catalogue.
+    """The look of a mechanism by its name; a common one for those not in the catalogue.
 
     >>> look("h-etc-r").colour
     '#cc6677'
@@ -84,7 +83,7 @@ SHADES: tuple[tuple[float, Dashes], ...] = (
 
 
 def look_of_shade(mechanism: str, shade: int) -> Look:
-    """The look of a further curve of the same mechanism: the same hue, a dark one lighter, a light one darker."""
+    """The look of a further curve of the same mechanism: the same hue, lighter or darker."""
     base = look(mechanism)
     if shade == 0:
         return base
@@ -138,9 +137,9 @@ def picture(
     name: str,
     heights: tuple[float, float] | None = None,
 ) -> Picture:
-    """Draw a figure; `name` makes its ids its own on the page, `heights` (in inches) are others than the usual.
+    """Draw a figure; `name` makes its ids unique on the page, `heights` (in inches) replace the default.
 
-    `draw` is told whether it is narrow. What it gave a label is in a key below the axes.
+    `draw` gets the axes and whether the figure is narrow. Labelled artists appear in a key below the axes.
     """
     drawings = {}
     for number, (width, (across, high)) in enumerate(SIZES.items()):
@@ -158,7 +157,7 @@ def picture(
 
 
 def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, bold: bool = False) -> None:
-    """Words above a point of the data, inside the axes; what looks like a formula stays text."""
+    """Write text above a data point, inside the axes, without parsing formulas."""
     axes.autoscale_view()
     across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
     side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
@@ -169,7 +168,7 @@ def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, 
 
 
 def inline_svg(figure: Figure, name: str) -> str:
-    """The figure as an `<svg>` element whose ids are its own on the page and which refers to nothing outside it."""
+    """The figure as an `<svg>` element with unique ids and no external references."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
     text = buffer.getvalue()
@@ -179,12 +178,12 @@ def inline_svg(figure: Figure, name: str) -> str:
 
 
 def zero_line(axes: Axes) -> None:
-    """Where a gain begins."""
+    """Draw the zero line."""
     axes.axhline(0, color=INK, linewidth=0.9)
 
 
 def thousands(axis: Any) -> None:  # noqa: ANN401
-    """Ticks as 1,000 and not as 1e3, with a true minus and the decimals that tell neighbours apart."""
+    """Format ticks as 1,000, with a true minus and enough decimals to tell neighbours apart."""
 
     def words(value: float, _: object) -> str:
         low, high = axis.get_view_interval()
@@ -196,7 +195,7 @@ def thousands(axis: Any) -> None:  # noqa: ANN401
 
 
 def powers(axis: Any) -> None:  # noqa: ANN401
-    """Ticks of a logarithmic axis: 1, 10, 100, 1,000, then 10⁴ and so on."""
+    """Format the ticks of a logarithmic axis: 1, 10, 100, 1,000, then 10⁴ and so on."""
 
     def words(value: float, _: object) -> str:
         exponent = round(math.log10(value)) if value > 0 else 0
@@ -212,7 +211,7 @@ FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not 
 
 
 def spread(values: Sequence[float]) -> float:
-    """From the smallest to the largest, and never nothing: rounding is no spread.
+    """The range of the values, but not less than rounding.
 
     >>> spread([1.0, 3.0]), spread([0.5, 0.5 + 1e-12]) > 1e-7
     (2.0, True)
@@ -221,7 +220,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def give_room(axes: Axes, share: float) -> None:
-    """Room above and below the data for labels; where everything is equal up to rounding, a scale that shows it so."""
+    """Add margins for labels; if all values are equal up to rounding, choose a scale that shows it."""
     axes.margins(y=share)
     low, high = axes.get_ylim()
     size = max(abs(low), abs(high))

@@ -1,4 +1,4 @@
-"""Results in words, for pages, notebooks and terminals: numbers as people write them, verdicts, copies, advice."""
+"""Results in words, for pages, notebooks and terminals: numbers, verdicts, copies, advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def printable(name: object) -> str:
-    r"""A name as a page can show it: what cannot be printed is replaced.
+    r"""A name with unprintable characters replaced.
 
     >>> printable("ana\x00")
     'ana\ufffd'
@@ -29,7 +29,7 @@ def printable(name: object) -> str:
 
 
 def shorten(name: str, most: int) -> str:
-    """A name that has so much room.
+    """A name cut to a length.
 
     >>> shorten("a-very-long-name", 8), shorten("ana", 8)
     ('a-very-…', 'ana')
@@ -38,7 +38,7 @@ def shorten(name: str, most: int) -> str:
 
 
 def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
-    """Names of people and items, the first of them where there are many.
+    """Names of agents or items; only the first ones if there are many.
 
     >>> names_words(["a", "b", "c"], most=2), names_words(["a", "b"])
     ('a, b and 1 more', 'a, b')
@@ -48,7 +48,7 @@ def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:
-    """A number to the digits that a reader can use.
+    """A number with the digits that a reader can use.
 
     >>> number(1955.04), number(316.5034), number(0.25, sign=True), number(-0.000123)
     ('1,955', '316.5', '+0.25', '\u22120.000123')
@@ -113,7 +113,7 @@ def percent(witness: Witness | InformedGain | CopyLimit) -> str:
 
 
 def relative_words(relative: float) -> str:
-    """A relative gain. What turns nothing into something has no percentage, and ten times as much is said so.
+    """A relative gain: a percentage, or a factor from ten times on; a gain from zero has neither.
 
     >>> [relative_words(gain).replace(NARROW, " ") for gain in (0.053, 4e-16, math.inf, 50.4)]
     ['+5.3 %', '0 %', 'from nothing', '51 times as much']
@@ -235,10 +235,7 @@ def regret_words(regret: Estimate | None) -> str:
 
 
 def exploring_words(each: AssessedMechanism) -> str:
-    """The share of traffic that is spent on finding out.
-
-    It is counted up to the award; before that, rounds pay too.
-    """
+    """The share of rounds before the award or contest. These rounds earn rewards too."""
     if each.exploring is None:
         return "all along"
     return f"{each.exploring:.2%}" if each.exploring < 0.1 else f"{each.exploring:.0%}"
@@ -282,7 +279,7 @@ def cost_words(found: Recommendation) -> str:
 
 
 def cheaper_sentence(found: Recommendation) -> str:
-    """What costs less if a declaration is right, and what happens if it is not; nothing where there is none."""
+    """What costs less if a declaration is right, and the risk if it is wrong; empty if nothing does."""
     cheaper = found.cheaper if found.ranked else None
     if cheaper is None:
         return ""
@@ -296,7 +293,7 @@ def cheaper_sentence(found: Recommendation) -> str:
 
 
 def account_sentence(found: Recommendation) -> str:
-    """What a second account gains under the choice, and in the long run under every mechanism that learns."""
+    """What a second account gains under the choice, and in the long run under any mechanism that learns."""
     gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
     gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
     if floor is None:
@@ -343,11 +340,11 @@ def price_sentence(found: Recommendation) -> str:
 
 
 def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
-    """A mechanism among those that may be run: its regret, that as a part of random play's, what it explores, gains."""
+    """A row of the ranking: the regret, also relative to random play, the exploration, and the gains."""
     part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
     return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 
 
 def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
-    """What happens if a declaration is wrong, a row each: the truth, the regret there, what an agent gains."""
+    """One row for each wrong declaration: the truth, the regret there, what an agent gains."""
     return [(wrong.what, regret_words(wrong.regret), gain_words(wrong.gain)) for wrong in each.wrong]

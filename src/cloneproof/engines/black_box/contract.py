@@ -276,7 +276,7 @@ class Player:
             return self.limit(function, *arguments)
         except CallTimeout:
             expected = f"an answer within {self.box.call_limit:g} s"
-            raise self._broken(expected, "none", "mend what hangs, or give BlackBox a longer call_limit") from None
+            raise self._broken(expected, "none", "fix what hangs, or give BlackBox a longer call_limit") from None
         except (Exception, SystemExit) as error:
             raise self._broken("an answer", exception_text(error), "its traceback says where") from error
 

@@ -207,7 +207,7 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
-    """Epochs that start afresh: the means are the same in all, and expectations add up."""
+    """Epochs with fresh statistics: the means stay the same, and expectations add up."""
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
     plan = running_epochs(problem.mechanism, len(problem.agents), problem.horizon)
     for epoch in plan:

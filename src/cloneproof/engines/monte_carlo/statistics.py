@@ -368,7 +368,7 @@ class RunTotals:
         if self.estimands != estimands:
             raise EngineError(
                 f"expected totals of the job {estimands.identity}, got those of {self.estimands.identity}; "
-                "resume with the same market, mechanism, copies and seed, or start afresh"
+                "resume with the same market, mechanism, copies and seed, or start over"
             )
         return self
 

@@ -179,7 +179,7 @@ class WorkLimit:
         self.work = 0
 
     def restart(self) -> None:
-        """Everything begins afresh: what was says nothing of the growth from here."""
+        """Everything restarts: past growth does not predict what follows."""
         self.sizes = []
 
     def check_memory(self, states: int) -> None:

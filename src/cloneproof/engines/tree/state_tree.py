@@ -120,7 +120,7 @@ def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: l
 
 
 def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
-    """Epochs that start afresh: a tree for each, added up."""
+    """Epochs with fresh statistics: the sum of one tree for each."""
     plan = running_epochs(mechanism, len(market.agents), horizon)
     parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
     payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}

@@ -154,8 +154,8 @@ class SteppingPlan(NamedTuple):
     arm_rule: RuleNumbers
     flat: bool
     constant: bool  # every reward is the mean of its arm
-    award: bool  # arms start afresh when the agents' exploration is over
-    in_epochs: bool  # everything starts afresh in epochs
+    award: bool  # arm statistics are cleared when the agents' exploration is over
+    in_epochs: bool  # all statistics are cleared in epochs
     fresh: bool  # a score counts rewards of the arm committed to only
     scored: int  # rewards that a score counts
     most_arms: int  # of an agent that has a score
@@ -215,7 +215,7 @@ def logarithm_table(horizon: int) -> FloatArray:
 
 
 def most_sampled(running: Mechanism, horizon: int) -> int:
-    """The most arms that a sample has; 0 where there is none."""
+    """The most arms that a sample has; 0 without a sample."""
     if running.sample is None:
         return 0
     return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
