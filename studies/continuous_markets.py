@@ -1,6 +1,6 @@
 """Ten markets with continuous rates that were drawn at random: how near to the cheapest is what `recommend` names.
 
-    python studies/continuous_markets.py [RUNS]
+    python studies/continuous_markets.py [RUNS] [SEED]
 
 Each market is drawn at random: a Beta, Uniform or Empirical prior, 2 to 20 agents, 10^4 to 10^5 rounds, a fixed end or
 a random one. The clone-proof mechanisms of the catalogue are played by the short programs below, which share no code
@@ -17,8 +17,11 @@ import numpy as np
 
 import cloneproof as cp
 
-RUNS = 200
-CANDIDATES = {"at-horizon": ("reservoir", "reservoir-contest"), "at-random": ("reservoir", "reservoir-index")}
+RUNS, SEED = 200, 28
+CANDIDATES = {
+    "at-horizon": ("reservoir", "reservoir-contest"),
+    "at-random": ("reservoir", "reservoir-contest", "reservoir-index"),
+}
 
 
 def drawn_market(dice: np.random.Generator) -> cp.Market:
@@ -110,9 +113,9 @@ def played(made: cp.Mechanism, means: np.ndarray, rounds: int) -> float:
     return rounds * means.max() - earned - left * champion
 
 
-def row(number: int, runs: int) -> str:
+def row(number: int, runs: int, seed: int) -> str:
     """The row of a market."""
-    dice = np.random.default_rng([28, number])
+    dice = np.random.default_rng([seed, number])
     market, start = drawn_market(dice), time.perf_counter()
     found, names = cp.recommend(market), CANDIDATES[market.ends]
     if not found.ranked:
@@ -139,5 +142,6 @@ def row(number: int, runs: int) -> str:
 
 if __name__ == "__main__":
     print("| market | choice | regret | best | regret | ratio | seconds |\n|---|---|---:|---|---:|---:|---:|")
+    runs, seed = (*map(int, sys.argv[1:]), *(RUNS, SEED)[len(sys.argv) - 1 :])
     for number in range(10):
-        print(row(number, int(sys.argv[1]) if len(sys.argv) > 1 else RUNS), flush=True)
+        print(row(number, runs, seed), flush=True)

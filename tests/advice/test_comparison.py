@@ -49,6 +49,9 @@ def test_what_cannot_be_made_says_why():
     (row,) = cp.compare(market, ["h-etc-r"])
     assert row.verdict is None
     assert "gap" in row.remark
+    (row,) = cp.compare(market, ["holdout-kl-ucb"], search=cp.Search(seconds=0.2))
+    assert row.verdict == "undecided"
+    assert "needs a gap" in row.remark
 
 
 def test_an_unknown_name_is_one_sentence():

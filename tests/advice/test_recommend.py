@@ -16,7 +16,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.assessment import (
     SamplingLimits,
-    assess_random_end,
+    assess,
     expected_best,
     largest_gain,
     over_time,
@@ -28,7 +28,6 @@ from cloneproof.advice.assessment import (
 from cloneproof.advice.declared import declared_market, rates_between
 from cloneproof.advice.recommend import market_of_bests
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.engines.estimate import Estimate
 from cloneproof.report.recommendation_page import recommendation_page
 from cloneproof.report.words import cheaper_sentence
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
@@ -55,6 +54,7 @@ def test_what_needs_no_declaration_comes_first_and_nobody_gains(creators):
     order = [(each.needs != "", each.regret.value) for each in learned]
     assert order == sorted(order)
     assert {each.name for each in learned if not each.needs} >= {"reservoir", "reservoir-contest"}
+    assert "holdout-kl-ucb" in {each.name for each in learned if each.needs}
     assert creators.choice.regret.value == min(each.regret.value for each in learned if not each.needs)
     assert creators.fits
     assert not creators.advice
@@ -111,7 +111,7 @@ def test_a_cheaper_one_is_shown_with_its_declaration(creators):
     by_name = {each.name: each for each in creators.ranked}
     flat = [by_name["reservoir"], *(each for each in creators.ranked if each.needs)]
     found = replace(creators, ranked=tuple(flat))  # as where there is no contest
-    assert found.cheaper.name == "holdout-h-etc"
+    assert found.cheaper.name == "holdout-kl-ucb"
     assert "no provider has more than" in cheaper_sentence(found)
     assert found.cheaper.needs in recommendation_page(found)
 
@@ -129,6 +129,7 @@ def test_continuous_rates_are_answered_by_samples():
     by_name = {each.name: each for each in found.ranked}
     assert by_name["reservoir"].regret.error < 0.5 * by_name["reservoir"].regret.value
     assert "reservoir-contest" in by_name
+    assert "expected a market with a gap" in found.others["holdout-kl-ucb"]
     assert found.choice.needs == ""
 
 
@@ -305,8 +306,6 @@ def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_cei
     market = cp.Market(agents, horizon=500, ends="at-random")
     found = cp.recommend(market, search=cp.Search(seconds=4))
     assert {each.name for each in found.ranked} <= {"reservoir", "reservoir-contest", "reservoir-index"}
-    index = assess_random_end(
-        market, cp.mechanism("reservoir-index", market=market), Estimate(9.0, 1.0, "confidence", "")
-    )
+    index = assess(market, cp.mechanism("reservoir-index", market=market), SamplingLimits())
     assert index.gain < 0.005
     assert "No provider gains more than" in index.promise

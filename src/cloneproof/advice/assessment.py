@@ -16,7 +16,7 @@ from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase, audit_case, checked_question
 from cloneproof.analysis.audit.scan import index_ceiling, scan_theorem
-from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import holdout_arm_rounds
@@ -44,7 +44,12 @@ EVALUATIONS = 12  # of one tuning
 
 
 def tuned_mechanism(name: str, market: Market) -> Mechanism:
-    """The mechanism of that name, with the numbers that are recommended for the market."""
+    """The mechanism of that name, with the numbers that are recommended for the market.
+
+    Promises that depend on a declaration are for rates that lie apart, so without a known gap there is nothing to tune.
+    """
+    if name in DECLARED and market.most_originals > 1:
+        known_gap(market)
     maker = _MAKERS.get(name)
     return mechanism(name, market=market) if maker is None else maker(name, market)
 
@@ -206,47 +211,50 @@ def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
 
 
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
-    """What it costs and promises, or why nothing can be said."""
+    """What it costs and promises, or why nothing can be said.
+
+    The scan theorem speaks for reservoirs without an audit. A payoff up to a random end is a mixture of payoffs up to
+    fixed ones, which it covers at every horizon. The index of slots has a ceiling (`scan.index_ceiling`), here beside a
+    payoff as if all items were equal.
+    """
     regret = regret_of(market, made, limits)
     if regret is None:
         return TOO_SLOW
-    if market.ends == "at-random":
-        return assess_random_end(market, made, regret)
-    try:
-        audited = quick_audit(market, made, limits.search(0.5))
-    except CloneproofError as refusal:
-        return str(refusal)
-    said, needs = promise(market, made, audited)
-    exploring, starts = exploration(market, made)
-    return AssessedMechanism(
-        made, regret, audited.verdict, relative_gain(audited), exploring, starts, said, needs, seen(market, made)
-    )
-
-
-def assess_random_end(market: Market, made: Mechanism, regret: Estimate) -> AssessedMechanism | str:
-    """A market that ends at random is not audited: the scan theorem speaks for reservoirs, a ceiling for the index.
-
-    A payoff up to a random end is a mixture of payoffs up to fixed ones, which the scan theorem covers at every
-    horizon. The index of slots has a ceiling (`scan.index_ceiling`), here beside a payoff as if all items were equal.
-    """
-    fixed = replace(market, ends="at-horizon")
+    fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
+    verdict: Verdict = "clone-proof"
     if all(scan_theorem(audit_case(fixed, made, agent.name)) is not None for agent in market.agents):
         said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
-    elif made.name == "reservoir-index":
-        cases = [audit_case(market, made, agent.name) for agent in market.agents]
-        ceilings = [most for case in cases if (most := index_ceiling(case)) is not None]
-        if len(ceilings) < len(cases):
-            return "it has no promise for originals of different priors"
-        largest = max(ceilings, key=lambda most: most.high)
-        sure = "proven" if largest.kind == "proven" else "a proven ceiling for given rates, averaged over draws at 99 %"
-        gain = max(map(_relative_ceiling, cases, ceilings))
-        said = (
-            f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
-            f"leaving items out, whatever the others do: {sure}."
-        )
+    elif market.ends == "at-random":
+        ceiling = _index_promise(market, made)
+        if isinstance(ceiling, str):
+            return ceiling
+        said, gain = ceiling
     else:
+        try:
+            audited = quick_audit(market, made, limits.search(0.5))
+        except CloneproofError as refusal:
+            return str(refusal)
+        said, needs = promise(market, made, audited)
+        verdict, gain = audited.verdict, relative_gain(audited)
+    exploring, starts = exploration(market, made) if market.ends == "at-horizon" else (None, None)
+    return AssessedMechanism(made, regret, verdict, gain, exploring, starts, said, needs, seen(market, made))
+
+
+def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
+    """The ceiling of the index on slots in a sentence and as a relative gain; or why there is none."""
+    if made.name != "reservoir-index":
         return "it has no promise for a market that ends at random"
-    return AssessedMechanism(made, regret, "clone-proof", gain, None, None, said, "", seen(market, made))
+    cases = [audit_case(market, made, agent.name) for agent in market.agents]
+    ceilings = [most for case in cases if (most := index_ceiling(case)) is not None]
+    if len(ceilings) < len(cases):
+        return "it has no promise for originals of different priors"
+    largest = max(ceilings, key=lambda most: most.high)
+    sure = "proven" if largest.kind == "proven" else "a proven ceiling for given rates, averaged over draws at 99 %"
+    said = (
+        f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
+        f"leaving items out, whatever the others do: {sure}."
+    )
+    return said, max(map(_relative_ceiling, cases, ceilings))
 
 
 def _relative_ceiling(case: AuditCase, most: Estimate) -> float:
@@ -276,10 +284,11 @@ def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
 def relative_gain(audited: Audit) -> float:
     """The largest gain that is not ruled out, relative to the honest payoff; at least 0."""
     worst = audited.worst
+    most_allowed = audited.tolerance if audited.verdict == "clone-proof" else math.inf  # an argument covers all copies
     if worst.honest.value <= 0:
         return math.inf if worst.gain.value > 0 else 0.0
     most = worst.gain.value if audited.verdict == "exploitable" else worst.gain.high
-    return max(0.0, most / worst.honest.value)
+    return min(most_allowed, max(0.0, most / worst.honest.value))
 
 
 def _flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:

@@ -350,7 +350,7 @@ def _stages(
     clock.tell(0, 4, "tuning and auditing")
     others: dict[str, str] = {}
     fixed_end = market.ends == "at-horizon"
-    names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS
+    names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS[::-1]
     for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
         if clock.spent and found.ranked:
             others[name] = TOO_LATE

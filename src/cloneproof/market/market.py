@@ -289,15 +289,15 @@ class Market:
         assert self.max_originals is not None
         return self.max_originals
 
-    def with_horizon(self, horizon: int) -> Market:
-        """The same market over another horizon.
+    def with_horizon(self, horizon: int, ends: Ends | None = None) -> Market:
+        """The same market over another horizon, with the same kind of end or another one.
 
         >>> from cloneproof import Agent, Market, Point
         >>> Market([Agent("ana", 1, Point(0.5))], horizon=100).with_horizon(7).horizon
         7
         """
         fresh: dict[str, Any] = {"gap": None, "agent_gap": None, "max_originals": None}
-        return replace(self, horizon=horizon, **(fresh | dict(self.declared)))
+        return replace(self, horizon=horizon, ends=ends or self.ends, **(fresh | dict(self.declared)))
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """The market of fully informed agents with exactly these means.

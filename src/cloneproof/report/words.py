@@ -284,11 +284,11 @@ def cheaper_sentence(found: Recommendation) -> str:
     if cheaper is None:
         return ""
     words = f"{cheaper.name} would cost {regret_words(cheaper.regret)}, but only as long as {cheaper.needs}."
-    breaks = [wrong for wrong in cheaper.wrong if wrong.gain > 0]
+    breaks = [wrong for wrong in cheaper.wrong if 0 < wrong.gain < math.inf]
     if breaks:
         worst = max(breaks, key=lambda wrong: wrong.gain)
         gain = gain_words(worst.gain)
-        words += f" Where that is wrong copies can pay: if {worst.what}, a provider gains {gain}."
+        words += f" Where that is wrong copies can pay: if {worst.what}, a provider gains up to {gain} ({worst.why})."
     return words
 
 

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,12 @@ def test_a_gain_is_linear_in_what_the_contest_pays():
     tried = dominance(audit_case(case, made, "a0")).tried
     found = next(each for each in tried if each.copies == (2, 1))
     assert found.gain.high + 1e-12 >= float(gain)
+
+
+def test_agents_that_nothing_was_played_of_in_time_are_argued_about():
+    """The race may spend its time on the first agent; the theorem covers the others all the same."""
+    market = cp.load_market(Path(__file__).parents[3] / "examples" / "creators.toml")
+    contest = cp.mechanism("holdout-kl-ucb", market=market)
+    found = cp.audit(market, contest, tolerance=0.005, search=cp.Search(seconds=0.02))
+    assert found.verdict == "clone-proof"
+    assert {witness.agent for witness in found.tried} == {"ana", "bo", "cy"}

@@ -90,9 +90,17 @@ def sampled_results(
 def _with_arguments(
     result: SearchResult, arguments: Mapping[AuditCase, Argument], complete: Mapping[AuditCase, list[CopyVector]]
 ) -> SearchResult:
-    """The result with what was known of its case, and whether it covers every vector."""
+    """The result with what was known of its case, and whether it covers every vector.
+
+    A case that a theorem covers and of which nothing was played in time is argued, as it would be with more time.
+    """
     (case,) = result.cases
     known = {case.horizon: arguments[case]} if case in arguments else {}
+    argument = arguments.get(case) or (None if result.honest else theorem(case))
+    if argument is not None and not result.honest:
+        first, *others = result.left_out
+        argued = argued_result((case,), first, {case.horizon: argument})
+        return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
     covers = case in complete and all(vector in result.at_most for vector in complete[case])
     return replace(result, arguments=known, covers=covers)
 

@@ -39,11 +39,13 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("stepping", stepping_applies, step_outcomes),
 )
 
+TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes, falling_outcomes)
+
 
 def kernel_for(job: Job) -> tuple[str, Kernel]:
     """The name and the function of the kernel that takes the job."""
     for name, applies, kernel in KERNELS:
-        fits = job.market.ends == "at-horizon" or kernel is falling_outcomes
+        fits = job.market.ends == "at-horizon" or kernel in TO_RANDOM_ENDS
         if fits and applies(job):
             return name, kernel
     return "reference", reference_outcomes

@@ -59,6 +59,11 @@ def test_stepped_runs_are_those_of_the_reference(case):
     stepped_as_the_reference(*case)
 
 
+def test_runs_to_a_random_end_are_those_of_the_reference():
+    for market, mechanism, copies in STEPPED[:20]:
+        stepped_as_the_reference(market.with_horizon(market.horizon, "at-random"), mechanism, copies)
+
+
 def test_a_contest_with_a_fresh_draw_and_longer_turns_is_stepped_too():
     """Parts that the catalogue does not combine: the fallback of a draw, a later start, and several counted turns."""
     arm = cp.rule("first-pass", draws=2, rounds=3, threshold=3, fallback="draw")

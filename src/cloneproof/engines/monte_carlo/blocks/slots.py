@@ -31,7 +31,7 @@ from cloneproof.engines.monte_carlo.compiling import (
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, end_of_run, means_of_runs, run_streams
 from cloneproof.engines.monte_carlo.runs import (
     NONE,
     ONE,
@@ -77,7 +77,7 @@ CONTENDER: Final = np.dtype(
 
 
 class SlotPlan(NamedTuple):
-    """A job as numbers. Rounds are cut at T + 1, which no run can tell from more."""
+    """A job as numbers. Rounds are cut where no run can tell it: at T + 1, or far beyond a mean of T."""
 
     agents: int
     horizon: int
@@ -110,7 +110,7 @@ class SlotTables(NamedTuple):
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
     """The plan of a job whose mechanism tests slots: of all agents in one timetable, or before a contest."""
     family, rule, agent = job.market.family, mechanism.arm, mechanism.agent
-    most = job.market.horizon + 1
+    most = job.market.horizon + 1 if job.market.ends == "at-horizon" else LONGEST_END * job.market.horizon
     high, low = divmod(ticks_of(rule.slots.threshold or 0), 1 << TICK_BITS)
     return SlotPlan(
         agents=len(job.market.agents),
@@ -442,6 +442,7 @@ run_slots = _cached(source_stamp())
 
 
 LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
+LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
 FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
 
 
@@ -468,7 +469,10 @@ def slot_blocks_apply(job: Job) -> bool:
 
 
 def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
-    """Runs first, .., first + count - 1, round by round: payoffs bit for bit those of `simulate_run`."""
+    """Runs first, .., first + count - 1, round by round: payoffs bit for bit those of `simulate_run`.
+
+    A run of a market that ends at random is one with a horizon of its own.
+    """
     plan = slot_plan(job, job.mechanism, blocks)
     tables = SlotTables(
         arm_table(job, plan.contest == FLAT),
@@ -478,7 +482,14 @@ def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -
         np.zeros(plan.agents, CONTENDER),
     )
     results = RunResults.empty(count, plan.agents)
-    run_slots(plan, tables, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
+    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
+    if job.market.ends == "at-horizon":
+        run_slots(plan, tables, means, streams, results)
+    else:
+        for r in range(count):
+            own = RunResults(*(each[r : r + 1] for each in results))
+            horizon = end_of_run(job, first + r)
+            run_slots(plan._replace(horizon=horizon), tables, means[r : r + 1], streams[r : r + 1], own)
     return Outcomes(results.payoff * job.market.share, results.regret, results.served * job.market.share)
 
 
