@@ -40,7 +40,7 @@ def test_no_floor_where_rates_do_not_repeat_or_providers_differ():
     agents = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))]
     assert account_floor(cp.Market(agents, 100)) is None
     random_end = market_of(cp.Beta(2, 60), ends="at-random")
-    assert second_account_gain(random_end, cp.mechanism("reservoir", market=random_end), SamplingLimits()) is None
+    assert second_account_gain(random_end, cp.mechanism("ucb1"), SamplingLimits()) is None
 
 
 def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
