@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from urllib.parse import urlsplit
 
 import httpx
@@ -145,36 +144,6 @@ def test_metrics_of_a_market(tmp_path):
         assert float(found[f'cloneproof_phase{{market="feed",phase="{made[-1]["phase"]}"}}']) == 1
         progress = desk.get("progress").json()
         assert (progress["phase"], progress["late"], progress["defaulted"]) == (made[-1]["phase"], 1, 4)
-
-
-def test_the_history_of_a_season(tmp_path):
-    """At most 64 points, the same after a restart, and none of the season before."""
-    with Desk(sqlite(tmp_path / "a.db")) as desk:
-        open_market(desk, {"ana": 1, "bo": 2})
-        for group in range(200):
-            desk.clock.now += 1000
-            items = [{"request_id": f"{group}-{k}"} for k in range(1 + group % 7)]
-            made = desk.post("decisions/batch", {"items": items}).json()["results"]
-            rewards = [{"event_id": f"{one['decision']}", "decision": one["decision"], "value": 1.0} for one in made]
-            desk.post("rewards/batch", {"items": rewards})
-        seen = desk.get("history").json()
-        progress = desk.get("progress").json()
-    assert (seen["season"], seen["agents"]) == (1, ["ana", "bo"])
-    rounds = [point["round"] for point in seen["points"]]
-    assert 32 <= len(rounds) <= 64
-    assert progress["round"] - 2 * progress["round"] / 32 <= rounds[-1] <= progress["round"]
-    assert max(later - earlier for earlier, later in pairwise(rounds)) <= progress["round"] / 16
-    assert all(sum(point["decisions"]) == point["round"] for point in seen["points"])
-    assert sorted(rounds) == rounds
-    assert sorted(point["paid"] for point in seen["points"]) == [point["paid"] for point in seen["points"]]
-    with Desk(sqlite(tmp_path / "a.db")) as desk:
-        assert desk.get("history").json() == seen
-        key = desk.make_key("agent", "ana")
-        assert desk.get("history", key=key).status_code == 403
-        for path, body in (("settle", None), ("seasons", {"season": 2}), ("start", None)):
-            desk.post(f"{path}", body)
-        (begun,) = desk.get("history").json()["points"]
-        assert (begun["round"], begun["decisions"], begun["paid"]) == (0, [0, 0], 400_000 * progress["round"])
 
 
 def test_a_key_that_goes_to_a_file_is_for_its_owner_alone(tmp_path, caplog):

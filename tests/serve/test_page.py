@@ -67,7 +67,6 @@ def test_it_shows_the_market(browser, served, width):
             bool(arm.rewards) for agent in progress.agents for arm in agent.arms
         ) + len(progress.agents)
         assert page.locator("#traffic svg rect").count() == len(ARMS)
-        assert page.locator("#history svg path").count() == len(ARMS)
         assert page.locator("#balances svg rect").count() == len(ARMS)
         paid = {agent.agent: agent.balance for agent in progress.agents}
         assert page.locator("#balances svg text").all_text_contents()[1::2] == [
@@ -91,51 +90,6 @@ def test_equal_lines_of_the_ledger_are_one_row(browser, served):
     with visit(browser, served.address) as seen:
         asked = f"import('/records.js').then((page) => page.fold({json.dumps(entries)}).map((one) => one.length))"
         assert seen.page.evaluate(asked) == [1, 1, 2, 1, 1]
-
-
-def test_the_slider_says_what_it_means(browser, served):
-    """The numbers that are always tried, as the audit's own scope has them."""
-    with visit(browser, served.address) as seen:
-        words = seen.page.text_content("#most-words")
-        assert "2, 4, 8, 16 .. copies of one item and of all are always tried" in words
-        assert seen.page.get_attribute("#most", "aria-describedby") == "most-words"
-
-
-def test_a_copys_worth_by_keyboard(browser, served):
-    with visit(browser, served.address, width=400) as seen:
-        page = seen.page
-        enter(page, served.auditor)
-        page.wait_for_selector("#scores svg", timeout=60_000)
-        page.focus("#agents")
-        page.keyboard.press("Home")
-        for _ in range(2):
-            page.keyboard.press("ArrowRight")
-        assert page.text_content("#agents + output") == "3"
-        page.focus("#ask")
-        with page.expect_response("**/what-if", timeout=120_000) as reply:
-            page.keyboard.press("Enter")
-        said = reply.value.json()
-        page.wait_for_selector("#answer h3", timeout=60_000)
-        assert page.text_content("#answer h3").lower() == said["verdict"]
-        assert said["scope"] in page.text_content("#answer")
-        assert len(said["priors"]) == 3
-        assert page.locator("#answer svg rect").count() > 0
-        assert not sticking_out(page)
-        page.focus("input[value=belief]")
-        page.keyboard.press("ArrowRight")
-        assert shown(page, "#fitted") == 1
-        assert shown(page, "#belief") == 0
-        page.select_option("#whose", "")
-        with page.expect_response("**/what-if", timeout=120_000) as reply:
-            page.keyboard.press("Enter")
-        page.wait_for_selector("#answer table", timeout=60_000)
-        best = page.locator("#answer table").first.locator("tbody th").all_text_contents()
-        assert sorted(best) == sorted(ARMS)
-        pairs = reply.value.json()["pairs"]
-        assert {pair["agent"] for pair in pairs} == {"ana", "mallory"}
-        assert pairs[0]["arms"][0] in page.text_content("#answer")
-        assert not sticking_out(page)
-        assert not seen.complaints
 
 
 def test_other_keys_get_a_sentence(browser, served):

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -193,13 +192,13 @@ def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
 
 
 @contextmanager
-def in_thread(storage: Storage | None = None, audit_seconds: float = 30.0) -> Iterator[tuple[str, str]]:
+def in_thread(storage: Storage | None = None) -> Iterator[tuple[str, str]]:
     """A service of this process on a socket, as browsers need one; its address and a platform's key."""
     storage = storage or open_storage(":memory:")
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: replace(Service.from_writer(make_writer(storage)), audit_seconds=audit_seconds))
+    app = App(lambda: Service.from_writer(make_writer(storage)))
     server = uvicorn.Server(
         uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
     )

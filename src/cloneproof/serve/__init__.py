@@ -5,7 +5,6 @@
     messages    what goes over the wire; `calls` and `client` send it
     writer/     all markets of one service: gather calls, do them, one durable transaction, then the replies
     offline     reading what a service wrote: replays, past seasons for audits, backups
-    what_if     "what would a copy earn?", in a process of its own
     http/       routes, roles, limits, metrics, and the page
     run         a service on a socket; `demo` simulates agents in one
 

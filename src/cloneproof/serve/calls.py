@@ -115,11 +115,6 @@ def balances(name: str) -> Call[m.Balances]:
     return Call("GET", _market(name, "balances"), m.Balances)
 
 
-def what_if(name: str, question: m.WhatIf) -> Call[m.WhatIfView]:
-    """What would a copy earn? Takes seconds."""
-    return Call("POST", _market(name, "what-if"), m.WhatIfView, question)
-
-
 def create_key(role: Role, agent_name: str | None = None) -> Call[m.NewKey]:
     """Make an API key."""
     return Call("POST", "/v1/keys", m.NewKey, m.KeyRequest(role, agent_name))

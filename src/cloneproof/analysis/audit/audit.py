@@ -113,20 +113,13 @@ def answer(
     question: Question,
     search: Search,
     clock: Deadline,
-    draft: Callable[[Audit], None] | None = None,
     enclose: bool = True,
 ) -> Audit:
     """The audit of a question that is checked.
 
-    `draft` is called with the audit as it stands after an exact search, before the best deviation is enclosed in ball
-    arithmetic; without `enclose` that is the answer.
+    Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """
-
-    def early(found: FoundDeviations) -> None:
-        if draft is not None:
-            draft(conclude(question, found, Beside(), clock.seconds))
-
-    strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, draft=early, enclose=enclose), sampled)
+    strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, enclose=enclose), sampled)
     with interrupts_raised():
         found = next(each for strategy in strategies if (each := strategy(question, search, clock)) is not None)
         if clock.interrupted and not (isinstance(found, Audit) or any(result.evaluated for result in found.results)):

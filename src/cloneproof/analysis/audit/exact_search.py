@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 
@@ -79,13 +79,11 @@ def exact(
     question: Question,
     limits: Search,
     clock: Deadline,
-    draft: Callable[[FoundDeviations], None] | None = None,
     enclose: bool = True,
 ) -> FoundDeviations | None:
     """A strategy: every agent by an exact engine; None where none can evaluate honesty in time, or any deviation.
 
-    `draft` is called with the search as it is before the best deviations are enclosed in ball arithmetic; without
-    `enclose` it ends there.
+    Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
     """
     agents = question.searched
     within = None if clock.left is None else HONEST_PART * clock.left
@@ -102,8 +100,6 @@ def exact(
     in_floats = FoundDeviations(tuple(results), limits.copies, (DRAFT,))
     if not enclose or clock.interrupted:
         return in_floats
-    if draft is not None:
-        draft(in_floats)
     better, late = refine(results, question.tolerance, clock)
     confirmed = confirm_heuristics(better, question.tolerance, limits, clock)
     return FoundDeviations(tuple(confirmed), limits.copies, tuple(late))

@@ -16,7 +16,7 @@ likelihood-ratio interval. Binary rewards do so from about 15 on. With fewer, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -251,12 +251,9 @@ def audit_past(
     tolerance: float = 0.0,
     also: Iterable[AlsoName] = (),
     search: Search = SEARCH,
-    draft: Callable[[PastAudit], None] | None = None,
     progress: ProgressCallback | None = None,
 ) -> PastAudit:
     """Audit a season from its rewards; what follows `agent` is as in `cloneproof.audit`.
-
-    draft    called with what is known before the best deviations are proven
 
     >>> from cloneproof import mechanism
     >>> seen = [ArmRewards("ana", "a", 900, 0.61), ArmRewards("ana", "b", 900, 0.6), ArmRewards("bo", "c", 900, 0.2)]
@@ -276,16 +273,10 @@ def audit_past(
     agents = [Agent(name, len(originals[name]), prior) for name, prior in priors.items()]
     market = Market(agents, horizon, share, "bernoulli" if family is BOUNDED else family)
     most = max(search.copies, *(len(group) for groups in originals.values() for group in groups))
-
-    def past_audit(of_fitted: Audit) -> PastAudit:
-        return _past_audit(
-            tuple(arms), supported_audit(of_fitted, informative), tuple(pairs), tuple(items), originals, odds
-        )
-
-    early = None if draft is None else (lambda of_fitted: draft(past_audit(of_fitted)))
     question = checked_question(market, mechanism, agent, opponents, tolerance, also=also)
     clock = Deadline(search.seconds, progress)
-    return past_audit(answer(question, replace(search, copies=most), clock, early))
+    of_fitted = supported_audit(answer(question, replace(search, copies=most), clock), informative)
+    return _past_audit(tuple(arms), of_fitted, tuple(pairs), tuple(items), originals, odds)
 
 
 def _past_audit(

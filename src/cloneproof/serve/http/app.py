@@ -37,7 +37,6 @@ _FILES: Final = {
     "/page.css": "page.css",
     "/page.js": "page.js",
     "/draw.js": "draw.js",
-    "/copies.js": "copies.js",
     "/records.js": "records.js",
 }
 SAFE: Final[tuple[Header, ...]] = (
@@ -104,7 +103,6 @@ ROUTES: Final = (
     Route("GET", "/v1/markets", h.list_markets, ALL, None, m.Markets),
     Route("GET", MARKET, h.show_market, ALL, None, m.MarketView),
     Route("GET", f"{MARKET}/progress", h.show_progress, READERS, None, m.Progress),
-    Route("GET", f"{MARKET}/history", h.show_history, READERS, None, m.History),
     Route("POST", f"{MARKET}/agents", h.register_agent, PLATFORM, m.AgentRequest, m.Registered, (200, 201)),
     Route("GET", f"{MARKET}/agents", h.list_agents, READERS, None, m.Agents),
     Route("GET", f"{MARKET}/agents/{{agent}}", h.show_agent, ALL, None, m.AgentView),
@@ -119,7 +117,6 @@ ROUTES: Final = (
     Route("POST", f"{MARKET}/rewards/batch", h.reward_batch, PLATFORM, m.RewardBatch, m.Rewards),
     Route("GET", f"{MARKET}/ledger", h.show_ledger, ALL, None, m.LedgerPage, query=("after", "limit")),
     Route("GET", f"{MARKET}/balances", h.show_balances, READERS, None, m.Balances),
-    Route("POST", f"{MARKET}/what-if", h.what_if, READERS, m.WhatIf, m.WhatIfView),
     Route("POST", "/v1/keys", h.create_key, PLATFORM, m.KeyRequest, m.NewKey, (201,)),
     Route("GET", "/v1/keys", h.list_keys, PLATFORM, None, m.Keys),
     Route("DELETE", "/v1/keys/{key}", h.revoke_key, PLATFORM, None, m.KeyView),

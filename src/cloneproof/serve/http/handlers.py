@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -14,7 +11,6 @@ import msgspec
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http import views
 from cloneproof.serve.http.service import Caller, Service, new_key
@@ -105,12 +101,6 @@ def show_market(market: LiveMarket, params: Params) -> m.MarketView:
 def show_progress(market: LiveMarket, params: Params) -> m.Progress:
     """How far the season is, with every agent's and arm's statistics."""
     return views.progress(market)
-
-
-@reads
-def show_history(market: LiveMarket, params: Params) -> m.History:
-    """How the season went: some points of it, for a figure."""
-    return views.history(market)
 
 
 @reads
@@ -302,70 +292,3 @@ def _number(params: Params, name: str, default: int, most: int) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 15 or int(text) > most:
         raise invalid(f"expected {name} as a whole number from 0 to {most}, got {text[:20]!r}")
     return int(text)
-
-
-SEARCH_FRACTION: Final = 0.3  # of the time limit; the rest is for the start of the process and for proving the best
-_MOST_BYTES: Final = 1 << 24  # of an answer
-
-
-async def run_audit(task: m.Task, seconds: float) -> m.WhatIfView:
-    """The answer of the process, or a refusal with the sentence that it gave."""
-    reply = msgspec.json.decode(await _last_line(msgspec.json.encode(task), seconds), type=dict)
-    if reply.get("kind") == "failed":
-        raise Refused(422, "no_answer", msgspec.convert(reply, m.WhatIfFailed).message)
-    return msgspec.convert(reply, m.WhatIfView)
-
-
-async def _last_line(task: bytes, seconds: float) -> bytes:
-    """The last answer of a process that is stopped when its time is over, or when the caller's is."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "cloneproof.serve.what_if",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=_MOST_BYTES,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    )
-    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 (both are pipes)
-    answer = b""
-    try:
-        async with asyncio.timeout(seconds):
-            process.stdin.write(task + b"\n")  # and is left open: its end tells the process that this one is gone
-            async for line in process.stdout:
-                answer = line
-            await process.wait()
-    except TimeoutError:
-        if answer:
-            return answer  # a draft
-        raise Refused(
-            422,
-            "too_hard",
-            f"the audit takes more than {seconds:g} s; ask about one agent, fewer copies or a shorter horizon",
-        ) from None
-    finally:
-        process.stdin.close()
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        raise RuntimeError(f"the audit's process ended with {process.returncode}")
-    return answer
-
-
-async def what_if(service: Service, caller: Caller, params: dict[str, str], body: m.WhatIf) -> tuple[int, Any]:
-    """What would a copy earn? The audit of this market's mechanism, under a given belief or fitted priors."""
-
-    def work(market: LiveMarket, now: int) -> m.Task:
-        arms = [
-            (name, arm.arm, arm.rewards, arm.total / (max(1, arm.rewards) << TICK_BITS))
-            for name, count in market.registry.participants(market.season).items()
-            for arm in market.registry.agents[name].arms[:count]
-        ]
-        return m.Task(market.spec, body, arms, SEARCH_FRACTION * service.audit_seconds)
-
-    if service.audit_lock.locked():
-        raise Refused(429, "busy", "another audit is running; try again in a moment")
-    async with service.audit_lock:
-        task = await _on_market(service, caller, params, work)
-        return 200, await run_audit(task, service.audit_seconds)

@@ -147,8 +147,6 @@ class Service:
     keys: KeyRing
     agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
     metrics: Metrics = field(init=False)
-    audit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    audit_seconds: float = 30.0  # the longest that "what would a copy earn?" may take
     keys_read: float = field(default_factory=time.monotonic)
     reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
     probe: asyncio.Task[None] | None = None  # whether storage can be written to

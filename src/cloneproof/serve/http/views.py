@@ -63,15 +63,6 @@ def seasons(live: LiveMarket) -> m.Seasons:
     return m.Seasons(views)
 
 
-def history(live: LiveMarket) -> m.History:
-    """How the season went; an agent that came later has no decisions before."""
-    return m.History(
-        live.season,
-        list(live.registry.agents),
-        [m.HistoryPoint(at, round_, int(paid), decisions) for at, round_, paid, decisions in live.history.points],
-    )
-
-
 def progress(live: LiveMarket) -> m.Progress:
     """What platform and auditors may see."""
     running = live.session

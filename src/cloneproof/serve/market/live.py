@@ -19,7 +19,7 @@ from cloneproof.mechanisms.online.session import session
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, make_secret, session_key
-from cloneproof.serve.market.registry import Registry, SeasonHistory, WaitWindows
+from cloneproof.serve.market.registry import Registry, WaitWindows
 from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, complete, invalid
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
@@ -42,7 +42,6 @@ class LiveMarket:
         self.settling = False
         self.phase = ""  # of the last decision of the season
         self.late = self.defaulted = 0  # rewards, over all seasons
-        self.history = SeasonHistory()
         self._share_micro, self._family = spec.share_micro, spec.family
         self.least = self._family.low if spec.default_reward is None else spec.default_reward
         self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
@@ -151,7 +150,6 @@ class LiveMarket:
         self.starts.append((digest, beacon))
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
-        self.history.begin(self.at, self.registry)
         self.chain.append(entry)
         return entry
 
@@ -223,7 +221,6 @@ class LiveMarket:
     def _enter_decisions(self, decided: list[ledger.Decided], now: int) -> None:
         """Chain decisions, and let their wait windows begin."""
         self.at, self.phase = now, decided[-1].phase
-        self.history.note(now, decided[-1].id - self.before, self.registry)
         self.windows.begin(decided[-1].id - self.before, now)
         self.requests.update((entry.id - self.before, entry.request) for entry in decided)
         self.chain.append(*decided)

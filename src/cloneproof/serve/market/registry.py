@@ -124,34 +124,6 @@ class Registry:
         self._participants = [self.agents[name] for name in state["playing"]]
 
 
-MOST_POINTS: Final = 64
-MOST_AGENTS: Final = 40  # of a market whose agents are told apart
-
-
-class SeasonHistory:
-    """Points of the season: time, rounds decided, paid so far, and the decisions of each agent, in order."""
-
-    def __init__(self) -> None:
-        self.step = 1
-        self.points: list[list[Any]] = []
-
-    def note(self, at: int, round_: int, registry: Registry) -> None:
-        """Take a point, where it is time for one."""
-        if self.points and round_ < self.points[-1][1] + self.step:
-            return
-        agents = registry.agents.values()
-        served = [sum(arm.decisions for arm in record.arms) for record in agents] if len(agents) <= MOST_AGENTS else []
-        self.points.append([at, round_, str(sum(record.balance for record in agents)), served])
-        if len(self.points) > MOST_POINTS:
-            self.points = self.points[1::2]
-            self.step = max(2 * self.step, round_ // len(self.points))  # decisions may come many at a time
-
-    def begin(self, at: int, registry: Registry) -> None:
-        """Begin a season, with a point before its first round."""
-        self.step, self.points = 1, []
-        self.note(at, 0, registry)
-
-
 _STEPS: Final = 1000  # in a window
 _NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward
 

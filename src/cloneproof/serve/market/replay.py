@@ -283,7 +283,6 @@ def take_snapshot(market: LiveMarket) -> bytes:
         "phase": market.phase,
         "late": market.late,
         "defaulted": market.defaulted,
-        "history": [market.history.step, market.history.points],
         "waits": [list(start) for start in market.windows.starts],
         "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
@@ -315,7 +314,6 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
     market.phase, market.late, market.defaulted = body["phase"], body["late"], body["defaulted"]
-    market.history.step, market.history.points = body["history"]
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])

@@ -92,32 +92,3 @@ export function bars(place, rows, caption, axis = null) {
   if (axis) svg.append(element("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle", class: "quiet" }, axis));
   put(place, svg, caption);
 }
-
-const COLOURS = [BLUE, ORANGE, "#00735a", "#80620a", "#7a3e8e", GREY];
-
-// series: {name, points: [x, y]}, drawn as lines that are named at their ends; x is told by `tell`
-export function lines(place, series, caption, tell, axis) {
-  const top = 8, bottom = 200, height = bottom + 40;
-  const { svg, width } = canvas(place, height, caption);
-  const left = 52, right = width - Math.min(120, width * 0.28);
-  const all = series.flatMap((one) => one.points), xs = all.map(([x]) => x);
-  const [first, last] = [Math.min(...xs), Math.max(...xs)], high = Math.max(1, ...all.map(([, y]) => y));
-  const x = (value) => left + ((value - first) / Math.max(1, last - first)) * (right - left), y = (value) => bottom - (value / high) * (bottom - top);
-  for (const tick of ticks(0, high)) {
-    svg.append(element("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), stroke: RULE }));
-    svg.append(element("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "quiet" }, tick >= 10000 ? `${short(tick / 1000)}k` : short(tick)));
-  }
-  for (const [value, anchor] of [[first, "start"], [last, "end"]])
-    svg.append(element("text", { x: x(value), y: bottom + 16, "text-anchor": anchor, class: "quiet" }, tell(value)));
-  svg.append(element("text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle", class: "quiet" }, `${axis}, over time`));
-  const ends = series.map((one, number) => ({ name: one.name, number, y: y(one.points[one.points.length - 1][1]) })).sort((one, other) => other.y - one.y);
-  ends.reduce((below, end) => (end.label = Math.min(end.y, below - 15)), Infinity);
-  for (const { number, name, y: end, label } of ends) {
-    const colour = COLOURS[number % COLOURS.length];
-    svg.append(element("path", { d: series[number].points.map(([a, b], k) => `${k ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round" }));
-    svg.append(element("circle", { cx: right, cy: end, r: 3, fill: colour }));
-    svg.append(element("line", { x1: right + 4, x2: right + 10, y1: end, y2: label, stroke: colour }));
-    named(svg, right + 13, label + 4, name, width - right - 14);
-  }
-  put(place, svg, caption);
-}

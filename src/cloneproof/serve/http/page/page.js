@@ -1,8 +1,7 @@
 // The live market: asks the service every two seconds while somebody looks, and draws what it says.
 
 import { bars, dots } from "/draw.js";
-import { drawBalances, drawHistory, drawLedger } from "/records.js";
-import { prepare } from "/copies.js";
+import { drawBalances, drawLedger } from "/records.js";
 
 const EVERY = 2000, TAIL = 500, MOST_ROWS = 40;
 const at = (id) => document.getElementById(id);
@@ -12,10 +11,9 @@ let market = null, terms = null, stamp = 0, timer = null;
 
 export class Refusal extends Error {}
 
-export async function ask(path, body) {
+export async function ask(path) {
   let response;
   const options = { headers: { Authorization: `Bearer ${key}` }, cache: "no-store", credentials: "omit" };
-  if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
   try {
     response = await fetch(path, options);
   } catch {
@@ -85,7 +83,7 @@ function tell(view, progress) {
 }
 
 async function refresh() {
-  const [view, progress, history] = await Promise.all([ask(here("")), ask(here("/progress")), ask(here("/history"))]);
+  const [view, progress] = await Promise.all([ask(here("")), ask(here("/progress"))]);
   const page = await ask(here(`/ledger?after=${Math.max(0, progress.entries - TAIL)}&limit=${TAIL}`));
   terms = { share: 1, ...view.terms };
   at("shown").hidden = false;
@@ -94,10 +92,8 @@ async function refresh() {
     stamp = progress.entries + at("scores").clientWidth * 1e9;
     drawScores(progress.agents);
     drawTraffic(progress.agents);
-    drawHistory(history, progress);
     drawBalances(progress.agents);
     drawLedger(page.lines);
-    prepare(progress.agents);
   }
 }
 
@@ -146,7 +142,6 @@ at("entry").addEventListener("submit", async (event) => {
 });
 at("market").addEventListener("change", () => {
   market = at("market").value;
-  at("answer").replaceChildren();
   stamp = 0;
   look();
 });

@@ -1,31 +1,11 @@
-// What was recorded: the season over time, balances, and the ledger's last lines, equal ones in one row.
+// What was recorded: balances, and the ledger's last lines, equal ones in one row.
 
-import { bars, lines } from "/draw.js";
+import { bars } from "/draw.js";
 import { count, money } from "/page.js";
 
 const at = (id) => document.getElementById(id);
-const MOST_LINES = 6, MOST_BALANCES = 20, MOST_ROWS = 12;
+const MOST_BALANCES = 20, MOST_ROWS = 12;
 const clock = (time) => new Date(time).toLocaleTimeString("en-GB");
-
-// Rounds that served each agent, at each point of the history and now.
-export function drawHistory(history, progress) {
-  const now = progress.agents.map((agent) => agent.arms.reduce((sum, arm) => sum + arm.decisions, 0));
-  const points = history.points.filter((point) => point.decisions.length);
-  const place = at("history");
-  if (points.length < 2) {
-    place.replaceChildren(Object.assign(document.createElement("figcaption"), { textContent: history.points.length < 2 ? "There is nothing to draw yet." : "There are too many agents to tell them apart here." }));
-    return;
-  }
-  const order = history.agents.map((name, number) => ({ name, number, last: now[number] ?? 0 })).sort((one, other) => other.last - one.last);
-  const series = order.slice(0, MOST_LINES).map(({ name, number }) => ({
-    name,
-    points: points.map((point) => [point.at, point.decisions[number] ?? 0]),
-  }));
-  const left = order.length - MOST_LINES;
-  const more = left > 1 ? ` The ${left} agents with the fewest are not drawn.` : left === 1 ? " The agent with the fewest is not drawn." : "";
-  const [first, last] = [points[0], points[points.length - 1]];
-  lines(place, series, `Rounds of this season that served each agent, from ${clock(first.at)} to ${clock(last.at)}: the steeper, the more of the traffic. Paid in this time: ${money(last.paid - first.paid)}.${more}`, clock, "rounds");
-}
 
 export function drawBalances(agents) {
   const order = [...agents].sort((one, other) => other.balance - one.balance);
