@@ -278,7 +278,7 @@ def test_the_demo_runs_and_ends(tmp_path):
         address = re.search(r"http://\S+", demo.stdout.readline())[0]
         key = re.search(r"cp_\S+", demo.stdout.readline())[0]
         assert urlsplit(address).hostname == "127.0.0.1"
-        assert "What would a copy earn?" in httpx.get(address).text
+        assert "The ledger's last lines" in httpx.get(address).text
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}) as viewer:
             rounds: list[int] = []
             while len(rounds) < 2 and demo.poll() is None:
