@@ -159,7 +159,7 @@ def test_samples_are_those_of_every_labelled_sample(copies, size, kinds):
 @pytest.mark.parametrize(
     ("market", "mechanism"),
     [
-        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=900), cp.mechanism("thompson")),
+        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=3), cp.mechanism("thompson")),
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9, rewards="gaussian"), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=9, rewards="deterministic"), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),

@@ -8,18 +8,6 @@ other function is called once for each different argument. UCB indices are compa
 1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
 ln t algebraic, which it is not for t >= 2, so a decision is always reached. Steady indices do not watch the clock; they
 are floats by a procedure that is the same everywhere, and are compared as such.
-
-Draws from posteriors. After n coins of which s showed 1, the posterior of Beta(1, 1) is Beta(1 + s, 1 + n - s). With
-whole parameters its density f and its distribution function F are polynomials of degree n and n + 1, so P(i is
-largest), the integral over [0, 1] of f_i times the product of all F_j but F_i, is that of a polynomial of degree N + K
-- 1, where N counts all coins and K the candidates. A Gauss-Legendre rule of ceil((N + K) / 2) nodes integrates it
-exactly (Stoer and Bulirsch, Introduction to Numerical Analysis, section 3.6). Ties have probability 0.
-
-Rounding. Nodes x, 1 - x and weights are taken from balls and rounded once, f and F are sums of products of x and 1 - x
-with positive numbers, and so is the whole, hence nothing cancels. With M = N + K, relative errors in units of 2^-53 add
-up to at most M (the nodes: a polynomial of degree below M in x and 1 - x) + 3 M (tables of F and f: a product, a sum
-and a partial sum for each degree) + M (the product of all F; f_i is divided by the same float F_i that is in it) + M /
-2 (the sum over nodes) + 6, which `draw_roundings` states as 6 M + 8.
 """
 
 from __future__ import annotations
@@ -33,7 +21,7 @@ import flint
 import numpy as np
 import numpy.typing as npt
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.shape import Ints, Shape, States
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.levels import ONE, TICK_BITS, ticks
@@ -43,7 +31,6 @@ from cloneproof.mechanisms.rules.etc import average
 from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
 from cloneproof.mechanisms.rules.steady_kl_ucb import index as steady_kl_index
 from cloneproof.mechanisms.rules.steady_ucb import index as steady_index
-from cloneproof.mechanisms.rules.thompson import draws_posteriors
 from cloneproof.mechanisms.rules.ucb import index
 from cloneproof.mechanisms.rules.uniform import indifferent
 
@@ -54,7 +41,7 @@ NEAR = 1e-9
 def compares_floats(rule: Rule) -> bool:
     """Whether the priority is a user's function, which can only be compared in floats."""
     built_in = (index, slow_index, average, indifferent, steady_index, steady_kl_index)
-    return rule.priority not in built_in and not draws_posteriors(rule) and not flips_coin(rule)
+    return rule.priority not in built_in and not flips_coin(rule)
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
@@ -184,78 +171,13 @@ def _logarithms(bits: int) -> FloatArray:
     return np.array([0.0, *(ln(t) for t in range(1, 1 << bits))])
 
 
-MOST_DEGREE = 88  # coins and candidates together: up to here no product at any node is below the smallest normal float
-CHUNK = 1 << 19  # numbers in an array of states and nodes
-
-
-def draw_nodes(coins: int, candidates: int) -> int:
-    """The nodes at which the quadrature is exact."""
-    return (coins + candidates + 1) // 2
-
-
-def draw_roundings(coins: int, candidates: int) -> int:
-    """A bound of the relative error of each probability, in units of 2^-53."""
-    return 6 * (coins + candidates) + 8
-
-
-def largest_draw(coins: IntArray, ones: IntArray) -> FloatArray:
-    """P(candidate (row) has the largest draw) in each state (column).
-
-    >>> largest_draw(np.array([[0], [1]]), np.array([[0], [1]]))[:, 0].round(12).tolist()
-    [0.333333333333, 0.666666666667]
-    """
-    candidates, states = coins.shape
-    most = int(coins.max(initial=0))
-    nodes = draw_nodes(int(coins.sum(axis=0).max(initial=0)), candidates)
-    below, ratio, weights = _tables(most, nodes)
-    code = coins * (coins + 1) // 2 + ones
-    shares = np.empty((candidates, states))
-    step = max(1, CHUNK // nodes)
-    for start in range(0, states, step):
-        part = code[:, start : start + step]
-        product = below[part[0]] * weights
-        for row in part[1:]:
-            product *= below[row]
-        for k, row in enumerate(part):
-            shares[k, start : start + step] = np.einsum("sq,sq->s", product, ratio[row])
-    return shares
-
-
-@lru_cache(maxsize=256)
-def _tables(most: int, nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F and f / F at the nodes for all (coins, ones) up to `most` coins, in rows n (n + 1) / 2 + s; and the weights."""
-    x, y, weights = _rule(nodes)
-    law = np.ones((1, nodes))  # of the number of ones among n coins of probability x
-    below, ratio = [], []
-    for n in range(most + 1):
-        after = np.zeros((n + 2, nodes))
-        after[:-1] = law * y
-        after[1:] += law * x
-        distribution = np.cumsum(after[:0:-1], axis=0)[::-1]  # P(Beta <= x) = P(more than s ones among n + 1 coins)
-        below.append(distribution)
-        ratio.append((n + 1) * law / distribution)
-        law = after
-    return np.concatenate(below), np.concatenate(ratio), weights
-
-
-@lru_cache(maxsize=256)
-def _rule(nodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Nodes x in [0, 1], the numbers 1 - x, and weights, each right to a rounding."""
-    with flint.ctx.workprec(128):
-        roots = [flint.arb.legendre_p_root(nodes, k, weight=True) for k in range(nodes)]
-        columns = [((1 + root) / 2, (1 - root) / 2, weight / 2) for root, weight in roots]
-        x, y, weights = np.array([[float(ball) for ball in column] for column in columns]).T
-    return x, y, weights
-
-
 def spread(
     rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: FloatArray, decided: Ints, chosen: Mask | None
 ) -> tuple[FloatArray, Mask]:
     """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
     Exploration comes first: least-pulled with ties uniform, or block after block in an order drawn as it goes (the
-    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform; or the
-    largest draw from the posteriors.
+    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform.
     """
     owed = decided < explore
     exploring = owed.any(axis=0)
@@ -267,11 +189,7 @@ def spread(
     free = np.flatnonzero(~exploring & ~committed)
     if len(free):
         at = clock[free] - (rule.clock == "completed")
-        if draws_posteriors(rule):
-            ones = np.rint(mean[:, free] * pulls[:, free]).astype(np.int64)
-            shares = largest_draw(pulls[:, free], ones)
-        else:
-            shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
+        shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
         if flips_coin(rule):
             count = len(pulls)
             with np.errstate(divide="ignore"):

@@ -18,10 +18,8 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import check_time
-from cloneproof.engines.tree.choice import MOST_DEGREE, draw_nodes
 from cloneproof.engines.tree.shape import Ints, Shape, States, refusal
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules.thompson import draws_posteriors
 
 StateBlock = list[int]
 FEW = 4  # blocks that are quickly sorted by exchanges
@@ -64,16 +62,6 @@ class Symmetry:
             for last in range(len(blocks) - 1, 0, -1):
                 for k in range(last):
                     _order(states, blocks[k], blocks[k + 1])
-
-
-def estimated_states(shape: Shape, rounds: int) -> float:
-    """About how many states there are after so many rounds of an arm each, if every pull and every success can be.
-
-    An arm with n pulls has n + 1 numbers of successes, so K arms have C(rounds + 2 K - 1, rounds) in order; nearly all
-    orders of an original's copies are different by the time that it matters.
-    """
-    exchanges = math.prod(math.factorial(original.copies) for original in shape.originals)
-    return max(1.0, math.comb(rounds + 2 * len(shape.arms) - 1, rounds) / exchanges)
 
 
 def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
@@ -163,8 +151,6 @@ CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they
 WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
 ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
 ARM_WORK = 100  # and so many more for each of its arms
-DRAW_CELLS = 32  # numbers in the quadrature of a draw that cost as much as a successor
-DRAWN_LIMIT = 10_000_000  # work where posteriors are drawn from: about three seconds; more is better sampled
 FIRST_LOOK = 64  # rounds after which the growth says something
 SHORTER = "use engine 'monte-carlo', or a shorter horizon"
 MANY = 50_000  # states from which on the growth is looked at often
@@ -187,29 +173,6 @@ class WorkLimit:
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
         if cells > CELLS_LIMIT:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
-
-    def check_draws(self, horizon: int) -> None:
-        """Refuse draws from posteriors that are too many, by a count of the states before any is computed.
-
-        Thompson sampling reaches every state that can be; where agents are chosen by another rule that looks at their
-        rewards, not all are reached, and only their growth tells.
-        """
-        shape, arms = self.shape, len(self.shape.arms)
-        if not shape.drawing:
-            return
-        if horizon - 1 + max(shape.drawing) > MOST_DEGREE:
-            limit = f"at most {MOST_DEGREE} rounds and candidates where posteriors are drawn from"
-            raise refusal(limit, str(horizon - 1 + max(shape.drawing)), SHORTER)
-        agent = shape.mechanism.agent
-        if not (shape.agents_idle or (agent is not None and draws_posteriors(agent))):
-            return
-        work = 0.0
-        for played in range(horizon):
-            successors = 2 * min(arms, played + len(shape.originals))  # untouched copies are as one
-            work += estimated_states(shape, played) * (successors + draw_work(shape, played))
-        if work > DRAWN_LIMIT:
-            limit = f"at most {DRAWN_LIMIT:.1e} units of work where posteriors are drawn from"
-            raise refusal(limit, f"about {work:.1e}", SHORTER)
 
     def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
         """Note the states after this round and what it took to get there, and now and then look ahead.
@@ -260,11 +223,6 @@ class WorkLimit:
         limit = f"at most {STATES_LIMIT:.0e} states in a round and {WORK_LIMIT:.0e} units of work"
         advice = "use engine 'closed-form' or 'monte-carlo', or a shorter horizon" if closed else SHORTER
         raise refusal(limit, f"about {states:.1e} states in round {last}{spent}", advice)
-
-
-def draw_work(shape: Shape, played: int) -> float:
-    """What the quadrature of draws adds to the work on a state, after so many rounds."""
-    return sum(count * draw_nodes(played, count) for count in shape.drawing) / DRAW_CELLS
 
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:

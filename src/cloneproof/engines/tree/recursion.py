@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistics, draw_roundings, scored_pulls, spread
-from cloneproof.engines.tree.merge import Symmetry, WorkLimit, draw_work, merge_states
+from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistics, scored_pulls, spread
+from cloneproof.engines.tree.merge import Symmetry, WorkLimit, merge_states
 from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
 
 
@@ -247,7 +247,6 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
-    limit.check_draws(max(horizons))
     clearing = shape.mechanism.clearing
     epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
@@ -274,15 +273,13 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
                 continue
             limit.check_memory(len(weights))
             after = NextStates(shape, symmetry, played + 1, explore, states, weights)
-            work = after.work + round(len(weights) * draw_work(shape, played))
-            roundings += sum(draw_roundings(played, candidates) for candidates in shape.drawing)
             states, weights = after.states, after.weights
             total = total + (after.gains + rate)
             played += 1
             roundings += ROUNDINGS + after.additions + (0.0 if shape.deterministic else steepness * played)
             lost += after.lost
             end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
-            limit.record(played - begun, end - begun, len(weights), work, explore)
+            limit.record(played - begun, end - begun, len(weights), after.work, explore)
         rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon)
     return rewards
 

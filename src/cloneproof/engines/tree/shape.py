@@ -18,7 +18,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import Beta, Prior, Uniform
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules.thompson import draws_posteriors
 from cloneproof.mechanisms.rules.uniform import is_uniform
 
 Ints = npt.NDArray[np.int64]
@@ -177,16 +176,6 @@ class Shape:
     def agents_idle(self) -> bool:
         """Whether agents are chosen without a look at their rewards, ever."""
         return self.flat or (self.mechanism.agent is not None and is_uniform(self.mechanism.agent))
-
-    @cached_property
-    def drawing(self) -> tuple[int, ...]:
-        """How many candidates the levels have that draw from posteriors in a round: arms, at most, and agents."""
-        arms = max((len(level) for level, idle in zip(self.levels, self.idle, strict=True) if not idle), default=0)
-        counts = (arms, 0 if self.flat else self.owners)
-        rules = (self.mechanism.arm, self.mechanism.agent)
-        return tuple(
-            count for count, rule in zip(counts, rules, strict=True) if count and rule and draws_posteriors(rule)
-        )
 
     @cached_property
     def counts_anew(self) -> bool:

@@ -22,7 +22,6 @@ from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
-from cloneproof.mechanisms.rules.thompson import draws_posteriors
 
 SAMPLES_LIMIT = 2_000
 
@@ -87,7 +86,7 @@ def tree(
         if not (mechanism.arm.commits and mechanism.arm.binarise):
             return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
-    deterministic = _deterministic(market, mechanism)
+    deterministic = _deterministic(market)
     groups: dict[tuple[bool, SizeLaws], list[int]] = {}
     for horizon in wanted:
         running = mechanism.at_horizon(len(market.agents), horizon)
@@ -132,23 +131,18 @@ def _sum(estimates: list[Estimate]) -> Estimate:
     return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * EPS, "estimated", METHOD)
 
 
-def _deterministic(market: Market, mechanism: Mechanism) -> bool:
-    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1.
-
-    Posteriors are of sums of coins, so a rule that draws from them takes Bernoulli rewards as such, whatever the means.
-    """
+def _deterministic(market: Market) -> bool:
+    """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1."""
     if market.family.name not in ("bernoulli", "deterministic"):
         raise refusal("bernoulli or deterministic rewards", market.family.name)
-    if market.family.name == "bernoulli" and any(draws_posteriors(rule) for rule in mechanism.rules):
-        return False
     supports = [agent.support for agent in market.agents]
     sure = all(support is not None and set(support) <= {0.0, 1.0} for support in supports)
     return sure or market.family.name == "deterministic"
 
 
 def _check_rule(rule: Rule, deterministic: bool) -> None:
-    if rule.randomised and not flips_coin(rule) and not draws_posteriors(rule):
-        raise refusal("rules whose only randomness is a tie, a coin or a draw from Beta posteriors", repr(rule.name))
+    if rule.randomised and not flips_coin(rule):
+        raise refusal("rules whose only randomness is a tie or a coin", repr(rule.name))
     if rule.binarise and deterministic:
         raise refusal("rules that take rewards as they are", f"{rule.name!r}, which flips a coin for each")
 
@@ -163,10 +157,7 @@ def _check_score(mechanism: Mechanism) -> None:
 
 def _method(mechanism: Mechanism) -> str:
     names = [rule.name for rule in mechanism.rules if compares_floats(rule)]
-    method = METHOD
-    if any(draws_posteriors(rule) for rule in mechanism.rules):
-        method += "; posterior draws by Gauss-Legendre quadrature of polynomials, exact up to roundings"
-    return method + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
+    return METHOD + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
 
 
 def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:

@@ -19,8 +19,3 @@ def thompson() -> Rule:
     of the few candidates that have been played.
     """
     return Rule("thompson", posterior_draw, randomised=True, binarise=True, floods=True)
-
-
-def draws_posteriors(rule: Rule) -> bool:
-    """Whether the rule is Thompson sampling, whose randomness is a draw from each candidate's posterior."""
-    return rule.priority is posterior_draw
