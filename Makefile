@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
         prove reservoir-cases reservoir-comparison copy-power audit-power \
-        board-data docs test-long test-cluster test-serve-long test-kernels-long test-gpu log-data real-copy-power \
+        board-data docs test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
 venv: $(INSTALLED)
@@ -72,9 +72,6 @@ certify: $(INSTALLED)
 study: $(INSTALLED)
 	$(BIN)/python studies/which_mechanism.py build/study
 	$(BIN)/python studies/click_rates.py build/study
-
-test-cluster: $(INSTALLED)
-	CLONEPROOF_CLUSTER_SIZE=20 $(BIN)/python -m pytest tests/sweeps/test_cluster.py
 
 # The Open Bandit sample and MovieLens-100k, as the wheels of two packages bring them; these are not installed.
 log-data: $(INSTALLED)

@@ -1,4 +1,4 @@
-"""What a run costs on one core of this machine: the experiments of 2022, and growth with arms, agents and horizon.
+"""What a run costs on one core of this machine, and its growth with arms, agents and horizon.
 
 Run with `make bench`. Milliseconds of processor time a run, so that other work on the machine matters little.
 """
@@ -13,7 +13,6 @@ from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
-from cloneproof.reproduce.rows import shin_2022
 
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}
@@ -31,27 +30,6 @@ def milliseconds(job: Job) -> float:
         if took >= SECONDS:
             return 1000 * took / runs
         runs = max(runs + 1, int(runs * min(8.0, 1.3 * SECONDS / max(took, 1e-6))))
-
-
-def experiments() -> None:
-    names = shin_2022.NAMES
-    table = new_table("Shin, Lee and Ok 2022, T = 100,000: milliseconds a run", "figure", *names)
-    every = []
-    for experiment in shin_2022.experiments(100_000):
-        cells = []
-        for name in names:
-            factor = shin_2022.SAMPLE_FACTORS.get((name, experiment.figure))
-            mechanism = cp.mechanism(name, **({} if factor is None else {"sample_factor": factor}))
-            cells.append(
-                milliseconds(
-                    Job(experiment.market, mechanism, full_copies(experiment.market.agents, experiment.copies))
-                )
-            )
-        every += cells
-        table.add_row(f"{experiment.figure}: {experiment.label}", *(f"{cell:.2f}" for cell in cells))
-    mean = sum(every) / len(every)
-    table.caption = f"{mean:.2f} ms on average: 10^9 runs are {mean * 1e6 / 3600:,.0f} core hours"
-    print_table(table)
 
 
 def market(agents: int, horizon: int) -> cp.Market:
@@ -76,7 +54,6 @@ def growth(what: str, numbers: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    experiments()
     growth("copies of one agent", (1, 10, 100, 1000))
     growth("agents", (2, 5, 10, 20, 50))
     growth("horizon", (10_000, 100_000, 1_000_000))

@@ -1,7 +1,7 @@
 """Sweeps against a plain loop, two workers against one, and the store at 100,000 chunks, all in this run.
 
 Run with `make bench`. Other work on the machine makes wall-clock times unfair, so processor time stands beside them:
-`busy` is the part of the workers' time in which they computed, which is what the driver and Dask are to blame for.
+`busy` is the part of the workers' time in which they computed, which is what the driver is to blame for.
 """
 
 from __future__ import annotations
@@ -62,16 +62,10 @@ def overhead(folder: Path) -> tuple[float, float]:
 
 
 def workers(folder: Path, count: int) -> tuple[float, float]:
-    """200 points on so many Dask workers, each a process: seconds, and the part of them that was busy."""
-    from distributed import Client, LocalCluster
-
+    """200 points on so many threads: seconds, and the part of them that was busy."""
     grid = {"market": MARKET, "mechanism": "h-ucb", "engine": "monte-carlo", "runs": 120}
-    with LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
-            job = Job(MARKET, cp.mechanism("h-ucb"), full_copies(MARKET.agents, None))
-            client.run(per_run, job)  # compiles what there is to compile
-        address = cluster.scheduler_address
-        done = cp.sweep(grid | {"seed": range(POINTS)}, folder / str(count), cluster=address).summary
+    per_run(Job(MARKET, cp.mechanism("h-ucb"), full_copies(MARKET.agents, None)))  # compiles what there is to compile
+    done = cp.sweep(grid | {"seed": range(POINTS)}, folder / str(count), workers=count).summary
     return done.seconds, done.busy_seconds / done.seconds / count
 
 

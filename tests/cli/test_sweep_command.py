@@ -18,7 +18,7 @@ from cloneproof.cli import main
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.store import store_status
 from support import command
-from support.dask_processes import eventually
+from support.waiting import eventually
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grids" / "copies.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "sweep"]

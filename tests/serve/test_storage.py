@@ -19,9 +19,9 @@ from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.dask_processes import eventually
 from support.postgres import emptied
 from support.service import Desk, open_market, spec, sqlite
+from support.waiting import eventually
 
 
 def played(storage, rounds, markets=None, offset=0):

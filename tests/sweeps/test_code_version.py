@@ -91,7 +91,7 @@ for name in ("ucb1", "h-etc-r"):
     copies = {{"ana": (1, 1), "bo": (1,)}}
     for kind, options in (("exact", {{"engine": "auto", "copies": copies, "arithmetic": "float"}}),
                           ("audit", {{"agent": "ana", "max_copies": 1, "runs": None, "seed": 0, "withhold": False}})):
-        work(code_version(), part(kind, market, texts, options).text, Chunk("k", 0, 0), 1.0)
+        work(part(kind, market, texts, options).text, Chunk("k", 0, 0), 1.0)
 print(json.dumps([name for name in sys.modules if name.startswith("cloneproof")]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)

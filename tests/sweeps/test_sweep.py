@@ -175,11 +175,6 @@ def test_a_damaged_file_is_one_sentence_or_computed_again(tmp_path, at):
     assert cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY).to_csv() == first.to_csv()
 
 
-def test_a_worker_of_another_version_computes_nothing():
-    with pytest.raises(SweepError, match=r"driver \(cloneproof 9\.9\.9\), got a worker with another \(cloneproof 0\.1"):
-        tasks.work("cloneproof 9.9.9", "", tasks.Chunk("", 0, 1), 1.0)
-
-
 def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path):
     grid = SAMPLED | {"runs": 200_000, "mechanism": ["thompson"], "copies": [{}], "seed": [3]}
     handled = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored

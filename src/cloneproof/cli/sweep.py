@@ -1,4 +1,4 @@
-"""`cloneproof sweep`: a grid of questions, on this machine or on a cluster, resumable."""
+"""`cloneproof sweep`: a grid of questions, resumable."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ def sweep(
     store: Annotated[str | None, typer.Option(metavar="DIR", help="The folder that keeps results.")] = None,
     status: Annotated[
         str | None, typer.Option(metavar="DIR", help="Show what a store has: done, missing, damaged.")
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="Compute on a Dask cluster instead of here.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Threads or processes.", show_default="as many as cores")
@@ -62,7 +59,7 @@ def sweep(
             bar.update(task, total=state.missing, completed=int(state.fraction), description=state.line)
 
         try:
-            how: dict[str, Any] = {"cluster": cluster, "workers": workers, "device": device, "rules": rule or ()}
+            how: dict[str, Any] = {"workers": workers, "device": device, "rules": rule or ()}
             table = run_sweep(grid, store, progress=report, **how)
         except Interrupted as stopped:
             bar.stop()

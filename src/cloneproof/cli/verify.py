@@ -89,7 +89,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal bytes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check every statement of the paper and its predecessor.
+    """Check every statement of the paper.
 
     Writes report.html, results.json and certificates.
     """

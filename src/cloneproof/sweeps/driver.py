@@ -1,10 +1,10 @@
 """The driver of a sweep: hands out chunks of a few seconds, stores what comes back, and knows how far it is.
 
-It alone writes to the store, so workers need no common file system. A chunk is stored the moment it arrives: whenever
-the driver dies, only what was on its way is lost.
+It alone writes to the store. A chunk is stored the moment it arrives: whenever the driver dies, only what was on its
+way is lost.
 
-Tasks run in threads where kernels do the work, which release Python's lock; in processes where Python does (exact
-engines, audits); or on a Dask cluster (the extra `cloneproof[cluster]`).
+Tasks run in threads where kernels do the work, which release Python's lock, and in processes where Python does (exact
+engines, audits).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,19 +22,16 @@ from pathlib import Path
 
 from cloneproof._checks import count
 from cloneproof._processes import process_pool
-from cloneproof._sources import code_version
 from cloneproof.engines.monte_carlo.driver import InlineExecutor, available_threads
 from cloneproof.engines.monte_carlo.sampler import DeviceName
 from cloneproof.errors import CloneproofError, SweepError
 from cloneproof.sweeps.store import Index, Missing, Need
-from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt, wrong_version
+from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt
 
 AHEAD = 2  # tasks on their way for each worker: one runs, one is already there
 LEAST_RUNS = 64  # of a chunk that is cut only so that others have something to do
 TICK = 0.5  # seconds between two reports
 PATIENCE = 0.6  # seconds for tasks to come back after Ctrl-C: they look at the clock twice in that time
-CONNECT_SECONDS = 10
-COUNT_SECONDS = 2.0  # how old a count of a cluster's workers may be
 LOG_SECONDS = 60.0
 
 
@@ -166,9 +163,9 @@ TaskResult = Future[ChunkDone | TaskFailed]
 
 
 class Place:
-    """Where tasks run: an executor, and how many tasks it can run at once now."""
+    """Where tasks run: an executor, and how many tasks it can run at once."""
 
-    def __init__(self, executor: Executor, workers: Callable[[], int], stoppable: bool = False) -> None:
+    def __init__(self, executor: Executor, workers: int, stoppable: bool) -> None:
         self.executor, self.workers = executor, workers
         self.stopped, self.stoppable = threading.Event(), stoppable  # by a flag, which threads of this process see
 
@@ -190,7 +187,7 @@ def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
         executor: Executor = InlineExecutor(1)
     else:
         executor = ThreadPoolExecutor(number) if sampled_only else process_pool(number)
-    place = Place(executor, lambda: number, stoppable=number > 1 and sampled_only)
+    place = Place(executor, number, stoppable=number > 1 and sampled_only)
     try:
         yield place
     except BaseException:
@@ -198,65 +195,6 @@ def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
         executor.shutdown(wait=False, cancel_futures=True)
         raise
     executor.shutdown()
-
-
-@contextmanager
-def cluster(address: str) -> Iterator[Place]:
-    """A running Dask scheduler, which gives a task of a worker that died to another one.
-
-    Versions are compared with all workers that are there, and by every task with its own, since workers may join.
-    """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise SweepError(
-            "expected Dask for a cluster, which is not installed; install it with pip install 'cloneproof[cluster]'"
-        ) from None
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, ImportError) as problem:
-        raise SweepError(
-            f"expected a Dask scheduler at {address}, got no answer within {CONNECT_SECONDS} s "
-            f"({type(problem).__name__}); start one with `dask scheduler`, or check address and firewall"
-        ) from None
-    counted = (-COUNT_SECONDS, 0)
-
-    def workers() -> int:
-        """The threads of all workers; 1 while there are none, so that something waits for the first to come."""
-        nonlocal counted
-        if time.monotonic() - counted[0] >= COUNT_SECONDS:
-            known = client.scheduler_info(n_workers=-1)["workers"].values()
-            counted = time.monotonic(), sum(worker["nthreads"] for worker in known)
-        return max(1, counted[1])
-
-    with client:
-        ours = code_version()
-        for worker, theirs in sorted(client.run(_version_of_worker, on_error="return").items()):
-            if theirs != ours:
-                raise SweepError(wrong_version(f"the worker {worker}", str(theirs), ours))
-        executor = client.get_executor(pure=False)
-        try:
-            yield Place(executor, workers)
-        finally:
-            executor.shutdown(wait=False)  # cancels what is on its way; the cluster itself is not ours to end
-
-
-def _version_of_worker() -> str:
-    """The version where it runs; sent by value, since a worker of another version may not have this file."""
-    try:
-        from cloneproof._sources import code_version as theirs
-
-        return theirs()
-    except ImportError:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return f"cloneproof {version('cloneproof')}, without sweeps"
-        except PackageNotFoundError:
-            return "no cloneproof at all"
-
-
-_version_of_worker.__module__ = "__main__"  # which cloudpickle takes to mean: by value
 
 
 class Interrupted(KeyboardInterrupt):
@@ -306,11 +244,11 @@ class Driver:
             ) from None
 
     def _hand_out(self, place: Place, device: DeviceName) -> None:
-        self.state.workers = workers = place.workers()
+        self.state.workers = workers = place.workers
         while self.agenda.waiting and len(self.flying) < AHEAD * workers:
             chunk = self.agenda.next_chunk(workers)
             text, seconds = self.parts[chunk.key].text, self.agenda.sizes.seconds
-            future = place.submit(self.index.store.version, text, chunk, seconds, device)
+            future = place.submit(text, chunk, seconds, device)
             self.flying[future] = chunk
             if future.done():  # computed here and now: to be stored before anything else is begun
                 break
@@ -333,20 +271,11 @@ class Driver:
                 "expected worker processes to live, got one that died or never started; in a script, call sweep under "
                 "if __name__ == '__main__'; else make sure of enough memory, or use workers=1"
             ) from None
-        except CancelledError:
-            raise SweepError(
-                "expected the cluster to stay, got cancelled tasks: the scheduler is gone or was restarted; start it "
-                "again and run the same command: what is stored is kept"
-            ) from None
         except Exception as problem:
             result = TaskFailed(type(problem).__name__, str(problem), isinstance(problem, CloneproofError))
         if isinstance(result, TaskFailed):
-            raise SweepError(
-                result.message
-                if result.ours
-                else f"expected a worker to compute a chunk, got {result.kind}: {result.message}; if that is a missing "
-                f"or different cloneproof, install this version there ({self.index.store.version})"
-            )
+            told = f"expected a worker to compute a chunk, got {result.kind}: {result.message}"
+            raise SweepError(result.message if result.ours else told)
         return result
 
     def _keep(self, done: ChunkDone) -> None:

@@ -1,4 +1,4 @@
-"""`cp.sweep`: a grid, a store, somewhere to compute, and one table at the end.
+"""`cp.sweep`: a grid, a store, and one table at the end.
 
 1. Every point of the grid is made and checked (`grid`); its parts get their keys (`tasks`).
 2. The store says what it has of them, every digest looked at (`store`); what is damaged is removed.
@@ -8,17 +8,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from cloneproof._sources import code_version
-from cloneproof.engines.monte_carlo.sampler import DeviceName, checked_device, checked_device_name
+from cloneproof.engines.monte_carlo.sampler import DeviceName, checked_device
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps import driver
-from cloneproof.sweeps.driver import Driver, Interrupted, Place, ProgressLog, Sizes, SweepCallback, SweepState
+from cloneproof.sweeps.driver import Driver, Interrupted, ProgressLog, Sizes, SweepCallback, SweepState
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
 from cloneproof.sweeps.store import LOG, DamagedChunk, Need, Store, open_store, read_index
 from cloneproof.sweeps.table import EstimateSummary, SweepTable, answer, point_rows, sweep_table
@@ -29,7 +27,6 @@ def sweep(
     grid: str | Path | Mapping[str, Any],
     store: str | Path,
     *,
-    cluster: str | None = None,
     workers: int | None = None,
     device: DeviceName = "auto",
     rules: Collection[str] = (),
@@ -44,13 +41,11 @@ def sweep(
         A grid file, or a mapping like one, in which markets and mechanisms may be objects (docs/sweeps.md).
     store : str or Path
         A folder, made where there is none; sweeps that overlap share what is in it.
-    cluster : str, optional
-        The address of a Dask scheduler, tcp://host:port; this machine if left out.
     workers : int, optional
-        How many threads or processes of this machine; as many as there are cores if left out.
+        How many threads or processes; as many as there are cores if left out.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits, so that a store may be begun on a GPU and completed on a CPU. "gpu"
-        has one worker for the card of this machine, or of each worker of a cluster; "auto" takes one where that pays.
+        has one worker for the card; "auto" takes one where that pays.
         Audits of a sweep are drawn on the CPU.
     rules : collection of str, optional
         The MODULE:NAME of own rules that the grid may ask for. Importing one runs its module, so a grid alone cannot.
@@ -81,8 +76,8 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
-    _check_place(cluster, workers)
-    device = checked_device(device) if cluster is None else checked_device_name(device)
+    driver.checked_workers(workers)
+    device = checked_device(device)
     if not isinstance(grid, str | Path | Mapping):
         raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
     points = points_of(grid, rules=rules) if isinstance(grid, Mapping) else load_grid(grid, rules)
@@ -96,7 +91,7 @@ def sweep(
                 progress(now)
 
         try:
-            return _answered(points, name, shelf, sizes or Sizes(), (cluster, workers, device), log, report)
+            return _answered(points, name, shelf, sizes or Sizes(), (workers, device), log, report)
         except DamagedChunk as damage:
             raise SweepError(f"{damage} (it went bad while the sweep ran, and is computed again then)") from None
         except KeyboardInterrupt as stopped:
@@ -110,7 +105,7 @@ def _answered(
     name: str,
     store: Store,
     sizes: Sizes,
-    place: tuple[str | None, int | None, DeviceName],
+    place: tuple[int | None, DeviceName],
     log: ProgressLog,
     report: SweepCallback,
 ) -> SweepTable:
@@ -125,11 +120,11 @@ def _answered(
     log.say(f"{name}: {len(points)} points, {state.reused} chunks there, {len(damaged)} damaged")
     missing = index.missing(needs)
     if missing:
-        cluster, workers, device = place
+        workers, device = place
         sampled_only = all(parts[key].kind == "runs" for key in missing)
-        if cluster is None and device == "auto" and not sampled_only:
+        if device == "auto" and not sampled_only:
             device = "cpu"  # processes would share the card
-        with _place(cluster, 1 if device == "gpu" else workers, sampled_only) as somewhere:
+        with driver.this_machine(1 if device == "gpu" else workers, sampled_only) as somewhere:
             while index.missing(needs):
                 Driver(index, needs, parts, sizes, state, report).run(somewhere, device)
     pairs = zip(points, needs, strict=True)
@@ -151,15 +146,3 @@ def parts_by_key(points: list[GridPoint], version: str) -> tuple[dict[str, Part]
         parts |= sampled if whole is None else sampled | {key: whole}
         needs.append(Need(key, tuple(sampled), point.runs_needed))
     return parts, needs
-
-
-def _check_place(cluster: object, workers: int | None) -> None:
-    """Refuse a place where nothing can run before a store is made for it."""
-    if cluster is None:
-        driver.checked_workers(workers)
-    elif not isinstance(cluster, str) or not (re.search(r":\d+/?$", cluster) or cluster.startswith("inproc://")):
-        raise SweepError(f"expected the address of a Dask scheduler, got {brief(cluster)}; write it as tcp://HOST:PORT")
-
-
-def _place(cluster: str | None, workers: int | None, sampled_only: bool) -> AbstractContextManager[Place]:
-    return driver.cluster(cluster) if cluster is not None else driver.this_machine(workers, sampled_only)

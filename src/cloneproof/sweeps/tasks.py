@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._sources import closure, code_version, source_digest
+from cloneproof._sources import closure, source_digest
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import AlsoName
 from cloneproof.analysis.evaluate import evaluate
@@ -238,7 +238,6 @@ def attempt(*task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
 
 
 def work(
-    version: str,
     text: str,
     chunk: Chunk,
     seconds: float,
@@ -246,8 +245,6 @@ def work(
     stop: Callable[[], bool] = lambda: False,
 ) -> ChunkDone:
     """As much of the chunk as fits into about so many seconds; a part that is computed whole takes what it takes."""
-    if code_version() != version:
-        raise SweepError(wrong_version("a worker", code_version(), version))
     begun, config = time.perf_counter(), configuration(text)
     if config.kind == "runs":
         rows = _runs(config, chunk, seconds, device, stop)
@@ -256,14 +253,6 @@ def work(
         result = _exact(config) if config.kind == "exact" else _audit(config)
         contents = json.dumps(result).encode()
     return ChunkDone(chunk, contents, time.perf_counter() - begun)
-
-
-def wrong_version(who: str, theirs: str, ours: str) -> str:
-    """The refusal of a worker; both versions are named."""
-    return (
-        f"expected every worker to have the code of the driver ({ours}), got {who} with another ({theirs}); "
-        "install the same version on both and start again"
-    )
 
 
 def _runs(
