@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def stored_runs(store):
         return store_status(store).runs
     except SweepError:  # it is being made
         return 0
+
+
+def everything(terminal):
+    said = b""
+    while True:
+        try:
+            said += os.read(terminal, 65536)
+        except OSError:  # the other end is closed
+            return said
 
 
 def sweep(*arguments):
@@ -97,15 +107,12 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
         text=True,
     )
     os.close(terminal)
-    eventually(lambda: stored_runs(store) > 0)
-    process.send_signal(signal.SIGINT)
-    out = process.communicate(timeout=60)[0]
-    said = b""
-    while True:
-        try:
-            said += os.read(leader, 65536)
-        except OSError:
-            break
+    with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads fills up, and the command would wait for room
+        reading = reader.submit(everything, leader)
+        eventually(lambda: stored_runs(store) > 0)
+        process.send_signal(signal.SIGINT)
+        out = process.communicate(timeout=60)[0]
+        said = reading.result()
     os.close(leader)
     assert (process.returncode, out) == (130, "")
     words = " ".join(said.decode().split())
