@@ -1,1 +1,1 @@
-"""QUESTIONS: what one may ask of a mechanism in a market."""
+"""Questions about a mechanism in a market."""

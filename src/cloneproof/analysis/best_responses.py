@@ -1,7 +1,7 @@
-"""What each copy vector is worth against what the others register, and best responses until nobody gains.
+"""Payoffs of vectors of copies against what the others register, and best responses until nobody gains.
 
-Payoffs are exact, or in pairs of sampled runs. Agents with the same priors that register the same are paid the same, so
-a market of twenty equal agents asks one question where it has twenty.
+Payoffs are exact, or from pairs of sampled runs. Agents with equal priors and equal registrations are paid the same, so
+that twenty equal agents need one evaluation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VectorGains = dict[CopyVector, Estimate]
 
 @dataclass
 class PayoffTable:
-    """Payoffs of profiles, each computed once: by an exact engine, or in so many pairs of runs for each vector."""
+    """Cached payoffs of profiles, by an exact engine or from so many pairs of runs."""
 
     market: Market
     mechanism: Mechanism
@@ -44,13 +44,11 @@ class PayoffTable:
 
     @property
     def method(self) -> str:
-        """How payoffs are computed, in words."""
         if self.engine is not None:
             return f"exact ({self.engine})"
         return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
 
     def evaluation(self, profile: FullCopies) -> Evaluation:
-        """Everybody's payoff and the regret."""
         if self.engine is not None:
             return self._exact(profile, self.engine)
         key = tuple(sorted(profile.items()))
@@ -60,7 +58,7 @@ class PayoffTable:
         return self.evaluations[key]
 
     def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        """What the agent gains by each vector in place of its own; those that no engine can do are left out."""
+        """What the agent gains by each vector instead of its own; vectors that no engine can evaluate are left out."""
         name = agent.name
         others = [vector for vector in vectors if vector != profile[name]]
         if self.engine is None:
@@ -96,7 +94,7 @@ class PayoffTable:
 
 
 def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
-    """Equal numbers for agents of equal priors, who can be exchanged; none can where agents are played in an order."""
+    """Equal numbers for exchangeable agents, which have equal priors and no order of play."""
     if not mechanism.permutation_invariant:
         return {agent.name: number for number, agent in enumerate(market.agents)}
     priors = [agent.priors for agent in market.agents]
@@ -111,7 +109,7 @@ def payoff_table(
     seed: int,
     seconds: float | None = None,
 ) -> PayoffTable:
-    """The closed form where there is one; else samples if runs are given; else the state tree."""
+    """The closed form if it applies; else samples if runs are given; else the state tree."""
     world = [(market, mechanism)]
     try:
         exact_evaluations(world, honest, "closed-form")
@@ -130,7 +128,7 @@ def payoff_table(
 
 @dataclass(frozen=True)
 class BestResponse:
-    """An agent's best vector against a profile, and what it gains by it in place of its own (nothing by itself)."""
+    """An agent's best vector against a profile, and its gain over the current one."""
 
     copies: CopyVector
     gain: Estimate
@@ -139,7 +137,7 @@ class BestResponse:
 
 @dataclass(frozen=True)
 class Strategies:
-    """What each agent may register, which gains count as none, and how far an agent goes towards its best response."""
+    """What each agent may register, the tolerance, and the step towards a best response."""
 
     vectors: Mapping[str, Sequence[CopyVector]]
     kinds: Mapping[str, OriginalKinds]
@@ -147,7 +145,7 @@ class Strategies:
     damping: float
 
     def best_response(self, table: PayoffTable, profile: FullCopies, agent: Agent) -> BestResponse:
-        """The best vector; of those that are as good up to the tolerance, the one of the fewest arms."""
+        """The best vector; among equals up to the tolerance, the one with the fewest arms."""
         gains = table.gains(profile, agent, self.vectors[agent.name])
         own = profile[agent.name]
         if not gains:
@@ -158,7 +156,7 @@ class Strategies:
         return BestResponse(best, gains[best], gains[best].low > 0 and gains[best].value > slack)
 
     def all_responses(self, table: PayoffTable, profile: FullCopies) -> dict[str, BestResponse]:
-        """Everybody's; agents of one kind that register the same have the same."""
+        """Everybody's best responses; equal agents with equal registrations share one."""
         known: dict[tuple[int, CopyVector], BestResponse] = {}
         for agent in table.market.agents:
             role = (table.kinds[agent.name], profile[agent.name])
@@ -167,7 +165,7 @@ class Strategies:
         return {agent.name: known[table.kinds[agent.name], profile[agent.name]] for agent in table.market.agents}
 
     def step(self, agent: str, own: CopyVector, best: CopyVector) -> CopyVector:
-        """Part of the way, and at least one copy of each original that differs.
+        """Part of the way to the best response, at least one copy for each original that differs.
 
         >>> strategies = Strategies({}, {"ana": OriginalKinds((0, 0))}, 0.0, damping=0.5)
         >>> strategies.step("ana", (1, 1), (8, 2))
@@ -182,7 +180,7 @@ class Strategies:
 
 @dataclass(frozen=True)
 class Path:
-    """The profiles passed; those of a cycle, the first of them once; the last profile's best responses, if known."""
+    """The profiles visited; the profiles of a cycle; the last profile's best responses, if known."""
 
     profiles: tuple[FullCopies, ...]
     cycle: tuple[FullCopies, ...] = ()
@@ -210,7 +208,7 @@ def together(table: PayoffTable, strategies: Strategies, start: FullCopies, step
 
 
 def in_turn(table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline) -> Path:
-    """One agent after the other, each all the way; a profile is compared with those at the same turn."""
+    """Agents move one after the other, each all the way; a cycle is a repeated profile at the same turn."""
     profiles = [start]
     rounds = [start]  # after everybody had a turn
     while True:

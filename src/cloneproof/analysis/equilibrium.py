@@ -41,8 +41,8 @@ class Equilibrium(Displayed, Tabular):
     copies : dict of str to tuple of int
         What everybody registers in the end; of a cycle, in its first profile.
     incentives : dict of str to Estimate
-        The most that each agent would gain by other copies within the cap, with its error; negative where honesty, or
-        whatever it registers, is strictly best.
+        The most that each agent would gain by other copies within the cap, with its error; negative if it has
+        nothing better.
     responses : dict of str to tuple of int
         The copies by which it would.
     evaluation : Evaluation
@@ -83,7 +83,7 @@ class Equilibrium(Displayed, Tabular):
 
     @property
     def largest_incentive(self) -> float:
-        """The largest incentive as a part of its agent's payoff, its error included; 0 where nobody has one."""
+        """The largest incentive as a part of its agent's payoff, its error included; 0 if nobody has one."""
         parts = [
             incentive.high / self.evaluation.payoff[name].value if self.evaluation.payoff[name].value > 0 else 0.0
             for name, incentive in self.incentives.items()
@@ -92,17 +92,16 @@ class Equilibrium(Displayed, Tabular):
 
     @property
     def at_cap(self) -> tuple[str, ...]:
-        """Agents that register as much as the cap allows of some original: they might want more."""
+        """Agents that register the cap of some original and might want more."""
         return tuple(name for name, own in self.copies.items() if max(own, default=0) == self.max_copies > 1)
 
     @property
     def price(self) -> float:
-        """The regret over that of honest agents: what the copies cost the platform."""
+        """The regret minus that of honest agents: what the copies cost the platform."""
         honest = self.honest.regret.value
         return self.evaluation.regret.value / honest if honest > 0 else float("inf")
 
     def to_dict(self) -> dict[str, Any]:
-        """The equilibrium as data for JSON."""
         return {
             **fields_of(self, "status", "mechanism", "copies", "incentives", "responses", "largest_incentive"),
             "honest_regret": self.honest.regret.to_dict(),
@@ -111,7 +110,6 @@ class Equilibrium(Displayed, Tabular):
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each agent."""
         names = list(self.copies)
         return {
             "agent": names,
@@ -126,7 +124,7 @@ class Equilibrium(Displayed, Tabular):
 def iterate(
     table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, cap: int, tried: str
 ) -> Equilibrium:
-    """All at once, part of the way; after a cycle in turn, all the way. `tried` says which vectors these are."""
+    """All at once, part of the way; after a cycle in turn, all the way. `tried` describes the vectors."""
     path, how = together(table, strategies, start, steps, clock), "all agents move at once"
     if path.cycle:
         path = in_turn(table, strategies, path.cycle[0], steps, clock)
@@ -182,12 +180,12 @@ def equilibrium(
     mechanism : Mechanism
         The platform's algorithm.
     max_copies : int, default 8
-        The cap. An agent may register every original from once up to so many times, and every such vector is tried:
-        under many mechanisms more copies always pay, and an equilibrium exists only because of a cap.
+        The cap: an agent may register every original up to so many times, and every such vector is tried. Under many
+        mechanisms more copies always pay, and an equilibrium exists only because of a cap.
     withhold : bool, default False
         Also leave originals out.
     start : mapping of str to sequence of int, optional
-        What everybody registers at first; who is left out is honest.
+        What everybody registers at first; agents that are left out are honest.
     damping : float, default 0.5
         How far an agent goes towards its best response where all move at once, above 0 and at most 1.
     tolerance : float, default 1e-9
@@ -195,8 +193,8 @@ def equilibrium(
     steps : int, default 100
         The most moves of each kind.
     runs : int, optional
-        Pairs of runs for each vector, where the mechanism has no closed form. Left out, the state tree is tried, which
-        is exact and fits short horizons.
+        Pairs of runs for each vector if the mechanism has no closed form. By default the state tree is tried, which is
+        exact and suits short horizons.
     seed : int, default 0
         The seed, where it samples.
     budget_seconds : float, optional

@@ -1,4 +1,4 @@
-"""What a market and a mechanism come to, by the engine that knows it best."""
+"""Expected payoffs and regret, by the most exact engine that applies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ ExactEngine = Literal["auto", "closed-form", "tree"]
 def exact_evaluations(
     worlds: Iterable[tuple[Market, Mechanism]], copies: FullCopies, engine: ExactEngine = "auto"
 ) -> tuple[dict[int, Evaluation], list[str]]:
-    """One market at several horizons, each with its mechanism; and why the closed form was passed over.
+    """One market at several horizons, each with its mechanism; also says why the closed form was not used.
 
-    The tree takes all horizons of equal mechanisms in one pass.
+    The tree computes all horizons of equal mechanisms in one pass.
     """
     at_horizon = {market.horizon: (market, mechanism) for market, mechanism in worlds}
     evaluations: dict[int, Evaluation] = {}
@@ -57,7 +57,7 @@ def exact_evaluations(
 
 
 def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple[Market, Mechanism, list[int]]]:
-    """The horizons at which the mechanisms are equal, together."""
+    """Group the horizons with equal mechanisms."""
     groups: list[tuple[Market, Mechanism, list[int]]] = []
     for horizon, (market, mechanism) in worlds.items():
         for _, other, members in groups:
@@ -71,9 +71,9 @@ def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple
 
 @contextmanager
 def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterator[ChunkOutcomes[BlackBoxJob]]:
-    """The outcomes of chunks, which go one at a time; several processes share a chunk's runs if that is asked for.
+    """The outcomes of chunks, one at a time; several processes may share a chunk's runs.
 
-    Where that many seconds are over, a chunk on its way ends between two calls of the policy with `OutOfTimeError`.
+    When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
     """
     deadline = Deadline(seconds)
     if threads is None or threads == 1:
@@ -84,7 +84,7 @@ def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterato
 
 
 def check_mechanism_or_box(mechanism: object) -> None:
-    """Refuse what cannot be sampled."""
+    """Raise an error for anything that cannot be sampled."""
     if not isinstance(mechanism, Mechanism | BlackBox):
         raise MechanismError(
             f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..)"
@@ -120,8 +120,8 @@ def evaluate(
     copies : mapping of str to sequence of int, optional
         How often an agent registers each of its originals; who is left out is honest.
     engine : {"auto", "closed-form", "tree", "monte-carlo"}, default "auto"
-        "auto" takes the closed form where there is one, else the state tree, else Monte Carlo; the notes say why an
-        exact engine was passed over.
+        "auto" takes the closed form if there is one, else the state tree, else Monte Carlo; the notes say why an
+        exact engine was not used.
     arithmetic : {"float", "ball"}, default "float"
         "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
     precision : float, optional
@@ -131,8 +131,8 @@ def evaluate(
     threads : int, optional
         Monte Carlo: how many threads; the bits do not depend on them.
     search : Search, optional
-        The time that it may take, of which exact engines have half of what is left each, where another can take their
-        place. Monte Carlo: the most runs (1000 where nothing else says when to stop), the seed, the bounds, the device.
+        The time limit; an exact engine gets half of the remaining time if another can follow. Monte Carlo: the most
+        runs (1000 without another limit), the seed, the bounds, the device.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
 
@@ -144,8 +144,7 @@ def evaluate(
     Raises
     ------
     CloneproofError
-        Where an argument makes no sense, or where the engine that was asked for cannot do it; the message names one
-        that can.
+        If an argument is invalid, or the requested engine cannot do it; the message names one that can.
 
     References
     ----------
@@ -219,7 +218,7 @@ def evaluate_horizons(
     market : Market
         The problem; its own horizon does not matter.
     mechanism : Mechanism or callable
-        The mechanism, or a function of the market that makes one, where parameters follow from the horizon:
+        The mechanism, or a function of the market that makes one if parameters depend on the horizon:
         `lambda market: cp.mechanism("h-etc-r", market=market)`.
     horizons : sequence of int
         Such as `range(1, 2001)`.
@@ -236,7 +235,7 @@ def evaluate_horizons(
     Raises
     ------
     CloneproofError
-        Where an argument makes no sense or no exact engine can do it.
+        If an argument is invalid, or no exact engine can do it.
 
     Examples
     --------
@@ -282,7 +281,7 @@ def _candidates(engine: EngineName, arithmetic: ArithmeticName) -> tuple[EngineN
 def with_notes(
     evaluation: Evaluation, market: Market, mechanism: Mechanism, copies: FullCopies, notes: list[str]
 ) -> Evaluation:
-    """Add the conditions that do not hold, and why better engines were passed over."""
+    """Add the conditions that do not hold, and why better engines were not used."""
     registered = {name: sum(numbers) for name, numbers in copies.items()}
     outside = outside_conditions(mechanism, registered, market.horizon)
     return replace(evaluation, notes=(*outside, *notes, *evaluation.notes))

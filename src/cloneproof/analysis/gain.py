@@ -1,4 +1,4 @@
-"""What a deviation is worth to an agent: sampled in pairs, so that only what the copies change adds noise."""
+"""The gain of a deviation, sampled in pairs of runs so that only what the copies change adds noise."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
 @dataclass(frozen=True)
 class PairedSampling:
-    """The options of `cloneproof.gain`, and for stores that have runs already: where they are, how many at a time."""
+    """The options of `cloneproof.gain`; for stores that already have runs, where they are and how many at a time."""
 
     runs: int | None = None
     precision: float | None = None
@@ -71,15 +71,13 @@ class PairedSampling:
 
     @property
     def alpha(self) -> float:
-        """The chance that an interval misses."""
+        """The probability that an interval misses."""
         return 1 - self.confidence
 
     def is_precise(self, totals: RunTotals) -> bool:
-        """Whether the gain is known to the precision asked for."""
         return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE, self.bounds)
 
     def is_enough(self, totals: RunTotals) -> bool:
-        """Whether the sign or the precision is reached."""
         width = float(totals.half_widths(self.alpha, self.bounds)[0])
         if self.precision is not None and width <= self.precision:
             return True
@@ -95,11 +93,9 @@ def draw_pairs(
     sampling: PairedSampling,
     instead_of: tuple[int, ...] | None = None,
 ) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
-    """The totals of as many pairs as it takes, why it stopped, and where runs were drawn if not on the CPU.
+    """The totals of as many pairs as needed, why it stopped, and where runs were drawn if not on the CPU.
 
-    The columns are gain, honest and copied payoff.
-
-    `instead_of` are the agent's copies in the world that it is compared with, in place of honest ones.
+    The columns are gain, honest and copied payoff. `instead_of` replaces the agent's honest copies in the comparison.
     """
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
@@ -118,7 +114,7 @@ def draw_pairs(
 
 @contextmanager
 def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
-    """Who plays the runs: whoever has them already, processes for a black box, or the kernels."""
+    """The source of runs: a store that has them, processes for a black box, or the kernels."""
     box = isinstance(jobs[0], BlackBoxJob)
     if sampling.outcomes is not None:
         yield RunSource(sampling.outcomes, InlineExecutor if box else DaemonThreads, LARGEST_CHUNK, ())
@@ -150,7 +146,7 @@ def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], E
 
 
 def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
-    """One row a run: what the copies changed, and what the agent was served without and with them."""
+    """One row per run: what the copies changed, and the agent's rewards without and with them."""
     before = outcomes(honest, first, count).served[:, agent]
     after = outcomes(copied, first, count).served[:, agent]
     return np.column_stack([after - before, before, after])
@@ -179,7 +175,7 @@ class Gain(Displayed):
     stopped : {"decided", "enough", "runs", "budget", "interrupted"}
         Why the sampling ended.
     progress : RunTotals
-        The sums so far: `cp.gain(.., resume=progress)` goes on from here.
+        The sums so far: `cp.gain(.., resume=progress)` continues from here.
     """
 
     agent: str
@@ -200,18 +196,16 @@ class Gain(Displayed):
 
     @property
     def decided(self) -> GainDecision:
-        """Whether it pays, in words."""
         if self.estimate.low > 0:
             return "pays"
         return "does not pay" if self.estimate.high <= 0 else "undecided"
 
     @property
     def partial(self) -> bool:
-        """Whether it ended before what was asked for."""
+        """Whether it stopped before reaching what was asked for."""
         return self.stopped in ("budget", "interrupted")
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON."""
         parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
         return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
 
@@ -234,8 +228,7 @@ def gain(
 ) -> Gain:
     """What an agent gains by registering these copies, sampled in pairs of runs.
 
-    Both worlds, honest and copied, are run on the same means, tapes and ties, run by run, so that only what the copies
-    change adds noise.
+    Both worlds, honest and copied, use the same random numbers, so that only what the copies change adds noise.
 
     Parameters
     ----------
@@ -253,15 +246,15 @@ def gain(
         The probability with which each interval holds, whenever the sampling stopped.
     stratify : bool or "short", default True
         Sample a market of at most 256 realisations of its discrete priors in passes over all of them. In a short pass
-        each is drawn once, and not the likely ones more often: for a first look with few pairs.
+        each is drawn once, however likely: for a first look with few pairs.
     stop_when_decided : bool, default True
         Stop as soon as the sign of the gain is decided.
     threads : int, optional
         How many threads; the bits do not depend on them.
     resume : RunTotals, optional
-        `Gain.progress` of an earlier call with the same question, to go on from there.
+        `Gain.progress` of an earlier call with the same question, to continue it.
     search : Search, optional
-        The most pairs of runs (1000 where nothing else says when to stop), the seed, the time, the bounds, the device.
+        The most pairs of runs (1000 without another limit), the seed, the time, the bounds, the device.
     progress : callable, optional
         Called with the status of the sampling.
 
@@ -273,7 +266,7 @@ def gain(
     Raises
     ------
     CloneproofError
-        Where an argument makes no sense.
+        If an argument is invalid.
 
     Examples
     --------
@@ -300,7 +293,7 @@ def gain(
 def sampled_gain(
     market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
 ) -> Gain:
-    """The same for full copies and options that are checked already."""
+    """`gain` for full copies and options that are already checked."""
     totals, stopped, notes = draw_pairs(market, mechanism, agent, copies, sampling)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:

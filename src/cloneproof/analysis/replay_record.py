@@ -1,9 +1,8 @@
-"""Replay records: what a sampled verdict rests on, so that anybody can draw the same runs and see the same sums.
+"""Replay records: the data behind a sampled verdict, so that anybody can draw the same runs and compare.
 
-A record is no certificate. It says which pairs of runs were drawn (market, mechanism, seed, how many of each),
-what they added up to, bit for bit, and the confidence sequences that follow. Replaying it shows that nobody made the
-numbers up and that they give this verdict; it uses the code that made them, and a sample can mislead with probability
-ALPHA whoever draws it.
+A record is not a certificate. It names the pairs of runs that were drawn (market, mechanism, seed, numbers), their
+sums, bit for bit, and the confidence sequences that follow. Replaying it shows that the numbers are genuine and give
+this verdict. It uses the code that made them, and any sample misleads with probability ALPHA.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def replay_record(audit: Audit) -> dict[str, Any]:
 
 
 def _instead(audit: Audit) -> str:
-    """What there is in a record's place, for an audit without samples."""
+    """What to write instead of a record, for an audit without samples."""
     try:
         checked_certificate(audit)
     except CertificateError as refusal:
@@ -112,7 +111,7 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
 
 
 class ReplayTimeOver(CertificateError):  # noqa: N818 (it names what happened)
-    """The time for a replay was over before its end."""
+    """The time for a replay ran out."""
 
 
 def _duration(seconds: float) -> str:
@@ -124,7 +123,7 @@ def _duration(seconds: float) -> str:
 
 
 def recorded_rounds(data: dict[str, Any]) -> int:
-    """How many rounds a record has to be drawn again, in both worlds of each pair."""
+    """How many rounds a replay has to draw, in both worlds of each pair."""
     return sum(2 * whole(deviation["pairs"]) * whole(deviation["horizon"]) for deviation in data["deviations"])
 
 
@@ -134,10 +133,9 @@ def replay(
     mechanism: MechanismOrFactory | None = None,
     budget_seconds: float | None = None,
 ) -> Verification:
-    """Draw everything again: the same bits, and the verdict that follows from them, or what differs.
+    """Draw everything again and compare: the same bits, and the verdict that follows from them.
 
-    Where a market or a mechanism is given, a record of another one is not drawn. When the time is over before the end,
-    nothing is decided.
+    With a market or a mechanism given, a record of another one is rejected first. Nothing is decided if time runs out.
     """
     _check_kernels()
     began = time.monotonic()
@@ -156,7 +154,7 @@ def replay(
 
 
 def _check_about(data: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> None:
-    """Reject a record of another market or mechanism than these."""
+    """Reject a record of another market or mechanism."""
     recorded = market_from_toml(data["market"], "the record")
     if market is not None:
         for words in market_differences(market_data(recorded), market_data(market)):
@@ -213,7 +211,7 @@ def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
 
 
 def _time_over(clock: Deadline, done: int, rounds: int, checked: int, of: int) -> ReplayTimeOver:
-    """What there is to say when the time is over."""
+    """The outcome when time runs out."""
     words = f"{clock.budget:g} s were over after {done:.3g} of {rounds:.3g} rounds; "
     words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
     if done:
@@ -226,7 +224,7 @@ def _passes(market: Market, length: int) -> PassLength:
 
 
 def _follows(data: dict[str, Any], witnesses: dict[tuple[str, tuple[int, ...], int], Witness], tolerance: float) -> str:
-    """That the verdict is the one of these intervals, in words."""
+    """Check that the verdict follows from these intervals; returns it in words."""
     worst = data["worst"]
     key = (worst["agent"], tuple(worst["copies"]), worst["horizon"])
     pairs = sum(deviation["pairs"] for deviation in data["deviations"])
@@ -252,13 +250,13 @@ def _name(agent: str, copies: tuple[int, ...], horizon: int) -> dict[str, Any]:
 
 
 def _made_by(data: dict[str, Any]) -> str:
-    """A hint where other versions made the record."""
+    """A hint if other versions made the record."""
     made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
     return "" if made == version_of("cloneproof") else f" (it was made by cloneproof {made})"
 
 
 def _check_kernels() -> None:
-    """The runs of a record are those of the compiled kernels."""
+    """Refuse without compiled kernels, which drew the runs of a record."""
     if not kernels_installed():
         raise CertificateError(
             "expected compiled kernels for a record of runs, got none; pip install 'cloneproof[fast]'"

@@ -1,6 +1,6 @@
-"""`cp.Search`: how far to search, how long, and how to sample; one object that all questions take.
+"""`cp.Search`: how far to search, how long, and how to sample; all questions take one.
 
-The keywords that stood for it before (`max_copies`, `budget_seconds`, `runs`, ..) still work, with a warning.
+The old keywords (`max_copies`, `budget_seconds`, `runs`, ..) still work, with a warning.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 
 def takes_old_keywords(question: Asked) -> Asked:
-    """The function, which also takes the keywords of before `Search` and `also`, with a warning."""
+    """Wrap a function to accept the keywords that `Search` and `also` replaced, with a warning."""
     known = inspect.signature(question).parameters
     old_search = {old: new for old, new in OLD_SEARCH.items() if old not in known}
     old_also = {old: new for old, new in OLD_ALSO.items() if "also" in known and old not in known}

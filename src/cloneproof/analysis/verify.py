@@ -1,4 +1,4 @@
-"""Checking a file that an audit wrote: a certificate is re-derived, a replay record is drawn again."""
+"""Check a file that an audit wrote: re-derive a certificate, or draw a replay record again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def verify(
     Only a certificate can be `accepted`: a small checker that shares no code with the search found the verdict again.
     A record of samples can be `replayed`: the same code drew the same runs again, to the same bits.
 
-    A certificate proves something of the market and the mechanism that are in it, which are in `about`. Give yours, and
-    one that is about another is rejected.
+    A certificate is about the market and the mechanism in it, which `about` lists. Pass yours to reject a certificate
+    about another.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def verify(
         The file.
     market : Market, optional
         The market that it has to be about: agents, priors, horizon, share and rewards. The continuous prior of an
-        opponent on whom nothing depends only has to be continuous.
+        irrelevant opponent only has to be continuous.
     mechanism : Mechanism or callable, optional
         The mechanism that it has to be about, or a function of the market that makes one.
     budget_seconds : float, default 600
-        The time for drawing a replay record again; its outcome is `undecided` where that is not enough. A certificate
-        needs none: one that takes more than about half a minute is rejected before the work.
+        The time for drawing a replay record again; its outcome is `undecided` if that is not enough. A certificate that
+        would take more than about half a minute is rejected before the work.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def verify(
     Raises
     ------
     CertificateError
-        Where there is none of this version to read.
+        If the file has no certificate or record of this version.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def verify(
 
 
 def replay_work(path: str | Path) -> str | None:
-    """How much there is to draw again, in words, where a file is a replay record; read from it, before any of it."""
+    """How much a replay record has to draw, in words; read from the file before any work."""
     from cloneproof.analysis import replay_record
 
     data = read_json(path)
@@ -112,7 +112,7 @@ def replay_work(path: str | Path) -> str | None:
 
 
 def _running(document: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> Mechanism | None:
-    """The mechanism that runs in the market, or in the certificate's where none is given."""
+    """The mechanism for the market, or for the certificate's market if none is given."""
     if mechanism is None or isinstance(mechanism, Mechanism):
         declared = mechanism
     elif callable(mechanism) and market is not None:

@@ -1,1 +1,1 @@
-"""The audit: can an agent profit from registering copies; by how much, with which copies, against whom, how sure."""
+"""The audit: whether an agent can profit from registering copies, by how much, and how sure that is."""

@@ -1,12 +1,12 @@
 """The audit: whether an agent can profit from registering copies, and how sure that is.
 
-1. The question becomes cases, one for each agent and horizon (`question`).
-2. The first strategy that applies answers it: `by_theorem`, where the scan theorem covers everything; `by_dominance`,
-   against any opponents; `exact`, a search of vectors of copies by exact engines; `sampled`, by paired runs.
-3. `conclude`: `exploitable` with a witness whose gain is surely above the tolerance; `clone-proof` where an argument
-   covers every number of copies (`coverage`, `theorems`, `scan`); else `undecided`. It also says under which delays of
-   rewards that holds.
-4. `beside`: other deviations, which do not change the verdict.
+1. `question` turns the arguments into cases, one for each agent and horizon.
+2. The first strategy that applies answers them: `by_theorem` if the scan theorem covers everything, `by_dominance`
+   against any opponents, `exact` (vectors of copies by exact engines), or `sampled` (paired runs).
+3. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
+   argument covers every number of copies (`coverage`, `theorems`, `scan`), or else `undecided`. It also says under
+   which delays of rewards the verdict holds.
+4. `beside` adds other deviations, which do not change the verdict.
 """
 
 from __future__ import annotations
@@ -53,15 +53,13 @@ def audit(
     market : Market
         The platform's problem, with what agents know of their items.
     mechanism : Mechanism, callable or BlackBox
-        The mechanism, or a function of the market that makes one: over several horizons it is called for each. Or
-        somebody's own policy, `cp.BlackBox(MyPolicy)` or one of `cp.adapters`, of which nothing is known: it is
-        sampled, on as many processes as there are cores.
+        The mechanism, or a function of the market that makes one and is called for each horizon. Or your own policy,
+        `cp.BlackBox(MyPolicy)` or one of `cp.adapters`, which is sampled on all cores.
     agent : str, optional
         Whose deviations are tried; everybody's, one agent at a time, if left out.
     opponents : {"market", "any"}, default "market"
-        "market": the others are honest and have their priors. "any": dominance, whoever the others are and whatever
-        they register, as long as that does not depend on which of the agent's originals is better, nor on how good
-        they are.
+        "market": the others are honest and have their priors. "any": dominance, over all opponents and whatever they
+        register, as long as that does not depend on the means of the agent's originals.
     tolerance : float, default 0.0
         The gain, relative to the honest payoff, that counts as none.
     horizons : str or sequence of int, optional
@@ -69,12 +67,11 @@ def audit(
     also : iterable of {"withholding", "splitting", "informed", "copy-cost"}, optional
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
         them among two accounts, both in `Audit.also` (with three and five accounts beside); "copy-cost" finds the fee
-        per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains that knows its
-        means before it registers, and registers what is best at these, on average over their realisations, in
-        `Audit.informed`.
+        per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains on average if it
+        knows its means before it registers, in `Audit.informed`.
     search : Search, optional
-        How many copies of each original are tried, how long it may take (agents share the time; about a minute if it
-        says neither seconds nor runs), and how runs are sampled where no exact engine applies.
+        How many copies of each original are tried, how long it may take (agents share the time; about a minute by
+        default), and how runs are sampled if no exact engine applies.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -87,7 +84,7 @@ def audit(
     Raises
     ------
     CloneproofError
-        Where an argument makes no sense, or where no engine can evaluate any deviation.
+        If an argument is invalid, or no engine can evaluate any deviation.
 
     References
     ----------
@@ -115,7 +112,7 @@ def answer(
     clock: Deadline,
     enclose: bool = True,
 ) -> Audit:
-    """The audit of a question that is checked.
+    """The audit of a checked question.
 
     Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """

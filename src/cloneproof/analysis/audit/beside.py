@@ -1,16 +1,14 @@
-"""Deviations other than copies: they are outside the paper's claim, and do not change the verdict.
+"""Deviations other than copies. They are outside the paper's claim and do not change the verdict.
 
-*Withholding* leaves originals out; *splitting* divides them among two accounts, or
-registers them in three or five; a *copy cost* is the fee per copy that
-would stop the best deviation.
+*Withholding* leaves originals out. *Splitting* divides them among two accounts, or registers them in three or five. A
+*copy cost* is the fee per copy that would stop the best deviation.
 
-An *informed* agent knows its means before it registers, and answers each realisation with copies of its own choice.
-With v the realised means of the agent and pi(c | v) its payoff if it registers c (others are honest, with their
-priors), the informed payoff is the sum over v of P(v) max over c of pi(c | v); its gain is that less the honest payoff,
-the sum of P(v) pi(1, .., 1 | v). Given v, the agent's means are points, so any exact engine can answer. Under a scan
-over slots (reservoirs) the best original alone is a best response at every v, whatever the others do
-(docs/textbook/reservoir.md, section 9): with it the agent's slots score highest, so that it is champion earliest and
-most often, and no champion of its is worth more. Elsewhere a few registrations are tried.
+An *informed* agent knows its means before it registers and chooses the best copies for each realisation. With v the
+agent's realised means and pi(c | v) its payoff if it registers c (others honest, with their priors), its payoff is the
+sum over v of P(v) max over c of pi(c | v), and its gain is that minus the sum of P(v) pi(1, .., 1 | v). Given v the
+means are points, so any exact engine can answer. Under a scan over slots (reservoirs) the best original alone is a best
+response at every v, whatever the others do (docs/textbook/reservoir.md, section 9). Under other mechanisms a few
+registrations are tried.
 """
 
 from __future__ import annotations
@@ -48,9 +46,9 @@ MOST_REALISATIONS = 256
 
 
 def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float, tuple[float, ...]]]:
-    """Every realisation of the agent's means with its probability; equal marks in `alike` say what can be exchanged.
+    """Every realisation of the agent's means with its probability; equal marks in `alike` can be exchanged.
 
-    Originals that are alike have the same prior; of theirs, the larger mean comes first.
+    Of originals that are alike, the larger mean comes first.
 
     >>> from cloneproof.market.priors import Discrete
     >>> realised_means(Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), [0, 0])
@@ -95,13 +93,12 @@ MORE_ACCOUNTS = (3, 5)
 
 
 class Split(NamedTuple):
-    """Which accounts register each original, a bit for each: of two the first (1), the second (2), or both (3)."""
+    """The accounts that register each original, as a bit set: the first (1), the second (2), or both (3)."""
 
     owners: tuple[int, ...]
     accounts: int = 2
 
     def of(self, account: int) -> list[int]:
-        """The originals of an account."""
         return [k for k, owner in enumerate(self.owners) if owner & account]
 
 
@@ -124,7 +121,7 @@ def splits(kinds: OriginalKinds) -> Iterator[Split]:
 
 
 def wider_splits(count: int, accounts: int) -> Iterator[Split]:
-    """More than two accounts: every original in each of them, and where there are enough each original in one.
+    """Splits into more than two accounts: every original in each of them and, if there are enough, each in one.
 
     >>> [split.owners for split in wider_splits(3, 3)]
     [(7, 7, 7), (1, 2, 4)]
@@ -135,7 +132,7 @@ def wider_splits(count: int, accounts: int) -> Iterator[Split]:
 
 
 def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
-    """The most profitable split of the agent of a result, and what could not be evaluated."""
+    """The most profitable split of a result's agent, and what could not be evaluated."""
     witnesses, notes = [], []
     kinds = result.cases[0].kinds
     for split in splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts):
@@ -156,7 +153,7 @@ def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Wit
 
 
 def account_names(agent: str, accounts: int = 2) -> list[str]:
-    """The names of an agent that splits."""
+    """The names of the accounts of an agent that splits."""
     return [agent, agent + SECOND_NAME, *(f"{agent} (account {number})" for number in range(3, accounts + 1))]
 
 
@@ -165,7 +162,7 @@ def _honest_copies(market: Market) -> FullCopies:
 
 
 def split_market(market: Market, agent: str, split: Split) -> Market:
-    """The market in which the agent is several."""
+    """The market in which the agent has several accounts."""
     agents: list[Agent] = []
     for each in market.agents:
         if each.name != agent:
@@ -197,8 +194,7 @@ def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> Horiz
 def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
     """The smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
 
-    None where none pays anyway (within its error). With a cost c a deviation of e extra arms gains gain - c e, so the
-    answer is the largest gain per extra arm.
+    It is the largest gain per extra arm. None if no deviation pays anyway (within its error).
     """
     best: tuple[Estimate, Witness] | None = None
     for witness in tried:
@@ -213,19 +209,18 @@ def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | N
 
 @dataclass(frozen=True)
 class Beside:
-    """What was found beside the verdict: the best deviation of each kind, what an informed agent gains, sentences."""
+    """Findings beside the verdict: the best deviation of each kind, what an informed agent gains, and notes."""
 
     deviations: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
     notes: tuple[str, ...] = ()
 
     def __or__(self, other: Beside) -> Beside:
-        """Both together."""
         return Beside(self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes))
 
 
 def beside(question: Question, found: FoundDeviations | Audit, limits: Search, clock: Deadline) -> Beside:
-    """The deviations that the question asks for besides copies; they are outside the paper's claim."""
+    """The deviations other than copies that the question asks for."""
     if isinstance(found, Audit):
         return Beside()
     exact = [result for result in found.results if isinstance(result, ExactResult)]
@@ -262,7 +257,7 @@ def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, cl
 
 
 def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> Beside:
-    """Withholding, which the scan theorem covers: one original left out, and all but one, where they are evaluated."""
+    """Withholding under the scan theorem: one original left out, and all but one, if they are evaluated."""
     tried: list[Witness] = []
     for result in exact:
         count = result.cases[0].kinds.count
@@ -302,10 +297,10 @@ def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, cl
 
 
 def _copy_cost(results: Sequence[SearchResult]) -> Beside:
-    dearest = smallest_copy_cost(witness for result in results for witness in result.witnesses)
-    if dearest is None:
+    found = smallest_copy_cost(witness for result in results for witness in result.witnesses)
+    if found is None:
         return Beside(notes=("copy cost: none is needed, no deviation tried pays",))
-    cost, witness = dearest
+    cost, witness = found
     note = (
         f"copy cost: {cost.value:.6g} for each extra arm (error {cost.error:.1e}) makes honesty the best of "
         f"what was tried; copies {witness.copies} of {witness.agent} set it"
@@ -329,7 +324,7 @@ def _judged(found: Witness | InformedGain, tolerance: float) -> str:
 
 
 def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
-    """The largest relative gain of an informed agent, or why there is none."""
+    """The largest relative gain of an informed agent, or why none is known."""
     gains: list[InformedGain] = []
     notes: list[str] = []
     for cases, engine in _exact_cases(results):
@@ -344,7 +339,7 @@ def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, cl
 
 
 def _exact_cases(results: Sequence[SearchResult]) -> Iterator[tuple[AgentCases, ExactEngine]]:
-    """The agents that an exact engine may answer for; a scan that nobody evaluated may have a tree."""
+    """The agents that an exact engine may answer for."""
     for result in results:
         if isinstance(result, ExactResult):
             yield result.cases, result.engine
@@ -381,7 +376,7 @@ def best_alone_suffices(case: AuditCase) -> bool:
 
 
 def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: int) -> list[CopyVector]:
-    """0, 1, 2 or the cap of each original; of equal ones of a kind, the larger number first. Honesty is left out.
+    """Vectors of 0, 1, 2 or the cap for each original, without honesty; equal originals in falling order.
 
     >>> informed_vectors(OriginalKinds((0, 0)), (0.8, 0.2), 2)[:4]
     [(0, 1), (0, 2), (1, 0), (1, 2)]

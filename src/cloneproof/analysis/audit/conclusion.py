@@ -1,8 +1,8 @@
-"""From what was searched to a verdict: the witness to show, the argument of each case, and the scope.
+"""From the search to a verdict: the witness to show, the argument of each case, and the scope.
 
-*Late rewards* (docs/textbook/delays.md). A mechanism that commits waits for late rewards in neutral rounds, and what it
-does besides is what it does without delays, over fewer rounds; copies then gain at most a stated bound, mostly 0. A
-mechanism that decides every round goes on with what has arrived, and nothing is proven of it.
+*Late rewards* (docs/textbook/delays.md). A mechanism that commits waits for late rewards in neutral rounds. Its other
+rounds are as without delays, but fewer, and copies gain at most a stated bound, mostly 0. A mechanism that decides
+every round uses what has arrived, and nothing is proven about it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def scope_of(
     covered: Mapping[tuple[str, int], Coverage],
     limits: Sequence[CopyLimit] = (),
 ) -> str:
-    """One paragraph; `covered` has the argument of each case, by agent and horizon."""
+    """The scope as one paragraph; `covered` has the argument of each case, by agent and horizon."""
     parts = [_who(question), _tried(copies, results), *_added(results), *_left_out(results)]
     if verdict == "exploitable":
         parts.append(_evidence(worst))
@@ -96,7 +96,7 @@ def _by_agent(results: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
 
 
 def _added(results: Sequence[SearchResult]) -> list[str]:
-    """The vectors beyond grid and ladders that a race tried where the gain rose, each by name."""
+    """The vectors that a race added where the gain rose, by name."""
     words = []
     for agent, of_agent in _by_agent(results).items():
         vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
@@ -123,7 +123,7 @@ def _evidence(worst: Witness) -> str:
 
 
 def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
-    """The argument for each agent (those of several horizons together), or what was not ruled out."""
+    """The argument for each agent, or what was not ruled out."""
     words = []
     by_agent: dict[str, dict[int, Coverage]] = {agent: {} for agent in agents}
     for (name, horizon), each in covered.items():
@@ -148,7 +148,7 @@ def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage])
 
 
 def _general(argument: Argument) -> str:
-    """The argument for several horizons, without the numbers of one."""
+    """The argument for several horizons, without the numbers of one of them."""
     if argument.basis is not Basis.SEARCH:
         return argument.words
     return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
@@ -163,7 +163,7 @@ CoverageByCase = dict[tuple[str, int], Coverage]  # (agent, horizon)
 
 
 def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside, seconds: float) -> Audit:
-    """The audit, from what a strategy found and what was found beside it; a check of dominance is an audit already."""
+    """The audit from what a strategy found and the findings beside it; a dominance check is already an audit."""
     if isinstance(found, Audit):
         audit = found
     else:
@@ -174,7 +174,7 @@ def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside,
 
 
 def _concluded(question: Question, found: FoundDeviations) -> Audit:
-    """The verdict, from the results of one agent of each kind."""
+    """The verdict from the results of one agent of each kind."""
     results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
     if not tried:
@@ -229,7 +229,7 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
 
 
 def _ceiling(question: Question) -> Estimate | None:
-    """The largest ceiling on all copies and withholdings, where every case has one: under the index on slots."""
+    """The largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
     if question.box is not None:
         return None
     ceilings = [index_ceiling(case) for cases in question.searched for case in cases]
@@ -238,7 +238,7 @@ def _ceiling(question: Question) -> Estimate | None:
 
 
 def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) -> str:
-    """The scan theorem's scope, which is wider than what was tried."""
+    """The scope of the scan theorem, which is wider than what was tried."""
     tried = {w.copies for result in results if isinstance(result, ExactResult) for w in result.witnesses}
     covers = INDEX_SCOPE if question.market.ends == "at-random" else SCAN_SCOPE
     besides = f"{len(tried)} deviations were evaluated besides, by closed form against honest others with their priors"
@@ -250,7 +250,7 @@ def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) 
 
 
 def _bounds(result: SearchResult) -> list[BoundedDeviation]:
-    """The deviations of a result with relative gains that they do not exceed, all of them together."""
+    """The deviations of a result with relative gains that all of them together do not exceed."""
     if result.at_most:
         largest = _largest(result.at_most.values())  # which bounds the candidates that have no bound of their own
         return [(one, result.at_most.get(vector, largest)) for vector, (one,) in result.evaluated.items()]
@@ -258,13 +258,13 @@ def _bounds(result: SearchResult) -> list[BoundedDeviation]:
 
 
 def _largest(bounds: Iterable[float | None]) -> float | None:
-    """The largest of them; None where one is not known."""
+    """The largest of them; None if one is unknown."""
     known = list(bounds)
     return None if None in known else max(bound for bound in known if bound is not None)
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
-    """The findings for all agents, out of those for one of each kind."""
+    """The findings for all agents, from those for one of each kind."""
     return [
         result if result.agent == name else for_exchangeable(result, question.cases[name])
         for name, representative in question.representatives.items()
@@ -280,7 +280,7 @@ def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, floa
 
 
 def _shown(paying: list[Witness]) -> Witness:
-    """The simplest of the best; one that is more than floats, where there is one as good."""
+    """The simplest of the best deviations, preferably one with rigorous bounds."""
     simplest = simplest_of(paying)
     firm = [witness for witness in paying if witness.gain.kind != "estimated"]
     good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
@@ -295,7 +295,7 @@ def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
 
 
 def _contradictions(paying: list[Witness], covered: CoverageByCase) -> list[str]:
-    """An argument that says clone-proof where a deviation pays is a fault of ours, and is shown, not hidden."""
+    """Notes on arguments that contradict a deviation that pays, which would be a bug."""
     against = [(witness, covered[witness.agent, witness.horizon].argument) for witness in paying]
     return [
         f"contradiction, please report: copies {witness.copies} of {witness.agent} pay at horizon {witness.horizon}, "
@@ -309,14 +309,14 @@ SIMULATED = "proven without delays, only simulated with them"
 
 
 class DelayBound(NamedTuple):
-    """The most that copies gain by delays that depend neither on what is registered nor on rewards; None: unknown."""
+    """The most that copies gain through delays that depend neither on registrations nor on rewards; None: unknown."""
 
     gain: float | None
     reason: str
 
 
 def delay_bound(case: AuditCase) -> DelayBound:
-    """The bound for an agent at a horizon, or why there is none."""
+    """The bound for an agent at a horizon, or why none is known."""
     if case.running.clearing.planned_epochs:
         parts = [delay_bound(epoch) for epoch in epoch_cases(case)]
         gains = [part.gain for part in parts if part.gain is not None]
@@ -348,11 +348,11 @@ def _award_gain(case: AuditCase) -> float:
 
 
 def under_delays(audit: Audit, question: Question) -> Audit:
-    """The audit with a sentence on late rewards; `undecided`, not `clone-proof`, where declared ones are not covered.
+    """The audit with a sentence on late rewards; not `clone-proof` if declared delays are not covered.
 
     References
     ----------
-    docs/textbook/delays.md: the theorem's part (a).
+    docs/textbook/delays.md, part (a) of the theorem.
     """
     bounds = [delay_bound(case) for cases in question.searched for case in cases]
     worst = max(bounds, key=lambda bound: math.inf if bound.gain is None else bound.gain)

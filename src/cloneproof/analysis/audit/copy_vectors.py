@@ -1,8 +1,7 @@
-"""Which copies an agent may register: the vectors that an audit tries.
+"""The vectors of copies that an audit tries.
 
-Originals of equal prior are exchangeable, so only which numbers of copies occur matters, not which original has them;
-except where arms are explored in order of registration, where (2, 1) and (1, 2) differ. Vectors are written with the
-largest number first within originals of equal prior.
+Originals with equal priors are exchangeable, so only the multiset of copies matters, unless arms are explored in the
+order of registration. Within originals of equal prior, vectors have the largest number first.
 """
 
 from __future__ import annotations
@@ -27,16 +26,14 @@ class OriginalKinds:
 
     @property
     def count(self) -> int:
-        """How many originals there are."""
         return len(self.labels)
 
     @property
     def honest(self) -> CopyVector:
-        """Everything once."""
         return (1,) * self.count
 
     def canonical(self, vector: CopyVector) -> bool:
-        """Whether no exchange of originals of one kind brings larger numbers to the front."""
+        """Whether originals of one kind have falling numbers."""
         last: dict[int, int] = {}
         for label, number in zip(self.labels, vector, strict=True):
             if number > last.get(label, number):
@@ -57,12 +54,11 @@ class OriginalKinds:
         return tuple(next(falling[label]) for label in self.labels)
 
     def first_of_each(self) -> list[int]:
-        """One original of each kind."""
         return [position for position, label in enumerate(self.labels) if label not in self.labels[:position]]
 
 
 def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
-    """Originals of equal prior are of one kind; none are where the order of registration matters.
+    """The kinds of an agent's originals: equal priors are one kind, unless the order of registration matters.
 
     >>> from cloneproof.market.priors import Point
     >>> kinds_of(Agent("ana", prior=[Point(0.5), Point(0.5), Point(0.9)]), in_order=False).labels
@@ -73,10 +69,9 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
 
 
 def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = None) -> Iterator[CopyVector]:
-    """Every canonical vector of so many arms with numbers from `least` to `most`, in the order of the numbers.
+    """Every canonical vector with so many arms and numbers from `least` to `most`, in lexicographic order.
 
-    They are made one by one and none in vain: a number is chosen so that the others can make up the sum, as they can
-    for every sum between their least and their largest.
+    Generates only vectors with the right sum.
 
     >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
@@ -115,7 +110,7 @@ def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = N
 
 
 def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | None:
-    """Every vector that copies something and has fewer arms than that; None where they are more than `most`."""
+    """Every vector with copies and fewer arms than that; None if there are more than `most`."""
     vectors: list[CopyVector] = []
     for total in range(kinds.count + 1, arms):
         vectors += islice(of_sum(kinds, total), most + 1 - len(vectors))
@@ -141,7 +136,7 @@ def grid(kinds: OriginalKinds, cap: int, least: int = 1) -> tuple[list[CopyVecto
 
 
 def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
-    """Copies 2, 4, 8, .. up to the rounds (and 2 at least): of one original, for one of each kind; and of all of them.
+    """2, 4, 8, .. copies up to the number of rounds: of one original of each kind, and of all of them.
 
     >>> ladders(OriginalKinds((0, 0)), 5)
     [[(2, 1), (4, 1)], [(2, 2), (4, 4)]]

@@ -1,54 +1,50 @@
-"""Whether a search was complete: for one agent at one horizon, the argument that covers what was not searched.
+"""Whether a search was complete: the argument that covers what was not searched, for one agent at one horizon.
 
-In this order: an elementary argument; sampled worlds that stand for all vectors; a computation (every
-vector of fewer than k arms was found not to pay, and k or more arms cannot by their ceiling); a theorem; for a rule on
-slots, the concavity check.
+Tried in this order: an elementary argument; sampled worlds that stand for all vectors; a computation (no vector of
+fewer than k arms pays, and vectors of k or more cannot because of their ceiling); a theorem; for a rule on slots, the
+concavity check.
 
-*A ceiling.* While an ETC (or whatever gives every arm m rounds first) explores k arms of exchangeable originals, a
-round is worth the prior's mean, whatever is registered and in whatever order. After km rounds it is worth at most the
-best original. So H rounds with at least k arms are worth at most
+*A ceiling.* While an ETC (or any rule that gives every arm m rounds first) explores k arms of exchangeable originals, a
+round is worth the prior's mean, whatever is registered. After km rounds it is worth at most the best original. So H
+rounds with at least k arms are worth at most
 
     ceiling(H, k) = mean min(H, km) + E[best] max(0, H - km),
 
-which falls in k: it is what a commitment that never errs would earn, and so the payoff in the same market with
-deterministic rewards. That is how it is computed, in ball arithmetic. If honesty earns as much as the ceiling of k
-arms, no vector of k or more arms pays, and those of fewer are finitely many.
+which falls in k. It is the payoff of a commitment that never errs, so it is computed, in ball arithmetic, as the payoff
+in the same market with deterministic rewards. If honesty earns as much as the ceiling of k arms, no vector of k or more
+arms pays, and only finitely many remain.
 
-*Concavity.* Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over who is who; others are
-honest. If k -> g(k, K - k, rest) is concave for all K and rest, no copies and no withholding pay
-(docs/textbook/reservoir.md, section 10). Sufficient and not necessary. If second differences are at most e instead of
-0, no registration gains more than e s^2 / 4: g less e/4 times the sum of k[a]^2 is concave, and that sum is between 0
-and s^2.
+*Concavity.* Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over the means' order;
+others are honest. If k -> g(k, K - k, rest) is concave for all K and rest, neither copies nor withholding pay
+(docs/textbook/reservoir.md, section 10). This is sufficient, not necessary. If second differences are at most e instead
+of 0, no registration gains more than e s^2 / 4: g minus e/4 times the sum of k[a]^2 is concave, and that sum is between
+0 and s^2. The numbers come from the state tree with a thousandfold margin for rounding, so a gain within that margin
+needs a tolerance to be decided.
 
-Numbers are those of the state tree with a thousandfold margin for their roundings, so exact neutrality is not told from
-a gain within them; a tolerance above that decides.
+*Lemma.* Suppose that an agent that registers s or more arms affects the run only through a uniformly random set of s of
+them, and that agents are chosen without regard to how many arms they registered. Then the payoff of every vector c of s
+or more arms is an average of payoffs of vectors n <= c of exactly s arms, where n may have zeros.
 
-*Lemma.* Let an agent's registration come into play through a uniformly random set of s of its arms alone, whenever it
-registers s or more, while agents are chosen without regard to how many arms they registered. Then the payoff of every
-vector c of s arms or more is an average of payoffs of vectors n <= c of exactly s arms, 0 of an original included.
+*Proof.* Given that the set has n_i arms of original i, the run is distributed as if the agent registered n. So the
+payoff of c is the average of the payoffs of n over the multivariate hypergeometric law of s draws without replacement
+from c.
 
-*Proof.* Given that the set has n_i arms of original i, the run has the law of the run in which the agent registers n:
-the same arms, the same choice of agents. So the payoff of c is the average of the payoffs of n over the multivariate
-hypergeometric law of n, which is that of s draws without replacement from c.
-
-*Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more
-than x.
+*Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more than
+x.
 
 Two kinds of mechanisms have such a set, if every reward of an agent counts and nothing is cleared:
 
-- those that keep a uniform sample of s arms of each agent from the start (RH-UCB): that sample;
-- those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T arms or
-  more and T rounds only fresh arms are ever pulled, so what is pulled is the beginning of a random order. s = T.
+- those that keep a uniform sample of s arms of each agent from the start (RH-UCB);
+- those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T or more
+  arms and T rounds only new arms are pulled, so s = T.
 
-*Limit of many copies.* With k copies of original i and one of each other, the chance that a set of s arms has another
-one is at most (l - 1) s / (k + l - 1), for l originals. So as k grows the payoff tends to that of s copies of i and
-nothing else, and since equal arms under a choice of agents that sees no arms are as good as one, to the payoff of
+*Limit of many copies.* With k copies of original i and one of each other, a set of s arms contains another original
+with probability at most (l - 1) s / (k + l - 1), for l originals. So as k grows, the payoff tends to that of
 registering i alone; the difference is at most share T (l - 1) s / (k + l - 1).
 
-A flat mechanism whose arms flood it: the chance that every round serves a fresh copy of the original tends to 1, so
-the payoff tends to share T E[mean of the original], whatever the others are. This is so where the rule explores each
-arm once in a random order (of N arms T are served, each with probability T / N); where the rule says that it `floods`;
-and where a sample of all arms is kept, in which the chance of another arm tends to 0.
+If many arms flood a flat mechanism, the probability that every round serves a new copy tends to 1, and the payoff to
+share T E[mean of the original], whatever the others are. This holds if the rule explores each arm once in a random
+order, if the rule `floods`, and if a sample of all arms is kept.
 """
 
 from __future__ import annotations
@@ -78,7 +74,7 @@ UNBOUNDED = math.inf
 
 
 def ceiling(case: AuditCase, arms: int) -> float:
-    """An upper bound of the agent's payoff with at least so many arms against honest others; infinite if none is known.
+    """An upper bound of the agent's payoff with at least so many arms against honest others; infinite if unknown.
 
     >>> from cloneproof import Agent, Discrete, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -99,7 +95,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
 
 
 def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> int | None:
-    """The smallest number of arms from which on no vector pays, by the ceiling; None where it never comes down."""
+    """The smallest number of arms from which no vector pays, by the ceiling; None if there is no such number."""
     enough = honest.low * (1 + tolerance)
     originals, running = case.agent.count, case.running
 
@@ -115,7 +111,7 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
 
 
 def _never_erring(case: AuditCase, copies: CopyVector) -> float:
-    """Rounds that do not depend on rewards: the same mechanism with a commitment and deterministic rewards."""
+    """The same mechanism with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
     market, running = case.market, case.running
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
     committing = running if is_committing(running.arm) else replace(running, arm=etc(running.arm.explore))
@@ -123,7 +119,7 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
 
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
-    """A trial for all, then an award: at most the trial's ceiling and, where the agent can win, the award's."""
+    """The ceiling of a trial for all followed by an award, which counts if the agent can win it."""
     running, rule = case.running, case.running.agent
     if rule is None or not is_committing(rule):
         return UNBOUNDED
@@ -142,7 +138,7 @@ def _two_phases(case: AuditCase, copies: CopyVector) -> float:
 
 
 def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
-    """The ceiling of so many rounds of the agent by itself."""
+    """The ceiling of so many rounds of the agent alone."""
     market = Market([case.agent], rounds, case.market.share, "deterministic")
     arm = case.running.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
@@ -150,7 +146,7 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
 
 
 def slot_concavity(case: AuditCase, honest: Estimate, tolerance: float) -> Argument | None:
-    """The check in a sentence, where it says that no registration pays more than the tolerance; else None."""
+    """A sentence if the concavity check proves that no registration gains more than the tolerance; else None."""
     mechanism, market = case.running, case.market
     if not mechanism.arm.draws or mechanism.clearing.planned_epochs or not same_prior(case.agent):
         return None
@@ -172,7 +168,7 @@ def slot_concavity(case: AuditCase, honest: Estimate, tolerance: float) -> Argum
 
 
 def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | None:
-    """The largest second difference that is not ruled out, at least 0; None where an error is heuristic.
+    """The largest second difference that is not ruled out, at least 0; None if an error is heuristic.
 
     >>> at = lambda value: Estimate(value, 0.0, "proven", "by hand")
     >>> concavity_excess({(2, 0): at(1.0), (1, 1): at(2.0)}), concavity_excess({(2, 0): at(2.0), (1, 1): at(1.5)})
@@ -199,7 +195,7 @@ MOST_WORLDS = 200
 
 
 def arms_in_play(case: AuditCase) -> int | None:
-    """The s of the lemma; None where the mechanism has no such set.
+    """The s of the lemma; None if the mechanism has no such set.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -219,7 +215,7 @@ def arms_in_play(case: AuditCase) -> int | None:
 
 
 def limit_worlds(case: AuditCase) -> dict[int, CopyVector]:
-    """For one original of each kind, the world that ever more copies of it tend to: that original alone."""
+    """For one original of each kind, the limit of ever more copies of it: that original alone."""
     if arms_in_play(case) is None or case.kinds.count == 1:
         return {}
     return {k: alone(case, k) for k in case.kinds.first_of_each()}
@@ -231,7 +227,7 @@ def alone(case: AuditCase, original: int) -> CopyVector:
 
 
 def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
-    """The worlds of the corollary, an original alone in place of s copies of it; None where they are too many.
+    """The worlds of the corollary, with an original alone in place of s copies of it; None if there are too many.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -259,7 +255,7 @@ MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
 
 @dataclass(frozen=True)
 class Coverage:
-    """Why nothing was missed (None: something may have been, `why_not`), and the gain that was not ruled out then."""
+    """Why nothing was missed, or if something may have been, `why_not` and the gain that was not ruled out."""
 
     argument: Argument | None
     not_ruled_out: float = 0.0
@@ -267,14 +263,14 @@ class Coverage:
 
     @property
     def rests_on_samples(self) -> bool:
-        """Whether the argument holds at 99 %, and not surely."""
+        """Whether the argument holds at 99 % only."""
         return self.argument is not None and self.argument.basis is Basis.SAMPLED_WORLDS
 
 
 def more_vectors(
     cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
 ) -> list[CopyVector]:
-    """The vectors that would make the search complete at every horizon, where they are few enough."""
+    """The vectors that would make the search complete at every horizon, if they are few enough."""
     if len(cases) > MANY_HORIZONS:
         return []
     open_cases = [case for case in cases if case.horizon not in arguments]
@@ -314,7 +310,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
 
 
 def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Coverage | None:
-    """The index on slots: what its theorem leaves to be gained, and whether the tolerance lets that pass."""
+    """The argument for the index on slots: whether its ceiling is within the tolerance."""
     most = index_ceiling(case)
     if most is None:
         return None
@@ -325,7 +321,7 @@ def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Cover
 
 
 def _by_worlds(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
-    """The corollary of `arms_in_play`, from bounds that hold together."""
+    """The argument by the corollary of `arms_in_play`, from simultaneous bounds."""
     most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
     kinds = {witness.gain.kind for witness in result.witnesses}
     sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
@@ -351,7 +347,7 @@ def _earned_at_most(case: AuditCase) -> float:
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
-    """The smallest number of arms of which a vector was not evaluated."""
+    """The smallest number of arms of a vector that was not evaluated."""
     arms = kinds.count + 1
     while all(vector in result.evaluated for vector in of_sum(kinds, arms)):
         arms += 1
@@ -362,7 +358,7 @@ ROUNDING = 1e-15  # of a mean, a share and a product, relative
 
 
 def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
-    """The limits for one original of each kind, where the search sampled."""
+    """The limits for one original of each kind, if the search sampled."""
     if result.engine != "sampled":
         return
     for case in result.cases:
@@ -379,7 +375,7 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
 
 
 def is_flooded(case: AuditCase) -> bool:
-    """Whether ever more arms of one agent are served in every round, and fresh ones only."""
+    """Whether ever more arms of one agent are served in every round, each at most once."""
     running, rule = case.running, case.running.arm
     if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
         return False

@@ -1,12 +1,12 @@
-"""Dominance: is honesty best against every possible set of opponents? A complete check for two-phase mechanisms.
+"""Dominance: is honesty best against every set of opponents? A complete check for two-phase mechanisms.
 
-1. Floats look for an attack: every copies vector searched, with its most paying opponents, then enclosed in balls.
-2. Where there is none, balls sweep all copies vectors over all thresholds, and an upper bound covers the copies that
-   were not searched. Only if nothing is left above the tolerance is the verdict clone-proof.
+1. Search for an attack in floats: every vector of copies with its most profitable opponents; then enclose it in balls.
+2. If none is found, sweep all vectors over all thresholds in balls, and bound the vectors that were not searched. The
+   verdict is clone-proof only if nothing is left above the tolerance.
 
-A positive point of the sweep is not yet an attack: an opponent's score is random too (`opponents`). A contest has no
-closed form against others who take part, so that attacks on one are looked for where nobody else does: there the sweep
-itself is exact.
+A positive point of the sweep is not yet an attack, since an opponent's score is random too (`opponents`). A contest has
+no closed form against others who take part, so attacks on one are searched for with nobody else taking part, where the
+sweep is exact.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ ORDER: tuple[Verdict, ...] = ("clone-proof", "undecided", "exploitable")
 
 
 def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
-    """Whether some copies pay the agent against some opponents: any means, any strategies, n fixed.
+    """Whether some copies pay the agent against some opponents: any means, any strategies, a fixed number of agents.
 
-    The opponents do not know the agent's means, nor do theirs depend on them: the score to beat is independent of them.
+    The score to beat is assumed independent of the agent's means.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -93,7 +93,7 @@ def _exploitable(game: TwoPhaseGame, witness: Witness, tolerance: float, tried: 
 
 
 def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:
-    """Every deviation that can be computed, over all its thresholds; and which could not."""
+    """Every deviation that can be computed, over all its thresholds; and those that could not."""
     profiler = ScoreProfiler(game, FLOATS)
     sweeps: list[ThresholdSweep] = []
     notes: list[str] = []
@@ -109,7 +109,7 @@ def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[li
 
 
 def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) -> Witness | None:
-    """The best attack that balls prove."""
+    """The best attack that ball arithmetic proves."""
     attacks: list[tuple[WorstOpponents, CopyVector]] = []
     for sweep in sweeps:
         if sweep.excess(tolerance).max() > 0:
@@ -132,7 +132,7 @@ def _proof(
     float_sweeps: list[ThresholdSweep],
     limit: float,
 ) -> Audit:
-    """Clone-proof if balls prove it, else undecided with the largest gain that is not ruled out."""
+    """Clone-proof if ball arithmetic proves it, else undecided with the largest gain that is not ruled out."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
     honest = profiler.profile(game.case.kinds.honest)
     rest, covered = _cover_rest(profiler, unsearched, honest, tolerance)
@@ -174,7 +174,7 @@ def _proof(
 
 
 def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: Number) -> Witness | None:
-    """The largest gain where nobody else takes part, or others do not matter, if it is surely above the tolerance."""
+    """The largest gain with nobody else taking part, if it is surely above the tolerance."""
     with ctx.workprec(PRECISION):
         paying = [each for each in sweeps if each.excess(tolerance)[0] > 0 and each.gains[0] > 0]
     best = max(paying, key=lambda sweep: float(sweep.gains[0].mid()), default=None)
@@ -184,7 +184,7 @@ def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance:
 def _cover_rest(
     profiler: ScoreProfiler, unsearched: int, honest: ScoreProfile, tolerance: Number
 ) -> tuple[ThresholdSweep, int]:
-    """An upper bound over all vectors of at least so many arms: as few as it proves anything for."""
+    """An upper bound over all vectors of at least so many arms, for the smallest such number that it decides."""
     game, originals = profiler.game, len(profiler.game.priors)
     first = originals + 1 if not game.contested else max(originals, game.max_arms or unsearched) + 1
     fewest = min(first, unsearched)
@@ -195,7 +195,7 @@ def _cover_rest(
 
 
 def _most(sweep: ThresholdSweep, tolerance: Number) -> float:
-    """An upper bound of the largest gain beyond the tolerance."""
+    """An upper bound of the largest gain above the tolerance."""
     with ctx.workprec(PRECISION):
         return max(_upper(excess) for excess in sweep.excess(tolerance))
 
@@ -240,7 +240,7 @@ def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
 
 
 def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Witness:
-    """The deviation at its most paying threshold."""
+    """The deviation at its most profitable threshold."""
     with ctx.workprec(PRECISION):
         excess = sweep.excess(tolerance)
         return _at(game, sweep, max(range(len(excess)), key=lambda j: float(excess[j])))
@@ -306,7 +306,7 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
 
 
 def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
-    """Whether some copies pay the agent against some opponents: complete for `clone-proof`."""
+    """Whether some copies pay the agent against some opponents, for a mechanism that restarts in epochs."""
     audits = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
     not_proof = [number for number, audit in enumerate(audits) if audit.verdict != "clone-proof"]
     worst_of_each = tuple(audit.worst for audit in audits)
@@ -330,7 +330,7 @@ def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float =
 
 
 def _over_the_whole_run(case: AuditCase, witness: Witness, tolerance: float) -> Witness | None:
-    """The same deviation against the same opponents over all epochs, if it surely pays there."""
+    """The same deviation against the same opponents over all epochs, if it surely pays."""
     market = witness.market.with_horizon(case.horizon)
     everybody_else = {**witness.all_copies, case.name: case.kinds.honest}
     try:
@@ -345,7 +345,7 @@ def _over_the_whole_run(case: AuditCase, witness: Witness, tolerance: float) -> 
 
 
 def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit | None:
-    """A strategy: every strategy and every realisation of the others, one agent at a time; None if not asked for."""
+    """A strategy: dominance against all others, one agent at a time; None if not asked for."""
     if question.opponents != "any":
         return None
     if len(question.horizons) > 1 or question.also:
@@ -366,7 +366,7 @@ def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit |
 
 
 def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
-    """Nothing is known but that payoffs are between nothing and all rewards."""
+    """The trivial bounds: payoffs are between nothing and all rewards."""
     half = case.market.share * case.horizon / 2  # means lie in [0, 1]
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
@@ -377,7 +377,7 @@ def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
 
 
 def _join(audits: dict[str, Audit], representatives: dict[str, str]) -> Audit:
-    """One audit out of those of several agents; agents of equal priors stand as the first of them does."""
+    """Join the audits of several agents; agents of equal priors share one."""
     verdict = max((audit.verdict for audit in audits.values()), key=ORDER.index)
     deciding = [audit for audit in audits.values() if audit.verdict == verdict]
     worst = best_of(audit.worst for audit in deciding)

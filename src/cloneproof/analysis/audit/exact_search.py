@@ -1,7 +1,7 @@
-"""Two strategies of the audit: a few deviations where the scan theorem covers everything, and exact engines.
+"""Two strategies of the audit: a few deviations if the scan theorem covers everything, and exact engines.
 
-By exact engines: honest payoffs at all horizons, then every vector of copies in floats, then the best and the doubtful
-ones in ball arithmetic.
+The exact strategy computes honest payoffs at all horizons, then every vector of copies in floats, then the best and the
+doubtful ones in ball arithmetic.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_DIGITS = 10.0  # of a number of states that the tree need not be asked abou
 def honest_evaluations(
     cases: AgentCases, seconds: float | None = None
 ) -> tuple[dict[int, Evaluation], ExactEngine] | None:
-    """Everybody honest at every horizon, and the engine that could do it; None where no exact engine can in time."""
+    """Honest payoffs at every horizon, and the engine; None if no exact engine is fast enough."""
     engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
     try:
         with Deadline(seconds).for_engines():
@@ -59,10 +59,9 @@ def honest_evaluations(
 
 
 def _too_many_states(cases: AgentCases) -> bool:
-    """Whether a look at the size is enough to know that the tree would refuse, which can take it seconds.
+    """Whether the tree would certainly refuse, judged by its size; the tree itself can take seconds to find out.
 
-    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits; a
-    deviation has one arm more than honesty at least.
+    Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
     """
     market = cases[-1].market  # at the longest horizon
     sure = market.family.quantile is deterministic.quantile
@@ -81,7 +80,7 @@ def exact(
     clock: Deadline,
     enclose: bool = True,
 ) -> FoundDeviations | None:
-    """A strategy: every agent by an exact engine; None where none can evaluate honesty in time, or any deviation.
+    """A strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
 
     Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
     """
@@ -113,7 +112,7 @@ def exact_result(
     tolerance: float,
     clock: Deadline,
 ) -> ExactResult:
-    """Every vector up to the cap, those that make the search complete, and the ladders."""
+    """Evaluate every vector up to the cap, those that make the search complete, and the ladders."""
     payoffs = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in honest.items()}
     arguments = {case.horizon: argument for case in cases if (argument := elementary(case)) is not None}
     kinds = cases[0].kinds
@@ -126,14 +125,14 @@ def exact_result(
 def search(
     start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
 ) -> ExactResult:
-    """The result with the vectors evaluated, and each ladder up to where an engine refuses or a rung takes too long."""
+    """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
     evaluated: Evaluated = {}
     left_out: dict[CopyVector, str] = {}
     total, told = len(vectors) + sum(map(len, rungs)), count(1)
     long = max(LONG[start.engine], PART * (clock.budget or 0.0))
 
     def try_vector(vector: CopyVector) -> bool:
-        """Whether it was evaluated, quickly enough for the next rung of a ladder."""
+        """Whether it was evaluated, and fast enough to try the next rung of a ladder."""
         begin = time.perf_counter()
         found = evaluated.get(vector) or _evaluate_vector(start, vector, left_out, clock)
         if isinstance(found, str):
@@ -201,10 +200,9 @@ NOT_ENCLOSED = (
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
-    """Repeat in balls the best of each agent, and whatever lies too near the tolerance to tell, fewest arms first.
+    """Repeat in balls the best deviation of each agent and those too near the tolerance, fewest arms first.
 
-    The best of all is tried for a second even where the budget is spent: without it a search would have been for
-    nothing. With a sentence where there was no time for it.
+    The best of all gets a second even if the budget is spent. Returns a note if there was no time.
     """
     best = [(result, simplest_of(result.witnesses)) for result in results if result.evaluated]
     best.sort(key=lambda pair: -pair[1].relative_gain)
@@ -235,9 +233,9 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
 def enclose(
     cases: AgentCases, witness: Witness, honest: dict[int, dict[str, Estimate]] | None = None
 ) -> Witness | None:
-    """The same deviation with enclosures in ball arithmetic; None where the closed form has none.
+    """The same deviation enclosed in ball arithmetic; None if it has no closed form.
 
-    `honest` keeps everybody's honest payoffs by horizon, for the next deviation in the same markets.
+    `honest` caches everybody's honest payoffs by horizon.
     """
     honest = {} if honest is None else honest
     case = next(case for case in cases if case.horizon == witness.horizon)
@@ -259,9 +257,9 @@ MOST_EVALUATED = 1000  # horizons of an agent; at earlier ones the theorem speak
 
 
 def by_theorem(question: Question, limits: Search, clock: Deadline) -> FoundDeviations | None:
-    """A strategy: a few deviations, where the scan theorem covers every agent and horizon, also against any opponents.
+    """A strategy: a few deviations, if the scan theorem covers every agent and horizon, against any opponents.
 
-    The verdict rests on the theorem; a reader sees what deviations cost, and one that pays would be a fault of ours.
+    The verdict rests on the theorem. The deviations show what copies cost; one that pays would be a bug.
     """
     if question.box is not None or (question.opponents == "any" and question.also - {"withholding"}):
         return None
@@ -296,7 +294,7 @@ def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
 
 
 def _few_deviations(cases: AgentCases, arguments: dict[int, Argument], clock: Deadline) -> SearchResult:
-    """By the closed form, where there is one; its errors are counted."""
+    """Evaluate them by the closed form if it applies."""
     vectors = few_vectors(cases[0].kinds)
     try:
         with clock.for_engines():

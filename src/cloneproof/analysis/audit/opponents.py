@@ -1,9 +1,8 @@
-"""The most paying opponents of a deviation: who makes it pay, where a sweep over thresholds is positive.
+"""The most profitable opponents of a deviation, where a sweep over thresholds is positive.
 
-The search runs over what opponents can be: a mean for each of them, or, where too many arms have no score, all of them
-without one. The gain is linear in the law of each opponent's score, so the search goes up one opponent at a time, from
-several of one mean and the rest at 0. It is a search, not a maximum; it runs in floats, and only what an evaluation in
-balls proves becomes a witness.
+Opponents are given by a mean each or, if too many arms have no score, by all of them having none. The gain is linear in
+the law of each opponent's score, so the search improves one opponent at a time, starting from several with one mean and
+the rest at 0. It is a heuristic in floats; only what ball arithmetic proves becomes a witness.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class WorstOpponents:
 
 
 def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) -> WorstOpponents:
-    """The most paying opponents found for one deviation, in floats (beyond the tolerance)."""
+    """The most profitable opponents found for one deviation, in floats."""
     if not game.contested:
         return WorstOpponents((), float(sweep.excess(tolerance)[0]))
     excess = sweep.excess(tolerance)
@@ -64,7 +63,7 @@ def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) 
 
 
 def _one_by_one(game: TwoPhaseGame, scores: Array, steps: Array, never: float, start: WorstOpponents) -> WorstOpponents:
-    """Each opponent's mean in turn, the others fixed, as long as that is worth something."""
+    """Improve each opponent's mean in turn while that helps."""
     means, gain = list(start.means or ()), start.gain
     tried = _means(game, scores)
     for place in [*range(len(means))] * SWEEPS:
@@ -82,7 +81,7 @@ def _one_by_one(game: TwoPhaseGame, scores: Array, steps: Array, never: float, s
 
 
 def _means(game: TwoPhaseGame, scores: Array) -> Array:
-    """The means to try: a grid; or, where a score is the mean itself, every score and one between each two."""
+    """The means to try: a grid; or, if a score is the mean itself, every score and one between each two."""
     if not game.deterministic:
         return np.linspace(0, 1, COARSE)
     ends = np.unique(np.concatenate([[0.0], scores, [1.0]]))
@@ -91,7 +90,7 @@ def _means(game: TwoPhaseGame, scores: Array) -> Array:
 
 
 def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int) -> Array:
-    """The chance to win with each score, for each mean: ties by the integral over a tie-breaker."""
+    """The probability to win with each score, for each mean; ties by an integral over a tie-breaker."""
     below, at = _below_and_at(game, scores, means)
     weak = game.case.agents - 1 - strong
     nodes, weights = tie_nodes(game.case.agents - 1, FLOATS)
@@ -102,7 +101,7 @@ def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int) -> Ar
 
 
 def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Array, Array]:
-    """The chances that an opponent of each mean scores less than each score, and just that."""
+    """The probabilities that an opponent of each mean scores less than, and exactly, each score."""
     if game.deterministic:
         return (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
     reached, whole = scores.astype(int), _binomial_laws(game.score_rounds, tuple(means))
@@ -111,7 +110,7 @@ def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Arra
 
 @lru_cache(maxsize=8)
 def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
-    """The chance of every number of successes, a row for each mean."""
+    """The probability of every number of successes, a row for each mean."""
     number, mean = np.arange(rounds + 1), np.array(means)[:, None]
     of = scipy.special
     ways = of.gammaln(rounds + 1) - of.gammaln(number + 1) - of.gammaln(rounds - number + 1)
@@ -121,7 +120,7 @@ def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
 def enclosed_witness(
     case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
 ) -> Witness | None:
-    """The deviation against these opponents, if balls prove its gain to be above the tolerance."""
+    """The deviation against these opponents, if balls prove that its gain is above the tolerance."""
     market, others = realise(case, opponents)
     all_copies = {**case.copies(copies), **others}
     honest_copies = {**all_copies, case.name: case.kinds.honest}

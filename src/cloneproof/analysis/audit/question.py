@@ -1,4 +1,4 @@
-"""What is asked of an audit, checked: a case for each agent and horizon, the tolerance, and what else is asked for."""
+"""The checked question of an audit: a case for each agent and horizon, the tolerance, and further deviations."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class AuditCase:
     """One agent at one horizon.
 
     market     at that horizon
-    mechanism  as declared, for whoever runs it among more agents (two accounts) or as a whole (engines)
-    running    the mechanism that runs among these agents at this horizon: the declared one, or its fallback
+    mechanism  as declared, to be run among more agents (two accounts) or as a whole (engines)
+    running    the mechanism for these agents and this horizon: the declared one, or its fallback
     kinds      which of the agent's originals can be exchanged at every horizon of the audit
-    box        a black box, for which `mechanism` stands in: a rule of which nothing is known
+    box        a black box, for which `mechanism` is a placeholder
     """
 
     agent: Agent
@@ -42,30 +42,26 @@ class AuditCase:
 
     @property
     def name(self) -> str:
-        """The agent's name."""
         return self.agent.name
 
     @property
     def played(self) -> Mechanism | BlackBox:
-        """What plays: the mechanism, or the black box in whose place it stands."""
+        """The mechanism, or the black box behind it."""
         return self.box or self.mechanism
 
     @property
     def horizon(self) -> int:
-        """The rounds of its market."""
         return self.market.horizon
 
     @property
     def agents(self) -> int:
-        """How many agents there are, this one included."""
         return len(self.market.agents)
 
     def copies(self, vector: CopyVector) -> FullCopies:
-        """What everybody registers where this agent registers so many of each original and the others are honest."""
+        """Everybody's copies if this agent registers these and the others are honest."""
         return {each.name: vector if each.name == self.name else (1,) * each.count for each in self.market.agents}
 
     def witness(self, vector: CopyVector, honest: Estimate, copied: Estimate) -> Witness:
-        """A deviation against honest others, from the two payoffs."""
         return Witness(self.name, vector, honest, copied, copied - honest, self.market, self.copies(vector))
 
 
@@ -92,10 +88,7 @@ def audit_cases(
 
 
 def stand_in(box: BlackBox) -> Mechanism:
-    """A mechanism in the place of a black box: one rule of which nothing is known, its regard to order included.
-
-    No engine runs it and no argument applies to it; it carries the name.
-    """
+    """A placeholder mechanism with the name of a black box. No engine runs it, and no argument applies to it."""
     return Mechanism(arm=Rule(box.name, _unknown, order="index", randomised=True), name=box.name)
 
 
@@ -122,7 +115,7 @@ def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
 
 
 def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
-    """For each agent the first one with the same priors, where the mechanism cannot tell agents apart."""
+    """For each agent the first one with the same priors, if the mechanism treats agents alike."""
     rules = [case.mechanism.agent or case.mechanism.arm for of_agent in cases.values() for case in of_agent]
     exchangeable = all(rule.order != "index" for rule in rules)
     first: dict[tuple[Prior, ...], str] = {}
@@ -132,7 +125,7 @@ def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
 
 
 def epoch_cases(case: AuditCase) -> list[AuditCase]:
-    """A case for each epoch of a mechanism that starts afresh in epochs; the case itself for any other."""
+    """A case for each epoch of a mechanism that restarts in epochs; else the case itself."""
     epochs = running_epochs(case.running, case.agents, case.horizon)
     return [
         replace(
@@ -155,7 +148,7 @@ class Question:
     """The cases of an audit, with what holds for all of them.
 
     market          as given, at its own horizon
-    cases           of each agent under suspicion: one for each horizon asked for, rising
+    cases           of each audited agent: one for each horizon, rising
     representatives for each agent the first one that it can be exchanged with; only that one is searched
     opponents       "market": honest, with their priors; "any": dominance
     also            the deviations other than copies that are asked for
@@ -170,17 +163,14 @@ class Question:
 
     @property
     def box(self) -> BlackBox | None:
-        """The black box, where it is one that is audited."""
         return next(iter(self.cases.values()))[0].box
 
     @property
     def agents(self) -> list[str]:
-        """The names of the agents under suspicion."""
         return list(self.cases)
 
     @property
     def horizons(self) -> list[int]:
-        """The horizons asked for, rising."""
         return [case.horizon for case in next(iter(self.cases.values()))]
 
     @property
@@ -190,7 +180,7 @@ class Question:
 
     @property
     def of_one_of_each_kind(self) -> Question:
-        """The same of the agents that are searched alone, where nobody asks for a line on every agent."""
+        """The question restricted to one agent of each kind."""
         searched = dict.fromkeys(self.representatives.values())
         cases = {name: self.cases[name] for name in searched}
         return replace(self, cases=cases, representatives={name: name for name in searched})
@@ -205,7 +195,7 @@ def checked_question(
     horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
 ) -> Question:
-    """The question, or one clear sentence about what is wrong with it."""
+    """Check the arguments and return the question."""
     checked_market(market)
     if not isinstance(mechanism, Mechanism | BlackBox) and not callable(mechanism):
         raise MechanismError(

@@ -1,17 +1,16 @@
 """Best response by sampling, where no exact engine applies: search, then confirm.
 
-1. *Looks.* A few pairs of each candidate.
-2. *Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the half of the candidates that
-   promises most gets twice the pairs, again and again.
-3. *Beyond the candidates*, where the gain of the best still rises, by a compass search on the numbers of copies (Kolda,
-   Lewis and Torczon 2003): each number, and all of them together, are multiplied and divided by a factor; if none of
-   these is better, by a smaller factor, at last by one copy more or less. Each step is a generation of candidates with
-   a seed of its own, so that no error level is lost.
-4. *Optimism*: the pairs go to whoever leaves room for the largest gain, so that the bound of what was tried falls.
+1. *Looks.* A few pairs of runs of each candidate.
+2. *Successive halving* (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): the more promising half of the
+   candidates gets twice the pairs, repeatedly.
+3. *Further candidates*, if the gain of the best still rises: a compass search on the numbers of copies (Kolda, Lewis
+   and Torczon 2003). Each number, and all together, are multiplied and divided by a factor that shrinks to one copy
+   more or less. Each step is a generation of candidates with its own seed, so that no error level is lost.
+4. *Optimism*: further pairs go to the candidate with the highest upper bound.
 
-*Confirmation*, at any time: whoever seems to pay is sampled afresh. All statements hold together at 1 - ALPHA
-(`race_state`). Honest runs are played once for all candidates. It ends when a gain is surely above the tolerance, every
-candidate surely is not, or runs or budget are spent.
+*Confirmation*, at any time: a candidate that seems to pay is sampled again from a new seed. All statements hold
+together at 1 - ALPHA (`race_state`). Honest runs are shared by all candidates. The race ends when a gain is surely
+above the tolerance, every candidate surely is not, or runs or budget are spent.
 """
 
 from __future__ import annotations
@@ -55,13 +54,13 @@ NEAR = 0.1  # of the tolerance: what gains less is not pursued
 
 @dataclass
 class SearchSteps:
-    """Where the search around the best stands: for each case the best vector so far, and which factor is next."""
+    """The state of the compass search: for each case the best vector so far, and the next factor."""
 
     best: dict[AuditCase, CopyVector] = field(default_factory=dict)
     factors: dict[AuditCase, int] = field(default_factory=dict)
 
     def next_generation(self, state: Race) -> list[RaceEntry]:
-        """The vectors around the best ones that were not tried; none where no gain rises, or none can be bettered."""
+        """The untried vectors around the best ones; none if no gain rises or no neighbour is better."""
         if len(state.generations) > MOST_GENERATIONS:
             return []
         generation = []
@@ -74,7 +73,7 @@ class SearchSteps:
         return generation
 
     def _around(self, state: Race, best: RaceEntry, begin: int) -> list[RaceEntry]:
-        """The new ones at the first factor that has any."""
+        """The new vectors at the first factor that has any."""
         for number in range(begin, len(FACTORS)):
             self.factors[best.case] = number + 1
             vectors = dict.fromkeys(neighbours(best.case.kinds, best.copies, FACTORS[number]))
@@ -87,13 +86,13 @@ class SearchSteps:
 
 
 def best_of_case(state: Race, case: AuditCase) -> RaceEntry | None:
-    """The deviation of a case whose gain less a standard error is largest."""
+    """The deviation of a case with the largest gain minus a standard error."""
     seen = [entry for entry in state.looks if entry.case is case and entry.attacks]
     return max(seen, key=lambda each: state.looks[each].witness.gain.value - state.looks[each].error, default=None)
 
 
 def rises(state: Race, entry: RaceEntry) -> bool:
-    """Whether the gain is clearly above nothing, or clearly above that of half the copies; and not far from paying."""
+    """Whether the gain is clearly positive, or clearly above that of half the copies, and not far from paying."""
     draws = state.looks[entry]
     gain, error = draws.witness.gain.value, RISES * draws.error
     near = NEAR * state.tolerance * max(0.0, draws.witness.honest.value)
@@ -105,7 +104,7 @@ def rises(state: Race, entry: RaceEntry) -> bool:
 
 
 def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Iterator[CopyVector]:
-    """The vectors with one number, or all, multiplied or divided by the factor, by one at least; honesty is none.
+    """The vectors with one number, or all, multiplied or divided by the factor (by at least one copy); never honesty.
 
     >>> list(neighbours(OriginalKinds((0, 0)), (4, 1), 2.0))
     [(8, 1), (2, 1), (4, 2), (8, 2), (2, 1)]
@@ -120,7 +119,7 @@ def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Itera
 
 
 RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)  # of the ladders, in the order of first looks; then whatever has fewest arms
-FIRST = 16  # pairs of a look, if it is not dear
+FIRST = 16  # pairs of a look, if it is not expensive
 LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
 MANY_PASSES = 4  # whole passes, from which on they are drawn in place of short ones
 GENERATIONS = 2  # the stream of their seeds; that of confirmations is 1
@@ -128,7 +127,7 @@ LONGEST_PASS = 64  # strata that a look takes in, under a budget
 
 
 def look(state: Race, entry: RaceEntry) -> bool:
-    """A first look, unless it is too dear for what is left; whether there was one."""
+    """Take a first look, unless it is too expensive for the remaining budget; whether it was taken."""
     market = id(entry.case.market)
     strata = state.short[market]
     pairs, stratify = max(FIRST, strata), True
@@ -145,15 +144,15 @@ def look(state: Race, entry: RaceEntry) -> bool:
     return True
 
 
-def is_dear(state: Race, entry: RaceEntry) -> bool:
-    """Whether even few pairs of it take more than a look should."""
+def is_expensive(state: Race, entry: RaceEntry) -> bool:
+    """Whether even a few pairs take more than a look should."""
     if state.budget is None or not state.looks:
         return False
     return FEW * _guessed_cost(state, entry) > LOOK * (state.deadline.left or 0.0)
 
 
 def search(state: Race, entry: RaceEntry, pairs: int, stratify: PassLength = True) -> None:
-    """Bring a candidate to so many pairs, from its generation's seed; whole passes replace short ones."""
+    """Draw pairs of a candidate up to a number, from its generation's seed; whole passes replace short ones."""
     before, whole = state.looks.get(entry), state.strata[id(entry.case.market)]
     if before is not None:
         stratify = state.passes(entry, before.totals)
@@ -167,7 +166,7 @@ def search(state: Race, entry: RaceEntry, pairs: int, stratify: PassLength = Tru
 
 
 def _guessed_cost(state: Race, entry: RaceEntry) -> float:
-    """Of a pair of an unknown candidate, in proportion to the arms and rounds of the nearest one that is known."""
+    """The guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
     if not state.looks:
         return 0.0
     near = min(state.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
@@ -175,7 +174,7 @@ def _guessed_cost(state: Race, entry: RaceEntry) -> float:
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """The order of first looks: cases in turn, and of each by its largest number of copies, then its arms."""
+    """The order of first looks: cases in turn, each by its largest number of copies, then its arms."""
 
     def rank(entry: RaceEntry) -> tuple[int, int, CopyVector]:
         most = max(entry.copies)
@@ -194,12 +193,12 @@ CLEAR = 2.0  # standard errors
 
 
 def found(state: Race, part: float = 0.5) -> bool:
-    """Whether somebody surely pays, by the search itself or after a confirmation that is near."""
+    """Whether a candidate surely pays, by the search itself or after a confirmation that is near."""
     return state.anybody_pays() or confirm_if_near(state, part)
 
 
 def confirm_if_near(state: Race, part: float) -> bool:
-    """Sample afresh whoever seems to pay, and to be known to for no more than the work so far; whether one does."""
+    """Confirm a candidate that seems to pay if that costs no more than the work so far; whether one pays."""
     while not state.deadline.spent:
         costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
         entry = min(costs, key=lambda each: costs[each], default=None)
@@ -212,7 +211,7 @@ def confirm_if_near(state: Race, part: float) -> bool:
 
 
 def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
-    """The most that a confirmation may cost: the work so far; that part of what is left, for what stands out."""
+    """The most that a confirmation may cost: the work so far, or a part of the remaining budget."""
     draws = state.confirmations.get(entry) or state.looks[entry]
     clear = draws.excess(state.tolerance) > CLEAR * draws.error
     left = 0.0 if state.budget is None else state.deadline.left or 0.0
@@ -220,7 +219,7 @@ def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
 
 
 def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
-    """The forecast, from the fresh pairs where there are some."""
+    """The forecast cost, from the fresh pairs if there are any."""
     fresh = state.confirmations.get(entry)
     draws = fresh or state.looks[entry]
     excess = draws.excess(state.tolerance) - draws.error / 2
@@ -232,7 +231,7 @@ def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
 
 
 def confirm(state: Race, entry: RaceEntry) -> None:
-    """Half of the fresh pairs that are still forecast, at least a quarter more than there are."""
+    """Draw half of the fresh pairs still forecast, and at least a quarter more than there are."""
     fresh = state.confirmations.get(entry)
     done = 0 if fresh is None else fresh.pairs
     cost = (fresh or state.looks[entry]).cost
@@ -253,32 +252,32 @@ TURN = 0.5  # of what is left, for one turn
 
 
 def run_search(state: Race, waiting: list[RaceEntry]) -> None:
-    """Looks, halving, optimism, with confirmations in between, until somebody surely pays or nothing is left."""
+    """Looks, halving and optimism, with confirmations, until a candidate surely pays or nothing is left."""
     later: list[RaceEntry] = []
-    dear: list[RaceEntry] = []
+    expensive: list[RaceEntry] = []
     for entry in waiting:
         if state.looks and state.deadline.spent:
             return
-        if is_dear(state, entry):
+        if is_expensive(state, entry):
             later.append(entry)
         elif not look(state, entry):
-            dear.append(entry)
+            expensive.append(entry)
         elif found(state):
             return
     for entry in later:
         if state.deadline.spent or found(state, part=1.0):
             return
         if not look(state, entry):
-            dear.append(entry)
+            expensive.append(entry)
     if found(state, part=1.0) or halve(state, state.candidates) or found(state, part=1.0) or search_beyond(state):
         return
-    while not state.deadline.spent and _most_open(state, dear):
+    while not state.deadline.spent and _most_open(state, expensive):
         if found(state, part=1.0):
             return
 
 
 def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
-    """Twice the pairs for the half that promises most, again and again; whether somebody surely pays."""
+    """Give twice the pairs to the more promising half, repeatedly; whether a candidate surely pays."""
     left = [entry for entry in open_candidates(state, among) if entry.attacks]
     left.sort(key=lambda entry: promise(state, entry))
     while len(left) > 1:
@@ -290,14 +289,14 @@ def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
     return False
 
 
-def _most_open(state: Race, dear: list[RaceEntry]) -> bool:
-    """A turn of whoever leaves room for the largest gain, or else a look that was too dear; whether there was any."""
+def _most_open(state: Race, expensive: list[RaceEntry]) -> bool:
+    """Draw pairs of the candidate with the highest upper bound, or take a postponed look; whether there was any."""
     by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
-    return any(turn(state, entry) for entry in by_room) or (bool(dear) and look(state, dear.pop(0)))
+    return any(turn(state, entry) for entry in by_room) or (bool(expensive) and look(state, expensive.pop(0)))
 
 
 def search_beyond(state: Race) -> bool:
-    """Neighbours of the best, where its gain rises (`beyond`); whether somebody surely pays."""
+    """Search around the best vectors where the gain rises; whether a candidate surely pays."""
     steps = SearchSteps()
     while not state.deadline.spent and (generation := steps.next_generation(state)):
         state.add(generation)
@@ -312,13 +311,13 @@ def search_beyond(state: Race) -> bool:
 
 
 def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
-    """Those looked at of whom it is not known that they do not pay."""
+    """Candidates looked at that are not known not to pay."""
     seen = (entry for entry in among if entry in state.looks)
     return [entry for entry in seen if not does_not_pay(state.looks[entry].one_sided, state.tolerance)]
 
 
 def promise(state: Race, entry: RaceEntry) -> float:
-    """What it would cost to know that it pays, if its gain is a standard error more than it seems."""
+    """The forecast cost of knowing that it pays, if its gain is a standard error larger than it seems."""
     draws = state.looks[entry]
     excess = draws.excess(state.tolerance) + draws.error
     return draws.cost * draws.pairs_until_known(excess, state.alpha, state.bounds)
@@ -331,7 +330,7 @@ def room(state: Race, entry: RaceEntry) -> float:
 
 
 def turn(state: Race, entry: RaceEntry) -> bool:
-    """More pairs, as far as they are affordable; whether there were any."""
+    """Draw more pairs if affordable; whether any were drawn."""
     pairs, before = affordable(state, entry), state.looks[entry].pairs
     if pairs <= before:
         return False
@@ -340,7 +339,7 @@ def turn(state: Race, entry: RaceEntry) -> bool:
 
 
 def affordable(state: Race, entry: RaceEntry) -> int:
-    """The pairs of its next turn in all; no more than it has where the budget affords nothing worth a turn."""
+    """The total pairs of its next turn; no more than it has if the budget affords no useful turn."""
     draws = state.looks[entry]
     wanted = min(state.most, _wanted(state, draws))
     if state.budget is None:
@@ -350,7 +349,7 @@ def affordable(state: Race, entry: RaceEntry) -> int:
 
 
 def _wanted(state: Race, draws: Draws) -> int:
-    """Twice the pairs; or as many as it seems to take until it surely does not pay."""
+    """Twice the pairs, or the forecast number until it surely does not pay."""
     room = -draws.excess(state.tolerance)
     level = NONE * OF_GAIN * state.alpha
     forecast = draws.pairs_until_ruled_out(room, level, state.bounds)
@@ -376,7 +375,7 @@ def race_results(state: Race) -> list[SearchResult]:
 
 
 def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SearchResult:
-    """The case's candidates; its honest payoff is that of the candidate that knows it best."""
+    """The case's candidates, with the most precise honest payoff."""
     looked = {entry: known(state, entry) for entry in state.looks if entry.case is case}
     planned, *added = ([entry for entry in each if entry.case is case] for each in state.generations)
     unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
@@ -399,7 +398,7 @@ def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing
 
 
 def known(state: Race, entry: RaceEntry) -> Draws:
-    """What there is to say of a candidate: its fresh pairs if they know more, or that it pays."""
+    """The statement about a candidate: from its fresh pairs if these are more precise."""
     look, fresh = state.looks[entry], state.confirmations.get(entry)
     if fresh is None:
         return look
@@ -424,7 +423,7 @@ def race(
 ) -> list[SearchResult]:
     """Sampled gains of the candidates, a result for each case; all of it holds at 1 - alpha.
 
-    Those `implied` gain no more than the largest of the other candidates of their case, by an argument.
+    `implied` candidates are known to gain no more than the largest of the others of their case.
     """
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
@@ -442,7 +441,7 @@ def race(
 
 
 def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutcomes[Any]) -> None:
-    """Where runs are drawn ahead, on a card: those of all looks in one launch, but for the longest ladders."""
+    """If runs are drawn on a GPU: draw those of all looks in one launch, except for the longest ladders."""
     expect = getattr(play, "expect", None)
     if expect is None:
         return
@@ -456,7 +455,7 @@ def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutc
 
 
 def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:
-    """Play a pair over few rounds, so that what has to be compiled is compiled before the budget's clock starts."""
+    """Play a pair over few rounds, to compile before the budget's clock starts."""
     case = entry.case
     market = case.market.with_horizon(min(case.horizon, 64))
     twice = case.copies(tuple(min(2, number) for number in entry.copies))

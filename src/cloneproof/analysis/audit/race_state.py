@@ -3,35 +3,29 @@
 *Levels.* All statements of a race hold together at 1 - ALPHA:
 
 - LOOKS * ALPHA: the intervals of the search, over all candidates together.
-- HALF * ALPHA: confirmations. A candidate that seems to pay is sampled afresh, from a seed of its own. What made it
-  look good is no part of these pairs, so no union over all candidates is needed: the j-th candidate to be confirmed has
-  the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff that a
-  tolerance is relative to.
-- NONE * ALPHA: that *none* of the candidates gains more than x. That needs no union (an intersection-union test, Berger
-  1982): let j be the candidate of the largest relative gain. Whichever it is, it was fixed before anything was drawn,
-  and the largest of all upper ends is at least its own. So the largest of upper ends at NONE * ALPHA each bounds the
-  largest gain at NONE * ALPHA, if every candidate was looked at; where some were not, which ones may have to do with
-  what was drawn, and the intervals of the search count, whose level is shared among all of them.
+- HALF * ALPHA: confirmations. A candidate that seems to pay is sampled again from its own seed. These pairs are
+  independent of what made it look good, so no union over all candidates is needed: the j-th candidate to be confirmed
+  has the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff.
+- NONE * ALPHA: that *none* of the candidates gains more than x. This needs no union (an intersection-union test, Berger
+  1982): the candidate with the largest true gain was fixed before anything was drawn, and the largest of all upper ends
+  is at least its own. If some candidates were not looked at, the intervals of the search count instead.
 
-*A list that grows.* Candidates come in generations: 0 is planned before anything is drawn, and later ones
-are chosen by what earlier ones drew. Each generation has a seed of its own, so given all earlier generations its
-candidates are fixed and its pairs are independent of what chose them: both arguments above hold for it, conditionally
-and hence altogether. PLANNED of LOOKS and of NONE is for generation 0, and of the rest 2^-g for generation g; so a
-bound of the largest gain of all candidates, whichever were added, holds at the sum over generations, NONE * ALPHA at
-most.
+*Generations.* Generation 0 is planned before anything is drawn; later ones are chosen by what earlier ones drew. Each
+has its own seed, so given all earlier generations its candidates are fixed and its pairs independent of what chose
+them, and both arguments hold conditionally. PLANNED of LOOKS and of NONE is for generation 0, and 2^-g of the rest for
+generation g, so that the levels of all generations add up to at most NONE * ALPHA.
 
-A look that was taken in short passes (`strata_of`) has SHORT of its candidate's level, and the whole passes that may
-follow have the rest: the candidate is bounded by either.
-
-Every interval is a confidence sequence, so this holds wherever pairs were spent and whenever the race stopped.
+A look in short passes (`strata_of`) has SHORT of its candidate's level, and later whole passes have the rest: either
+bounds the candidate. Every interval is a confidence sequence, so that it holds wherever pairs were spent and whenever
+the race stopped.
 
 *Forecasts*, on which no verdict rests. With n pairs of variance v and largest move c, a confidence sequence at level
 alpha is about
 
     sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 1 (what its mixture of rates costs),
 
-wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. An asymptotic one has no
-second part. Pairs are meant to come in whole passes, in which a realisation is as frequent as it is likely.
+wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. An asymptotic one lacks
+the second part.
 """
 
 from __future__ import annotations
@@ -60,7 +54,7 @@ MIXTURE = 1.0  # what the mixture of rates of a confidence sequence costs, in lo
 
 
 def variance(totals: RunTotals, column: int = 0) -> float:
-    """The variance of one observation (a pass over the strata), as met; of one pass, that between its strata."""
+    """The variance of one observation (a pass over the strata); for one pass, that between its strata."""
     weights, count = np.array(totals.estimands.weights), totals.count
     bounds = totals.estimands.bounds[column]
     if count == 0 or (count == 1 and len(weights) == 1):
@@ -73,7 +67,7 @@ def variance(totals: RunTotals, column: int = 0) -> float:
 
 
 def pair_variance(totals: RunTotals, column: int = 0) -> float:
-    """The variance that one pair of whole passes would have, from what was met inside the strata of whatever passes."""
+    """The variance of one pair of whole passes, from the variances inside the strata."""
     weights, count = np.array(totals.estimands.weights), totals.count
     if count < 2:
         return variance(totals, column) / float((weights**2).sum())
@@ -89,12 +83,11 @@ class RaceEntry(NamedTuple):
 
     @property
     def arms(self) -> int:
-        """The arms of everybody together."""
         return sum(map(sum, self.case.copies(self.copies).values()))
 
     @property
     def attacks(self) -> bool:
-        """Whether it is a replication; a world without some of the originals is played for what it says of others."""
+        """Whether it is a replication; worlds without some originals are played only as bounds for others."""
         return 0 not in self.copies
 
 
@@ -109,16 +102,14 @@ class Draws:
 
     @property
     def totals(self) -> RunTotals:
-        """The sums so far."""
         return self.sample.progress
 
     @property
     def pairs(self) -> int:
-        """How many pairs there are."""
         return self.totals.runs
 
     def excess(self, tolerance: float) -> float:
-        """By how much the gain seems to exceed the tolerance."""
+        """By how much the estimated gain exceeds the tolerance."""
         return self.witness.gain.value - tolerance * max(0.0, self.witness.honest.value)
 
     @cached_property
@@ -132,14 +123,14 @@ class Draws:
         return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
     def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:
-        """The pairs in all after which a gain of `excess` above the tolerance shows; infinite where it is none."""
+        """The total pairs after which a gain of `excess` above the tolerance shows; infinite if it is not positive."""
         if excess <= 0:
             return math.inf
         log = math.log(2 / alpha) + MIXTURE
         return 2 * log * self.variance / excess**2 + self._largest(bounds) * log / excess
 
     def pairs_until_ruled_out(self, room: float, alpha: float, bounds: BoundsName) -> float:
-        """The pairs in all after which the upper end of a gain has come down by `room`; infinite where it is none."""
+        """The total pairs after which the upper end of a gain has come down by `room`; infinite if not positive."""
         if room <= 0:
             return math.inf
         log = math.log(1 / alpha) + MIXTURE
@@ -148,7 +139,7 @@ class Draws:
         return root**2
 
     def _largest(self, bounds: BoundsName) -> float:
-        """Half the range of a gain: what one pair of a whole pass adds to n times the mean at most."""
+        """Half the range of a gain: the most that one pair of a whole pass adds to n times the mean."""
         gains = self.totals.estimands.bounds[0]
         return (gains.most - gains.least) / 2 if bounds == "distribution-free" else 0.0
 
@@ -161,9 +152,7 @@ OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain;
 
 
 def confirmation_level(alpha: float, rank: int) -> float:
-    """Of the candidate that is confirmed first, second, ..: two thirds for the first, then slowly falling parts.
-
-    Were they geometric, 1 minus the level of the thirtieth would round to 1.
+    """The level of the candidate confirmed first, second, ..: two thirds for the first, then slowly falling parts.
 
     >>> round(sum(confirmation_level(0.01, rank) for rank in range(1, 10**5)), 7)
     0.005
@@ -185,7 +174,7 @@ MOST_KEPT = 1 << 17  # runs of a world; later ones are played again
 
 
 class HonestRuns(Generic[J]):
-    """The outcomes of `play`, with those of honest worlds kept: the same bits, since a run depends on nothing else."""
+    """The outcomes of `play`, with those of honest worlds cached."""
 
     def __init__(self, play: ChunkOutcomes[J]) -> None:
         self.play = play
@@ -194,7 +183,6 @@ class HonestRuns(Generic[J]):
         ] = {}  # a job, which keeps alive what the key identifies
 
     def __call__(self, job: J, first: int, count: int) -> Outcomes:
-        """The outcomes of these runs."""
         copied = any(number != 1 for numbers in job.copies.values() for number in numbers)
         if copied or first + count > MOST_KEPT:
             return self.play(job, first, count)
@@ -208,7 +196,7 @@ class HonestRuns(Generic[J]):
         return Outcomes(table[:, :agents], table[:, agents], table[:, agents + 1 :])
 
 
-FEW = 4  # pairs of a look that is dear; the fewest that are drawn at a time
+FEW = 4  # pairs of a look that is expensive; the fewest that are drawn at a time
 
 
 @dataclass
@@ -243,29 +231,27 @@ class Race:
 
     @property
     def candidates(self) -> list[RaceEntry]:
-        """All of them, in the order in which they came."""
         return [entry for generation in self.generations for entry in generation]
 
     def add(self, entries: Sequence[RaceEntry]) -> None:
-        """A generation of candidates."""
         self.numbers |= dict.fromkeys(entries, len(self.generations))
         self.generations.append(list(entries))
 
     @property
     def bounding(self) -> list[RaceEntry]:
-        """Those whose bounds bound all: without the implied ones, if all others that were planned have been seen."""
+        """The candidates whose bounds bound all; without the implied ones once all others planned were looked at."""
         others = [entry for entry in self.planned if entry not in self.implied]
         implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
         return [entry for entry in self.candidates if entry not in implied]
 
     def level_of_none(self, entry: RaceEntry) -> float:
-        """The level at which none of the candidate's generation gains more than the largest of their upper ends."""
+        """The level at which no candidate of the generation gains more than the largest of their upper ends."""
         return NONE * self.alpha * generation_share(self.numbers[entry])
 
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
     ) -> Draws:
-        """The candidate with so many pairs in all, or as many as the budget affords."""
+        """Draw the candidate's pairs up to a number, or as many as the budget affords."""
         case, begun = entry.case, time.perf_counter()
         if before is not None:
             stratify = self.passes(entry, before.totals)
@@ -285,18 +271,17 @@ class Race:
         return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, self.level_of_none(entry)), cost)
 
     def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
-        """In which passes pairs were drawn."""
         length, market = len(totals.estimands.weights), id(entry.case.market)
         return "short" if 1 < length < self.strata[market] else length > 1
 
     def share(self, entry: RaceEntry, stratify: PassLength) -> float:
-        """Of the level of a candidate, for pairs that are drawn in such passes."""
+        """The part of a candidate's level for pairs drawn in such passes."""
         if self.strata[id(entry.case.market)] == 1:
             return 1.0
         return 1 - SHORT if stratify is True else SHORT
 
     def one_sided(self, entry: RaceEntry, witness: Witness, totals: RunTotals, level: float) -> Witness:
-        """The witness whose one end of the relative gain, the upper one, holds at that level."""
+        """The witness with an upper end of the relative gain that holds at that level."""
         level *= self.share(entry, self.passes(entry, totals))
         gain = float(totals.half_widths(2 * OF_GAIN * level, self.bounds)[0])
         honest = float(totals.half_widths(2 * (1 - OF_GAIN) * level, self.bounds)[1])
@@ -308,7 +293,7 @@ class Race:
         return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
 
     def tell(self, what: str) -> None:
-        """Report progress: the part of the budget that is spent, or the candidates looked at."""
+        """Report progress: the part of the budget spent, or the candidates looked at."""
         if self.budget is not None:
             self.clock.tell(min(100, int(100 * self.deadline.seconds / self.budget)), 100, what)
         else:

@@ -1,4 +1,4 @@
-"""What a search came to: for one agent, each deviation that was evaluated, and what was left out and why."""
+"""The result of a search for one agent: the deviations evaluated, and what was left out and why."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
 class SearchResult:
     """The deviations of one agent in its cases.
 
-    engine     what evaluated them; "argument": nobody did
+    engine     what evaluated them; "argument" if nothing was evaluated
     honest     the honest payoff at each horizon
-    arguments  at some horizons: why no copies can pay, known before anything was searched
+    arguments  at some horizons: why no copies can pay, known before the search
     left_out   the vectors that were not evaluated, and why
 
     Of a race, which has one case:
 
-    at_most    relative gains, of which the largest bounds those of all candidates together: none may be left out; for
-               some candidates there is none, since those of others bound them
-    worlds     what was played for what it says of others, and is no replication: a world without some originals
+    at_most    relative gains whose largest bounds those of all candidates together
+    worlds     worlds without some originals, played only as bounds
     covers     whether the worlds and deviations of `at_most` bound every replication (`coverage.arms_in_play`)
-    added      the vectors beyond the planned ones, where the gain rose, in the order in which they were tried
+    added      the vectors that were added where the gain rose, in the order in which they were tried
     """
 
     cases: AgentCases
@@ -50,20 +49,17 @@ class SearchResult:
 
     @property
     def agent(self) -> str:
-        """The agent's name."""
         return self.cases[0].name
 
     @property
     def witnesses(self) -> list[Witness]:
-        """All deviations, at all horizons."""
         return [witness for witnesses in self.evaluated.values() for witness in witnesses]
 
     def at(self, horizon: int) -> list[Witness]:
-        """The deviations at one horizon."""
         return [witness for witness in self.witnesses if witness.horizon == horizon]
 
     def with_witnesses(self, better: Iterable[Witness]) -> Self:
-        """The same with these witnesses in place of those of the same copies at the same horizon."""
+        """The result with these witnesses in place of those of the same copies at the same horizon."""
         known = {(witness.copies, witness.horizon): witness for witness in better}
         evaluated = {
             vector: [known.get((each.copies, each.horizon), each) for each in witnesses]
@@ -80,7 +76,7 @@ class ExactResult(SearchResult):
 
 
 def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> SearchResult:
-    """A first copy in each case, whose payoff nobody had to find out."""
+    """The first copy in each case as a witness that needed no evaluation."""
     witnesses = []
     honest: HorizonPayoffs = {}
     for case in cases:
@@ -105,7 +101,7 @@ class FoundDeviations:
     """What a strategy of the audit found for one agent of each kind.
 
     copies   the cap on copies of the search
-    notes    what a reader must know
+    notes    remarks for the reader
     by_scan  whether the scan theorem covers everything, so that only a few deviations were evaluated
     """
 
@@ -116,7 +112,7 @@ class FoundDeviations:
 
 
 def for_exchangeable(result: SearchResult, cases: AgentCases) -> SearchResult:
-    """The same findings for an agent of the same priors, under a mechanism that cannot tell the two apart."""
+    """The same findings for an agent with the same priors, if the mechanism treats agents alike."""
     at_horizon = {case.horizon: case for case in cases}
 
     def renamed(witness: Witness) -> Witness:

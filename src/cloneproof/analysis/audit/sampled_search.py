@@ -1,4 +1,4 @@
-"""What is sampled: everything where no exact engine applies, or the best find of a quadrature, to make sure of it."""
+"""Sampling in an audit: everything if no exact engine applies, or the best find of a quadrature, to confirm it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
 def sampled(question: Question, limits: Search, clock: Deadline) -> FoundDeviations:
-    """A strategy: one race of all agents and horizons, but for those whom an elementary argument covers."""
+    """A strategy: one race of all agents and horizons, except those that an elementary argument covers."""
     agents = question.searched
     if question.box is not None:
         short = question.market.with_horizon(min(TRIED, question.market.horizon))
@@ -90,7 +90,7 @@ def sampled_results(
 def _with_arguments(
     result: SearchResult, arguments: Mapping[AuditCase, Argument], complete: Mapping[AuditCase, list[CopyVector]]
 ) -> SearchResult:
-    """The result with what was known of its case, and whether it covers every vector.
+    """The result with the argument of its case, and whether it covers every vector.
 
     A case that a theorem covers and of which nothing was played in time is argued, as it would be with more time.
     """
@@ -106,7 +106,7 @@ def _with_arguments(
 
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
-    """Refuse what cannot come to anything: runs too long to be stepped, or of which a budget affords not one pair."""
+    """Refuse runs that are too long to step through, or of which the budget does not afford a single pair."""
     for horizon, mechanism in {case.horizon: case.mechanism for case in cases}.items():
         if any(rule.commits for rule in mechanism.rules):
             continue  # a commitment costs no rounds
@@ -126,7 +126,7 @@ def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
 def confirm_heuristics(
     results: Sequence[ExactResult], tolerance: float, limits: Search, clock: Deadline
 ) -> list[ExactResult]:
-    """Where the errors are heuristic, the most promising deviation of each agent is sampled."""
+    """Sample the most promising deviation of each agent if errors are heuristic."""
     heuristic = [result for result in results if any(witness.gain.heuristic for witness in result.witnesses)]
     level = ALPHA / max(1, len(heuristic))
     return [
@@ -149,6 +149,6 @@ def _confirmed(result: ExactResult, tolerance: float, limits: Search, clock: Dea
 
 
 def _vectors(case: AuditCase, max_copies: int) -> list[CopyVector]:
-    """The grid and the ladders, fewest arms first: the dear ones are the first to fall to a budget."""
+    """The grid and the ladders, cheapest first, so a short budget drops the expensive ones."""
     rungs = [vector for ladder in ladders(case.kinds, case.horizon) for vector in ladder]
     return sorted({*grid(case.kinds, max_copies)[0], *rungs}, key=lambda vector: (sum(vector), vector))

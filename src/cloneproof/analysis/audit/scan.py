@@ -1,12 +1,10 @@
-"""The scan theorem as an argument for one case: no copies and no withholding pay (docs/textbook/reservoir.md).
+"""The scan theorem as an argument for one case: neither copies nor withholding pay (docs/textbook/reservoir.md).
 
-It covers rules that touch an agent's arms only through uniform draws with replacement and test them on coins: first
+It covers rules that reach an agent's arms only through uniform draws with replacement and test them on coins: first
 pass and best of draws, flat or followed by a contest of champions on fresh rewards. Counts of coins are binomial, and
-their likelihood ratios rise because odds rise with means in [0, 1], whatever the number of pulls. Sums of n
-Gaussian rewards of one standard deviation sd are N(n v, n sd^2), whose likelihood ratio for means v < w is the
-exponential of (w - v) / sd^2 times the score and a constant: it rises with the score, which is the same condition for
-scores without atoms (docs/textbook/reservoir.md, section 5). Means are at least 0, as the theorem asks of what is paid.
-The proof is ours and has not been reviewed by others. `index_theorem` and `index_ceiling` are about the index on slots.
+their likelihood ratios rise because odds rise with means in [0, 1]. Sums of n Gaussian rewards with standard deviation
+sd are N(n v, n sd^2), whose likelihood ratios rise too (section 5). Means must be at least 0. The proof is ours and has
+not been reviewed by others. `index_theorem` and `index_ceiling` are about the index on slots.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ GAUSSIAN_SCAN = (
 
 
 def scan_theorem(case: AuditCase) -> Argument | None:
-    """The theorem in a sentence, where its conditions hold for the agent; else None."""
+    """The theorem in a sentence if its conditions hold for the agent; else None."""
     if case.running.clearing.planned_epochs:
         return in_every_epoch(case, scan_theorem)
     family, agent = case.market.family, case.agent
@@ -69,7 +67,7 @@ def scan_theorem(case: AuditCase) -> Argument | None:
 
 
 def is_scan(running: Mechanism) -> bool:
-    """Whether it is a scan over draws that the theorem covers: by one of our rules, flat or with a contest."""
+    """Whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
     arm, agent, score = running.arm, running.agent, running.scoring
     if not _is_one_of(arm, SCANS) or running.sample is not None or running.restart is not None:
         return False
@@ -81,7 +79,7 @@ def is_scan(running: Mechanism) -> bool:
 
 
 def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
-    """Whether it is our rule of that name, and not somebody's own that is only called so."""
+    """Whether it is our rule of that name, and not a user's rule with the same name."""
     try:
         return rule.name in names and rule.to_dict() is not None
     except MechanismError:  # its options are not those of our rule
@@ -100,10 +98,10 @@ INDEX_WORDS = (
 
 
 def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
-    """Why copies gain no more than the tolerance under the index on slots; None where that is not known.
+    """Why copies gain no more than the tolerance under the index on slots; None if unknown.
 
-    They gain exactly nothing with at most two originals or two slots. Agents that are alike earn at least the average
-    mean in their part of the rounds, since a slot that rings first is no worse than any.
+    They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
+    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds.
     """
     if not _is_index(case):
         return None
@@ -120,9 +118,9 @@ def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
 
 
 def index_ceiling(case: AuditCase) -> Estimate | None:
-    """What copies can gain at most under the index on slots, share included, on average over the prior.
+    """The most that copies gain under the index on slots, times the share, on average over the prior.
 
-    Proven for a prior of few values; else at most that at 99 %, by drawn means.
+    Proven for a prior with few values; otherwise sampled, at 99 %.
     """
     if not _is_index(case):
         return None
@@ -135,7 +133,7 @@ def index_ceiling(case: AuditCase) -> Estimate | None:
 
 
 def ceiling_words(most: Estimate) -> str:
-    """A sentence, such as "copies and withholding gain at most 0.002 rewards in all"."""
+    """A sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
     sure = "" if most.kind == "proven" else " (at 99 %, in the limit of many drawn means)"
     return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
 
@@ -151,7 +149,7 @@ def _ceiling(prior: Prior, originals: int, draws: int, constant: float, horizon:
 
 
 def _is_index(case: AuditCase) -> bool:
-    """Whether the theorem of the index on slots is about this case."""
+    """Whether the theorem of the index on slots applies to this case."""
     running, family = case.running, case.market.family
     ours = running.arm.slots.falling and _is_one_of(running.arm, ("falling-kl-ucb",)) and running.agent is None
     alone = running.sample is None and running.restart is None

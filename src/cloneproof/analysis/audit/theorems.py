@@ -1,10 +1,10 @@
-"""Arguments that cover every number of copies at once: why no replication can pay, before anything is computed.
+"""Arguments that cover every number of copies: why no replication can pay, before anything is computed.
 
-Each takes a case and returns a sentence, or None where its conditions do not hold. Three are elementary. Four are
-theorems of docs/textbook, whose proofs are ours and have not been reviewed by others; a verdict that rests
-on one of them says so. Those about an award also need the agent's means to be exchangeable given everything about the
-others, which holds in a market, where agents are independent. All are about replications (every original at least
-once): withholding, several accounts and priors that differ between originals are not covered.
+Each takes a case and returns a sentence, or None if its conditions do not hold. Three are elementary. Four are theorems
+of docs/textbook with proofs of ours that have not been reviewed by others; a verdict that rests on one says so. Those
+about an award also need the agent's means to be exchangeable given everything about the others, which holds in a market
+with independent agents. All are about replications (every original at least once): withholding, several accounts and
+priors that differ between originals are not covered.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Basis(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """Why no copies can pay in a case: what it rests on, a sentence, and the rewards that it leaves to be gained."""
+    """Why no copies can pay in a case: its basis, a sentence, and the gain in rewards that it leaves open."""
 
     basis: Basis
     words: str
@@ -73,7 +73,7 @@ def theorem(case: AuditCase) -> Argument | None:
 
 
 def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | None]) -> Argument | None:
-    """Epochs start afresh with the same means, so payoffs add up: what pays in none of them does not pay."""
+    """Epochs restart with the same means, so payoffs add up: what pays in no epoch does not pay."""
     found = [argument(epoch) for epoch in epoch_cases(case)]
     last = found[-1]
     if last is None or None in found:
@@ -82,7 +82,7 @@ def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | N
 
 
 def rounds_are_given(case: AuditCase) -> bool:
-    """Whether how many rounds an agent gets does not depend on rewards nor on what is registered."""
+    """Whether an agent's number of rounds depends neither on rewards nor on what is registered."""
     if case.agents == 1:
         return True
     rule = case.running.agent
@@ -92,7 +92,7 @@ def rounds_are_given(case: AuditCase) -> bool:
 
 
 def is_contest(mechanism: Mechanism) -> bool:
-    """Whether a steady index compares agents by fresh rewards of the arms committed to, from one round on for all."""
+    """Whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
     agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
     if agent is None or agent.priority not in STEADY or mechanism.sample is not None or mechanism.restart is not None:
         return False
@@ -108,10 +108,10 @@ def same_prior(agent: Agent) -> bool:
 
 
 def _indistinguishable(case: AuditCase) -> Argument | None:
-    """All arms of the agent have one and the same mean, and the choice of agents sees no arms.
+    """All arms of the agent have the same mean, and the choice of agents ignores arms.
 
-    The agent's rewards are then the same independent sequence whatever it registers. A hold-out score can only be lost
-    by too many arms, which never raises the chance to win.
+    The agent's rewards are then the same sequence whatever it registers. Too many arms can only lose a hold-out score,
+    which never helps.
     """
     agent = case.agent
     one_mean = agent.count == 1 or (agent.support is not None and len(agent.support) == 1)
@@ -125,7 +125,7 @@ def _indistinguishable(case: AuditCase) -> Argument | None:
 
 
 def _blind(case: AuditCase) -> Argument | None:
-    """Neither agents nor arms are chosen by their rewards, and an arm is as good as any other before they come."""
+    """Neither agents nor arms are chosen by their rewards, and all arms are equally good before rewards come."""
     if same_prior(case.agent) and is_uniform(case.running.arm) and rounds_are_given(case):
         return Argument(
             Basis.ELEMENTARY,
@@ -136,7 +136,7 @@ def _blind(case: AuditCase) -> Argument | None:
 
 
 def _unlearned(case: AuditCase) -> Argument | None:
-    """Exploration lasts to the end however little is registered, so no reward is ever acted upon."""
+    """Exploration lasts to the end whatever is registered, so no reward is ever used."""
     if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
         return None
     if case.running.arm.draws:
@@ -182,7 +182,7 @@ def _holdout(case: AuditCase) -> Argument | None:
 
 
 def _contest(case: AuditCase) -> Argument | None:
-    """The contest theorem for steady indices, which are monotone: the same condition."""
+    """The contest theorem for steady indices, which are monotone, under the same condition."""
     running, rule = case.running, case.running.agent
     if not is_contest(running) or rule is None or not same_prior(case.agent) or case.agent.support is None:
         return None
@@ -225,7 +225,7 @@ def _award(case: AuditCase) -> bool:
 
 
 def _gap_holds(case: AuditCase) -> bool:
-    """(l - 1) exp(-m gap^2) <= m gap / (l T), and more than floats round."""
+    """(l - 1) exp(-m gap^2) <= m gap / (l T), with a margin for rounding."""
     agent, m = case.agent, case.running.arm.explore
     assert agent.support is not None
     gap = math.log(smallest_gap(agent.support))
@@ -233,7 +233,7 @@ def _gap_holds(case: AuditCase) -> bool:
 
 
 def _pairs_hold(case: AuditCase) -> bool:
-    """The pairs theorem's condition, at a slightly longer horizon for what floats round."""
+    """The pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
     family, agent = case.market.family, case.agent
     assert agent.support is not None
     coins = family.quantile is bernoulli.quantile and case.running.arm.explore <= LARGEST_EXACT
@@ -243,7 +243,7 @@ def _pairs_hold(case: AuditCase) -> bool:
 
 
 def stages(case: AuditCase) -> list[tuple[int, int]]:
-    """(rounds at most, exploration rounds per arm) of each stage, at whose start the agent's arms are cleared."""
+    """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
     running, horizon = case.running, case.horizon
     if running.agent is None:
         return epochs(running, horizon)
@@ -257,7 +257,7 @@ def stages(case: AuditCase) -> list[tuple[int, int]]:
 
 
 def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
-    """The logarithm of a bound on the chance that an honest ETC commits to an arm that is not best (Hoeffding)."""
+    """The logarithm of a bound on the probability that an honest ETC commits to a wrong arm (Hoeffding)."""
     assert agent.support is not None
     family = market.family
     sure = family.quantile is bernoulli.quantile and set(agent.support) <= {0.0, 1.0}

@@ -1,22 +1,19 @@
-"""One agent against everybody else: what of the others can reach it, and which rounds it has anyway.
+"""One agent against everybody else: how the others can affect it, and which rounds it has anyway.
 
-A *two-phase* game has a trial, in which every agent has the same rounds whatever is rewarded, and then an award that
-scores decide on, or a *contest* that a steady index divides. Where there is neither, or nobody else, the others do not
-matter at all.
+A *two-phase* game has a trial, in which every agent has the same rounds, and then an award decided by scores, or a
+*contest* divided by a steady index. Without either, or without other agents, the others do not matter.
 
-*Thresholds.* Against fixed others an agent wins the award with a chance g(score) that does not fall in its score, ties
-included. A nondecreasing g is a mixture of steps "wins with a score of at least y", y = "never" included, and payoffs
-are linear in g. So no set of opponents, with any means and any strategies, gives a larger gain than the best single
-threshold does, as long as the others are independent of the agent's means: g is then one and the same for all of them.
-In a contest on fresh rewards the arm committed to gets a number of rounds that does not fall in its mean, as a steady
-index is monotone (docs/textbook/hold-out.md, section 8): the same holds with that mean in place of the score.
+*Thresholds.* Against fixed others an agent wins the award with a probability g(score) that does not fall in its score.
+A nondecreasing g is a mixture of steps "wins with a score of at least y", y = "never" included, and payoffs are linear
+in g. So no opponents, with any means and strategies, allow a larger gain than the best single threshold, provided the
+others are independent of the agent's means. In a contest on fresh rewards the chosen arm gets a number of rounds that
+does not fall in its mean (docs/textbook/hold-out.md, section 8), so that the mean takes the place of the score.
 
-Two more cases belong to a score that too many arms lose: an agent without one loses to everybody who has one; and if
-nobody else has one, it wins with chance 1/n, and with a score it wins for sure.
+If too many arms lose the score there are two more cases: an agent without a score loses to everybody who has one, and
+if nobody else has one, it wins with probability 1/n, or for sure if it has a score itself.
 
-Everything is found once for each multiset of realised means; realisations in which all originals are equally good are
-kept apart, since copies change nothing there: a difference in which only those are left is exactly zero, not a ball
-around it.
+Everything is computed once for each multiset of realised means. Realisations with equally good originals are kept
+separate: copies change nothing there, so that their difference is exactly zero.
 """
 
 from __future__ import annotations
@@ -76,22 +73,19 @@ class TwoPhaseGame:
 
     @property
     def share(self) -> Fraction:
-        """The agents' share of a reward."""
         return Fraction(self.case.market.share)
 
     @property
     def deterministic(self) -> bool:
-        """Whether a reward is its arm's mean."""
         return self.case.market.family.quantile is deterministic.quantile
 
     @property
     def contested(self) -> bool:
-        """Whether the others can matter."""
         return self.award > 0 and self.case.agents > 1
 
     @property
     def contest(self) -> bool:
-        """Whether a steady index divides the rounds after the trial, in place of an award."""
+        """Whether a steady index divides the rounds after the trial, instead of an award."""
         return is_contest(self.case.running)
 
     @property
@@ -106,12 +100,11 @@ class TwoPhaseGame:
 
     @property
     def max_arms(self) -> int | None:
-        """The arms above which there is no score (K), or None where every agent has one."""
+        """The arms above which there is no score (K); None if every agent has one."""
         return self.case.running.scoring.max_arms
 
     @property
     def score_rounds(self) -> int:
-        """The rewards that a score counts."""
         return self.case.running.scoring.counted_in(self.phases.trial)
 
     @property
@@ -121,7 +114,6 @@ class TwoPhaseGame:
         return Phases(self.case.running, self.case.running.agent.explore, self.award)
 
     def scored(self, arms: int) -> bool:
-        """Whether so many arms have a score."""
         return self.max_arms is None or arms <= self.max_arms
 
     @property
@@ -132,11 +124,11 @@ class TwoPhaseGame:
         return sum((chance * rounds for chance, rounds in self.trial.chances), Fraction(0))
 
     def committed_trial(self, arms: int) -> Number:
-        """The expected rounds of the trial after the commitment, as a ball; exactly 0 where there are none."""
+        """The expected rounds of the trial after the commitment, as a ball; exactly 0 if there are none."""
         return expected_beyond(self.trial, arms * self.arm_rounds)
 
     def committed_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment; a contest goes on with what the trial explored."""
+        """The rounds of the award after the commitment; a contest keeps what the trial explored."""
         if not self.contest:
             return max(0, self.award - arms * self.arm_rounds)
         late = arms * self.arm_rounds - self.phases.trial if self.case.agents == 1 else 0
@@ -154,7 +146,7 @@ def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
 
 
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
-    """Read off what matters to one agent, or refuse what has no complete sweep."""
+    """The game of one agent; raises an error if the mechanism has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
     contest = is_contest(running)
     try:
@@ -198,7 +190,7 @@ def _refusal(expected: str, got: str) -> EngineError:
 
 @lru_cache(maxsize=4096)
 def expected_beyond(rounds: Rounds, cap: int) -> Number:
-    """E max(H - cap, 0), exactly 0 where H never exceeds the cap."""
+    """E max(H - cap, 0), exactly 0 if H never exceeds the cap."""
     if isinstance(rounds, Fixed):
         return ball(sum((chance * max(0, number - cap) for chance, number in rounds.chances), Fraction(0)))
     if cap >= rounds.rounds:
@@ -217,9 +209,9 @@ def expected_beyond(rounds: Rounds, cap: int) -> Number:
 
 
 def deviations(game: TwoPhaseGame, max_copies: int) -> tuple[list[CopyVector], int]:
-    """Up to `max_copies` of each original, and everything that has a score where arms are limited, by rising arms.
+    """Up to `max_copies` of each original, and everything with a score if arms are limited, by rising arms.
 
-    With the smallest number of arms of which some vector is not among them.
+    Also returns the smallest number of arms of a vector that is not included.
     """
     originals, limit = len(game.priors), game.max_arms or 0
     cap = 1 if game.contest else max_copies
@@ -244,10 +236,10 @@ class AwardLaw:
 
 @dataclass(frozen=True)
 class ScoreProfile:
-    """A copies vector of the agent, in rewards (not yet shares).
+    """A vector of copies of the agent, in rewards (before the share).
 
-    mean    of an exploration round; excess: how much better the arm committed to is, on average
-    varied  scores and awards where the originals differ in their means, level: where they do not
+    mean    of an exploration round; excess: how much better the chosen arm is, on average
+    varied  scores and awards if the originals differ in their means; level: if they do not
     ideal   it stands for all vectors of so many arms or more: with a score it wins the award, at any threshold
     """
 
@@ -260,7 +252,6 @@ class ScoreProfile:
 
     @property
     def arms(self) -> int:
-        """How many arms are registered."""
         return sum(self.copies)
 
 
@@ -278,13 +269,13 @@ class ThresholdSweep:
     honest: Array
 
     def excess(self, tolerance: Number) -> Array:
-        """The gain beyond the part of the honest payoff that counts as none; linear in the others as well."""
+        """The gain above the tolerated part of the honest payoff; also linear in the others."""
         return self.gains - tolerance * self.honest if tolerance else self.gains
 
 
 @dataclass
 class ScoreProfiler:
-    """Profiles of copies vectors and their sweeps in one arithmetic; realisations are shared between vectors."""
+    """Profiles of copies and their sweeps in one arithmetic; realisations are shared between vectors."""
 
     game: TwoPhaseGame
     arithmetic: Arithmetic
@@ -292,7 +283,6 @@ class ScoreProfiler:
     _committed: dict[MeanCounts, Number] = field(default_factory=dict)
 
     def profile(self, copies: CopyVector) -> ScoreProfile:
-        """The profile of one copies vector."""
         game, arms = self.game, sum(copies)
         originals = [CopiedOriginal(atoms, count) for atoms, count in zip(game.priors, copies, strict=True)]
         mean = sum((prior_mean(each.atoms) * each.copies for each in originals), Fraction(0)) / arms
@@ -334,7 +324,7 @@ class ScoreProfiler:
         return self._committed[types]
 
     def _score(self, runs: MeanCounts, ordered: bool) -> tuple[Array, Array]:
-        """The possible scores, rising, and E[award's reward; that score]; in a contest, means in place of scores."""
+        """The possible scores, rising, and E[award's reward; that score]; in a contest, means instead of scores."""
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             if self.game.contest:
@@ -361,7 +351,7 @@ class ScoreProfiler:
         return AwardLaw(scores, rewards)
 
     def sweep(self, honest: ScoreProfile, copied: ScoreProfile, grid: Array | None = None) -> ThresholdSweep:
-        """The deviation at all thresholds of the grid, and two more; the grid has every possible score of both."""
+        """The deviation at all thresholds of the grid and two more; the grid has every possible score of both."""
         game, grid = self.game, threshold_grid([honest, copied]) if grid is None else grid
         with ctx.workprec(PRECISION):
             trial, prize = self._gain(honest, copied, award=False), self._gain(honest, copied, award=True)
@@ -382,9 +372,8 @@ class ScoreProfiler:
         """An upper bound for every copies vector of at least that many arms.
 
         An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms
-        take k m rounds to explore: so E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), and that falls
-        in k. With a score the award may always be won; without one it is won only where nobody has one, with chance
-        1/n.
+        take k m rounds to explore: E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), which falls in k.
+        With a score the award may always be won; without one only if nobody has one, with probability 1/n.
         """
         priors = self.game.priors
         with ctx.workprec(PRECISION):
@@ -401,23 +390,23 @@ class ScoreProfiler:
         )
 
     def _certain(self, profile: ScoreProfile, award: bool) -> Number:
-        """What the trial pays, or the award if it is certain."""
+        """What the trial pays, plus the award if it is certain."""
         rounds = self.game.award if award else self.game.trial_mean
         return self.arithmetic.number(profile.mean * rounds) + self._late(profile, award)
 
     def _gain(self, honest: ScoreProfile, copied: ScoreProfile, award: bool) -> Number:
-        """The difference; exactly 0 where nothing is committed to and the priors are equal, as their means cancel."""
+        """The difference; exactly 0 without a commitment and with equal priors."""
         rounds = self.game.award if award else self.game.trial_mean
         late = self._late(copied, award) - self._late(honest, award)
         return late + self.arithmetic.number((copied.mean - honest.mean) * rounds)
 
     def _alone(self, profile: ScoreProfile) -> Number:
-        """What the award pays where no other agent has a score."""
+        """What the award pays if no other agent has a score."""
         chance = Fraction(1) if self.game.scored(profile.arms) else Fraction(1, self.game.case.agents)
         return self._certain(profile, award=True) * self.arithmetic.number(chance)
 
     def _won_more(self, honest: ScoreProfile, copied: ScoreProfile, at: Array) -> Array:
-        """What the award pays more than it pays honesty, with a score of at least each threshold."""
+        """How much more the award pays than honesty's, with a score of at least each threshold."""
         if copied.ideal:
             scored, zero = self.game.scored(copied.arms), self.arithmetic.number(0)
             if self.game.level and scored:
@@ -430,17 +419,13 @@ class ScoreProfiler:
         return np.asarray(self._won(copied, at) - self._won(honest, at))
 
     def _won(self, profile: ScoreProfile, at: Array) -> Array:
-        """What the award pays with a score of at least each threshold: nothing without a score."""
+        """What the award pays with a score of at least each threshold; nothing without a score."""
         if profile.varied is None or profile.level is None:
             return self.arithmetic.zeros(len(at))
         return self._tails(profile.varied, at) + self._tails(profile.level, at)
 
     def _tails(self, awards: AwardLaw, at: Array) -> Array:
-        """E[award's reward; score >= threshold], with what the dropped tails of the laws can be worth.
-
-        Exactly 0 where there is nothing to win, and never less: without a score the award is lost, and where that loss
-        is all, its sign must not be.
-        """
+        """E[award's reward; score >= threshold], with a bound for dropped tails; exactly 0 if nothing can be won."""
         sums = self.arithmetic.zeros(len(awards.scores) + 1)
         sums[:-1] = np.cumsum(awards.rewards[::-1])[::-1]
         tails = np.asarray(sums[np.searchsorted(awards.scores, at)])

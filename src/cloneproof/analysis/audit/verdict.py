@@ -1,8 +1,8 @@
-"""What an audit says: a verdict, its witness, and its scope.
+"""The result of an audit: a verdict, its witness, and its scope.
 
-A gain counts as above the tolerance only where its whole enclosure lies there: an enclosure in balls, a confidence
-sequence, or floats with a counted bound of roundings that the gain exceeds a thousandfold. The bound is a count of
-operations, not a proof of each, so it gets that margin; a heuristic error, as of a quadrature, decides nothing.
+A gain counts as above the tolerance only if its whole enclosure does: an enclosure in balls, a confidence sequence, or
+floats whose counted rounding bound the gain exceeds a thousandfold (the bound counts operations, which is no proof). A
+heuristic error, as of a quadrature, decides nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Gained:
 
     @property
     def relative_gain(self) -> float:
-        """The gain as a part of the honest payoff (infinite where that is nothing)."""
+        """The gain as a part of the honest payoff (infinite if that is zero)."""
         if self.honest.value > 0:
             return self.gain.value / self.honest.value
         return math.inf if self.gain.value > 0 else 0.0
@@ -36,7 +36,7 @@ class Gained:
 
 @dataclass(frozen=True)
 class CopyLimit(Gained):
-    """The limit in which the copies of one original never end and all that is served of the agent is a fresh one.
+    """The limit of ever more copies of one original, in which the agent is served only by new copies.
 
     Attributes
     ----------
@@ -59,14 +59,13 @@ class CopyLimit(Gained):
 
     @property
     def words(self) -> str:
-        """A sentence, such as "with ever more copies of original 1 of ana the gain tends to -3 ± 0.2"."""
+        """A sentence such as "with ever more copies of original 1 of ana the gain tends to -3 ± 0.2"."""
         return (
             f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
             f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The limit as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "original", "horizon", "honest") | {
             "limit_payoff": self.copied.to_dict(),
             "limit_of_gain": self.gain.to_dict(),
@@ -97,13 +96,12 @@ class InformedResponse:
     best: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """The response as data for JSON."""
         return fields_of(self, "means", "chance", "copies", "honest", "best")
 
 
 @dataclass(frozen=True, repr=False)
 class InformedGain(Gained, Displayed):
-    """What an agent earns that knows its means before it registers, against honest others with their priors.
+    """What an agent earns if it knows its means before it registers, against honest others with their priors.
 
     Attributes
     ----------
@@ -139,7 +137,6 @@ class InformedGain(Gained, Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON; a relative gain over nothing is None."""
         parts = ("honest", "informed", "gain", "relative_gain", "complete", "responses")
         return fields_of(self, "agent", "horizon", *parts)
 
@@ -192,12 +189,11 @@ class Witness(Gained, Displayed):
 
     @property
     def horizon(self) -> int:
-        """The rounds of its market."""
         return self.market.horizon
 
     @property
     def earned_at_most(self) -> float:
-        """What the agent can earn, whatever it registers: the share of all rounds at its best mean."""
+        """The most that the agent can earn: the share of all rounds at its best mean."""
         supports = [agent.support for agent in self.market.agents if agent.name == self.agent]
         best = 1.0 if None in supports else max((max(support) for support in supports if support), default=1.0)
         return self.market.share * self.market.horizon * best
@@ -208,13 +204,12 @@ class Witness(Gained, Displayed):
         return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The deviation as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
 
 
 @dataclass(frozen=True)
 class SampledDeviation:
-    """A deviation that was sampled: what it takes to draw the same pairs of runs again, and what they added up to."""
+    """A sampled deviation: what is needed to draw the same pairs again, and their sums."""
 
     agent: str
     copies: tuple[int, ...]
@@ -257,25 +252,25 @@ class Audit(Displayed, Tabular):
     also : dict of str to Witness
         The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
-        What an agent would gain that knows its means before it registers, where that was asked for.
+        What an agent would gain if it knew its means before it registers, if asked for.
     notes : tuple of str
-        What a reader must know.
+        Remarks for the reader.
     samples : tuple of SampledDeviation
         What was sampled, for a replay record.
     tried_at_most : float, optional
-        A relative gain that none of the deviations tried exceeds: surely, or all of them together at 99 % where they
-        were sampled. None where no such bound is known.
+        A relative gain that none of the deviations tried exceeds: surely, or together at 99 % if sampled. None if
+        no such bound is known.
     seconds : float
         How long it took.
     limits : tuple of CopyLimit
-        What ever more copies of an original tend to gain, where the audit sampled and the mechanism has such a limit.
+        What ever more copies of an original tend to gain, if the audit sampled and the mechanism has such a limit.
     interrupted : bool
-        Whether somebody pressed Ctrl-C: more would have been tried.
+        Whether Ctrl-C ended it early.
     sampled_proof : bool
         Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     gain_at_most : Estimate or None
-        What no copies and no withholding exceed, in rewards, whatever the verdict (its upper end): proven, or at 99 %
-        where its kind is "asymptotic". None where no such ceiling is known.
+        A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or at 99 % if its kind is
+        "asymptotic". None if no ceiling is known.
     """
 
     mechanism: Mechanism
@@ -314,7 +309,7 @@ class Audit(Displayed, Tabular):
 
     @property
     def about_tried(self) -> str:
-        """A sentence about the deviations tried, where none is known to pay and they are bounded; else nothing.
+        """A sentence about the deviations tried, if none is known to pay and they are bounded; else empty.
 
         Such as "none of the 66 deviations tried gains more than 0.5 % of the honest payoff, at 99 %".
         """
@@ -354,7 +349,7 @@ class Audit(Displayed, Tabular):
 
 
 def _score(threshold: float) -> float | str:
-    """A threshold; JSON has no infinities: nobody else has a score, or no score suffices."""
+    """A threshold as data; infinities become words, since JSON has none."""
     if math.isfinite(threshold):
         return threshold
     return "nobody else has a score" if threshold < 0 else "out of reach"
@@ -382,7 +377,7 @@ def is_open(witness: Witness, tolerance: float) -> bool:
 
 
 def relative_gain_at_most(witness: Witness) -> float | None:
-    """The relative gain that it surely does not exceed (0 where it pays nothing); None where its error is heuristic."""
+    """A bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
     error = _gain_error(witness)
     if error is None:
         return None
@@ -394,12 +389,12 @@ def relative_gain_at_most(witness: Witness) -> float | None:
 
 
 def best_of(witnesses: Iterable[Witness]) -> Witness:
-    """The largest gain relative to honesty; of those, the fewest arms."""
+    """The largest relative gain; among equals, the fewest arms."""
     return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))
 
 
 def simplest_of(witnesses: Iterable[Witness]) -> Witness:
-    """The fewest arms whose relative gain is within a hundredth of the largest: the witness to show, and to certify."""
+    """The fewest arms with a relative gain within a hundredth of the largest: the witness to show and to certify."""
     listed = list(witnesses)
     largest = best_of(listed).relative_gain
     enough = largest - NEARLY * abs(largest) if math.isfinite(largest) else largest
@@ -408,7 +403,7 @@ def simplest_of(witnesses: Iterable[Witness]) -> Witness:
 
 
 def _gain_error(witness: Gained) -> float | None:
-    """The error with its margin; None where it is heuristic, and bounds nothing."""
+    """The error with its margin; None if it is heuristic."""
     gain = witness.gain
     if gain.kind != "estimated":
         return gain.error

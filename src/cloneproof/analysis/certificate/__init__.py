@@ -1,5 +1,5 @@
-"""Certificates: a verdict with everything needed to check it, and a small checker that shares no code with the search.
+"""Certificates: a verdict with everything needed to check it, and a checker that shares no code with the search.
 
-`document` reads (every number an exact fraction), `checker` and `scan_checker` have all of the mathematics,
-`verification` calls them, and `writer` makes certificates of audits; only the writer knows of the search.
+`document` reads certificates, `checker` and `scan_checker` have the mathematics, `verification` calls them, and
+`writer` makes certificates of audits. Only the writer imports the search.
 """

@@ -1,12 +1,12 @@
 """The checker: re-derives the verdict of a certificate from its data alone, in rational and ball arithmetic.
 
-It imports nothing of the search and nothing of the engines. Realised means are enumerated one by one, laws are whole
-and ties are integrals of polynomials in a uniform tie-breaker x: a candidate at value s wins if each other one is
-below s, or at s with a smaller tie-breaker. Numbers of the file are the dyadic fractions that they are.
+It imports neither the search nor the engines. It enumerates realised means one by one, uses whole laws, and computes
+ties as integrals of polynomials in a uniform tie-breaker x: a candidate at value s wins if each other one is below s,
+or at s with a smaller tie-breaker. Numbers of the file are read as exact dyadic fractions.
 
 In a contest on fresh rewards an index of an agent's own rewards divides the rounds after the trials. An arm of mean x
 gets N(x) of them, which does not fall with x, since the index is monotone (docs/textbook/hold-out.md, section 8; our
-proof, unreviewed). So the mean of the arm committed to takes the place of the score, and N that of the chance to win.
+proof, unreviewed). So the mean of the chosen arm takes the place of the score, and N that of the probability to win.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def prior(atoms: list[list[float]]) -> CertifiedPrior:
 
 
 def likely(mean: Fraction, rounds: int) -> int:
-    """A number of successes that is hardly ever exceeded: how far a law is followed, and nothing rests on it."""
+    """A number of successes that is rarely exceeded. It limits how far a law is followed; no result depends on it."""
     expected = float(mean) * rounds
     return min(rounds, math.ceil(expected + 20 * math.sqrt(expected) + 80))
 
 
 class Game:
-    """The priors and the mechanism that runs: trial (rounds with chances; None: each round with 1/n) and award."""
+    """The priors and the mechanism: trial (rounds with probabilities; None: each round with 1/n) and award."""
 
     def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
         self.work = 0
@@ -84,7 +84,7 @@ class Game:
         require(self.last_score <= LARGEST or not self.contested, f"scores of up to {self.last_score} are too many")
 
     def spend(self, operations: int) -> None:
-        """Reject what would take too long to check, before it is done; a certificate is not to be waited for."""
+        """Reject what would take too long to check, before the work."""
         self.work += operations
         require(
             self.work <= MOST_WORK, f"checking it takes more than {MOST_WORK:.0e} operations, which are not spent on it"
@@ -92,16 +92,14 @@ class Game:
 
     @property
     def rounds(self) -> Fraction:
-        """The expected rounds without the award."""
         parts = [(Fraction(1, self.n), self.horizon)] if self.trial is None else self.trial
         return sum((chance * rounds for chance, rounds in parts), Fraction(0))
 
     def has_score(self, arms: int) -> bool:
-        """Whether so many arms have a score."""
         return self.max_arms is None or arms <= self.max_arms
 
     def late_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment; a contest goes on with what the trial explored."""
+        """The rounds of the award after the commitment; a contest keeps what the trial explored."""
         explored = max(0, arms * self.m - self.length) if self.n == 1 else 0
         return max(0, self.award - (explored if self.contest else arms * self.m))
 
@@ -118,7 +116,7 @@ def to_ball(value: Fraction | int) -> Ball:
 
 @cache
 def _binomial_polynomial(mean: Fraction, rounds: int) -> Ball:
-    """The binomial law as a generating polynomial, whole."""
+    """The whole binomial law as a generating polynomial."""
     p, q, ways = to_ball(mean), to_ball(1 - mean), fmpz.bin_uiui
     return arb_poly([arb(ways(rounds, j)) * p**j * q ** (rounds - j) for j in range(rounds + 1)])
 
@@ -136,7 +134,7 @@ def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
 
 @lru_cache(maxsize=32)
 def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
-    """The law of a score; what is above the last one is one more score, twice for ties among them."""
+    """The law of a score; everything above the last one counts as one more score, twice to allow for ties."""
     law = _law_until(mean, rounds, last)
     if last == rounds:
         return law
@@ -150,7 +148,7 @@ def mean_of(types: CheckedMeans) -> Fraction:
 
 
 def late_rounds(game: Game, arms: int) -> Ball:
-    """E max(H - k m, 0): the rounds of the trial after the commitment; exactly 0 where there are none."""
+    """E max(H - k m, 0): the rounds of the trial after the commitment; exactly 0 if there are none."""
     cap, total = arms * game.m, arb(0)
     if game.trial is not None:  # not drawn round by round
         return to_ball(sum((chance * max(0, rounds - cap) for chance, rounds in game.trial), Fraction(0)))
@@ -181,7 +179,7 @@ def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[Check
 
 @cache
 def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
-    """The chance that the arm committed to is of each type."""
+    """The probability that the chosen arm is of each type."""
     if len(types) == 1:
         return (arb(1),)
     if not bernoulli:
@@ -203,7 +201,7 @@ def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Bal
 
 
 def committed_mean(game: Game, types: CheckedMeans) -> Ball:
-    """The expected mean of the arm committed to."""
+    """The expected mean of the chosen arm."""
     return sum(
         (to_ball(t[0]) * c for t, c in zip(types, committed_chances(game.m, game.bernoulli, types), strict=True)),
         arb(0),
@@ -217,7 +215,7 @@ def award_reward(game: Game, types: CheckedMeans) -> Ball:
 
 
 def awards_by_score(game: Game, types: CheckedMeans) -> Iterator[tuple[float | Fraction, Ball]]:
-    """E[award; score] for each score; in a contest, means of the arm committed to in place of scores."""
+    """E[award; score] for each score; in a contest, means of the chosen arm instead of scores."""
     if not game.contest:
         prize = award_reward(game, types)
         yield from ((score, chance * prize) for score, chance in score_law(game, types).items())
@@ -261,7 +259,7 @@ def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
 
 
 def _cut_exploration(game: Game, types: CheckedMeans, arms: int) -> Iterator[tuple[Ball, list[tuple[Fraction, int]]]]:
-    """Exploration that ends early: a random set of arms has one pull more, or its block (and one arm a part of it)."""
+    """Exploration that ends early: a random set of arms has one more pull, or its block (and one arm a part of it)."""
     counts, step = [count for _, count in types], game.m if game.block else 1
     each, draws = (0, game.length // game.m) if game.block else divmod(game.length, arms)
     part = game.length % game.m if game.block else 0
@@ -306,10 +304,10 @@ def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
 
 @dataclass(frozen=True)
 class VectorRewards:
-    """What a copies vector comes to, in rewards.
+    """The rewards of a vector of copies.
 
-    Exploration's mean, and how much better the arm committed to is; E[award; score] where the realised means differ
-    (varied) and where they do not (level: copies change nothing there, so that a difference cancels exactly).
+    Exploration's mean, and how much better the chosen arm is; E[award; score] if the realised means differ (varied) and
+    if they do not (level: copies change nothing there, so that a difference cancels exactly).
     """
 
     arms: int
@@ -334,7 +332,7 @@ def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRew
 
 
 def _spend_scores(game: Game, realised: Iterable[CheckedMeans]) -> None:
-    """Count what the laws of scores cost: some sixty operations for each score and type of arms."""
+    """Count the cost of the laws of scores: some sixty operations for each score and type of arms."""
     if game.contested:
         game.spend(60 * (game.last_score + 1) * sum(len(types) + 1 for types in realised))
 
@@ -370,7 +368,7 @@ def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
 
 
 def attack(data: dict[str, Any], tolerance: Fraction) -> str:
-    """The witness: both payoffs, and that their difference is above the tolerance."""
+    """Check a witness: both payoffs, and that their difference is above the tolerance."""
     name, witness = data["agent"], data["witness"]
     only(witness, ("market", "copies", "honest", "copied", "gain"), "the witness")
     only(witness["copies"], [str(agent["name"]) for agent in witness["market"]["agents"]], "what is registered")
@@ -391,11 +389,11 @@ def attack(data: dict[str, Any], tolerance: Fraction) -> str:
 
 
 def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: Ball) -> Iterator[Ball]:
-    """The gain beyond the tolerance at every threshold: the award won with a score of at least y.
+    """The gain above the tolerance at every threshold: the award is won with a score of at least y.
 
-    The chance to win does not fall in the score, so it is a mixture of such steps, whoever the others are. First the
-    case that nobody else has a score (1/n without one), then that the award is never won (without a score one of these
-    two is worst), then the scores downwards.
+    The probability to win does not fall in the score, so it is a mixture of such steps for any opponents. First
+    comes the case that nobody else has a score (1/n without one), then that the award is never won, then the scores
+    downwards.
     """
     pair, better = (copied, honest), copied.mean - honest.mean
     trials = [vector.excess * late_rounds(game, vector.arms) for vector in pair]
@@ -417,7 +415,7 @@ def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: 
 
 
 def all_vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator[tuple[int, ...]]:
-    """Every vector of so many arms, with at most that many copies of an original; only falling ones if asked for."""
+    """Every vector of so many arms, with at most that many copies of an original; optionally only falling ones."""
     if originals == 0:
         yield from [()] if arms == 0 else []
     least = -(-arms // originals) if falling and originals else 1
@@ -427,7 +425,7 @@ def all_vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator
 
 
 def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
-    """No copies pay, whatever the others do: every vector below `from_arms` arms by a sweep, the rest by a bound.
+    """Check that no copies pay, whatever the others do: vectors below `from_arms` arms by a sweep, the rest by a bound.
 
     k arms explore for k m rounds at most at the best prior's mean, and what follows earns at most the best original.
     """

@@ -1,8 +1,7 @@
-"""Certificates as data: read whole or refused, every number an exact fraction. No mathematics yet.
+"""Certificates as data: read completely or refused, every number an exact fraction.
 
-A certificate names the mechanism that runs. What the checker computes with is the description below that name, which is
-read strictly: a name that does not go with the description, or a part of it that nobody reads, would make it about
-something else.
+The checker computes with the description of the mechanism, which is read strictly: a name that does not fit the
+description, or a part of it that is not read, would make the certificate about something else.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are different: two readers could take different ones of two."""
+    """A JSON object whose keys are all different, so that all readers agree."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise ValueError(f"{max(keys, key=keys.count)!r} stands twice in one object")
@@ -47,7 +46,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def whole_document(data: Any, path: str | Path, form: str, version: int, keys: tuple[str, ...]) -> dict[str, Any]:  # noqa: ANN401
-    """The data, if they are of that format and version and have these keys."""
+    """The data, if they have that format, version and keys."""
     kind = form.removeprefix("cloneproof ")
     if not isinstance(data, dict) or data.get("format") != form:
         raise CertificateError(f"expected a {kind}, got other JSON in {path}; give a file of `cloneproof audit`")
@@ -63,17 +62,17 @@ def whole_document(data: Any, path: str | Path, form: str, version: int, keys: t
 
 
 class RejectedError(Exception):
-    """What the certificate says is not so, or cannot be checked here."""
+    """The certificate is wrong, or cannot be checked here."""
 
 
 def require(condition: bool, otherwise: str) -> None:
-    """Reject a certificate of which this is not so."""
+    """Reject the certificate unless this holds."""
     if not condition:
         raise RejectedError(otherwise)
 
 
 def number(value: object, least: float = 0) -> Fraction:
-    """The exact fraction that a number of the file is."""
+    """A number of the file as an exact fraction."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise RejectedError(f"{value!r} is not a number")
     require(value >= least, f"{value!r} is too small")
@@ -89,7 +88,7 @@ def whole(value: object, most: int = 10**15, least: int = 1) -> int:
 
 
 def only(data: Any, keys: Collection[str], what: str) -> None:  # noqa: ANN401
-    """Reject data with keys that are not known: nobody would have checked what they say."""
+    """Reject data with unknown keys, which nobody would have checked."""
     require(isinstance(data, dict), f"{what} is not described by names and values")
     for key in data:
         require(key in keys, f"{what} has {brief(key)}, which is not known here")
@@ -113,7 +112,7 @@ class CertifiedMechanism:
 
     fresh      rewards after the commitment that a score counts; None: all of the trial
     max_arms   more arms have no score; None: no limit
-    contest    whether a steady index of fresh rewards divides the rounds after the trials, in place of an award
+    contest    whether a steady index of fresh rewards divides the rounds after the trials, instead of an award
     """
 
     m: int
@@ -140,7 +139,7 @@ SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
 
 
 def certified_mechanism(data: dict[str, Any]) -> CertifiedMechanism:
-    """The mechanism, if it is one that can be checked and that has the name it is given."""
+    """The mechanism, if it can be checked and its name fits."""
     made, name = mechanism_shape(data), data["name"]
     known = isinstance(name, str) and name in SHAPES
     require(known, f"the mechanism's name {name!r} is not one of {', '.join(SHAPES)}")
@@ -149,7 +148,7 @@ def certified_mechanism(data: dict[str, Any]) -> CertifiedMechanism:
 
 
 def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
-    """The mechanism by its rules, its restart and its score, whatever it is called."""
+    """The mechanism by its rules, its restart and its score, whatever its name."""
     require(data.get("fallback") is None, "only the mechanism that runs over this horizon, with no fallback")
     require(data.get("sample") is None, "arms of all agents compete in it")
     only(data, ("name", "agent", "arm", "restart", "score", "sample", "fallback"), "the mechanism")
@@ -182,7 +181,7 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
 
 
 def check_contest(rule: dict[str, Any]) -> None:
-    """Reject a steady index whose numbers are none."""
+    """Reject a steady index with invalid parameters."""
     whole(rule["horizon"])
     require(number(rule["constant"]) > 0, "the contest's constant is not positive")
     require(rule["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")

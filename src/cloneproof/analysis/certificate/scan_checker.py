@@ -1,8 +1,8 @@
-"""The checker of verdicts that rest on the scan theorem (docs/textbook/reservoir.md, checked by machine: `make prove`).
+"""The checker of verdicts by the scan theorem (docs/textbook/reservoir.md, machine-checked: `make prove`).
 
-The mechanism is read strictly, the law of scores is that of the agent's prior and of the mechanism's tests, and the
-conditions of the theorem hold for any originals of these means: binomial counts of coins have monotone likelihood
-ratios because odds rise with the mean, and first pass and best of draws follow.
+It reads the mechanism strictly and checks that the law of scores is that of the agent's prior and the mechanism's
+tests. The theorem's conditions then hold: binomial counts of coins have monotone likelihood ratios because odds rise
+with the mean, and the rule is first pass or best of draws.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_scan_argument(data: dict[str, Any]) -> bool:
 
 
 def scan_honesty(data: dict[str, Any]) -> str:
-    """No copies and no withholding pay, whatever the others do and however long it lasts."""
+    """Check that neither copies nor withholding pay, whatever the others do and at any horizon."""
     market, mechanism, argument = data["market"], data["mechanism"], data["argument"]
     only(argument, ("kind", "law"), "the argument")
     only(market, ("horizon", "share", "rewards", "agents"), "the market")
@@ -67,7 +67,7 @@ def scan_honesty(data: dict[str, Any]) -> str:
 
 
 def scan_name_fits(mechanism: dict[str, Any]) -> bool:
-    """Whether the description is of a scan mechanism that has the name it is given."""
+    """Whether the description is of a scan mechanism with the name it is given."""
     try:
         _scan(mechanism)
     except (KeyError, RejectedError):
@@ -76,7 +76,7 @@ def scan_name_fits(mechanism: dict[str, Any]) -> bool:
 
 
 def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
-    """The draws and the pulls of a mechanism that is a scan: flat, or with a contest of champions."""
+    """The draws and the pulls of a scan mechanism: flat, or with a contest of champions."""
     only(mechanism, ("name", "agent", "arm", "score"), "the mechanism")
     arm, agent, score = mechanism["arm"], mechanism["agent"], mechanism.get("score")
     require(
@@ -106,7 +106,7 @@ def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
 
 
 def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:
-    """The means whose score laws have monotone likelihood ratios, rising."""
+    """The means, rising; their score laws have monotone likelihood ratios."""
     only(law, ("scores", "pulls", "means"), "the score law")
     require(law["scores"] == "binomial", "the score law is not known")
     require(whole(law["pulls"]) == pulls, "the score law is of another number of pulls than the mechanism's tests")

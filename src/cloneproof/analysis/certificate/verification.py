@@ -1,4 +1,4 @@
-"""Checking a certificate: read it, have the checker re-derive its verdict, and say what came of it."""
+"""Check a certificate: read it, let the checker re-derive its verdict, and report the outcome."""
 
 from __future__ import annotations
 
@@ -53,12 +53,11 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether it is a proof that was accepted, or a record that came out the same."""
+        """Whether it is an accepted proof, or a record that came out the same."""
         return self.accepted or self.replayed
 
     @property
     def outcome(self) -> str:
-        """In a word."""
         if self.kind == "certificate":
             return "accepted" if self.accepted else "rejected"
         if self.out_of_time:
@@ -93,7 +92,7 @@ def check(data: dict[str, Any]) -> Verification:
 
 
 def _check_built(data: dict[str, Any]) -> None:
-    """Besides the checker's own reading: what runs mechanisms makes this one of the data, and no other."""
+    """Check that the data also build this mechanism with the code that runs mechanisms."""
     try:
         built = mechanism_from_dict(data)
     except CloneproofError as refusal:
@@ -179,5 +178,5 @@ def _level(rule: dict[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    """All digits: two facts that differ are not to look the same."""
+    """All digits, so that different facts look different."""
     return repr(value).removesuffix(".0")

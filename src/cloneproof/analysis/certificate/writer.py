@@ -1,4 +1,4 @@
-"""From an audit to a certificate: its verdict, and what the checker needs to find it again."""
+"""From an audit to a certificate: its verdict, and what the checker needs to derive it again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def market_data(market: Market) -> dict[str, Any]:
-    """The market as data; continuous priors, which only an opponent that does not matter can have, are left out."""
+    """The market as data; leaves out continuous priors, which only irrelevant opponents can have."""
     agents = []
     for agent in market.agents:
         atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
@@ -36,9 +36,9 @@ def market_data(market: Market) -> dict[str, Any]:
 
 
 def mechanism_data(running: Mechanism) -> dict[str, Any]:
-    """The mechanism that runs, as data and without what says the same twice.
+    """The running mechanism as data, without redundant parts.
 
-    A name that is not the catalogue's name for these rules is left out: the checker would reject it.
+    A name that is not the catalogue's name for these rules is left out, since the checker would reject it.
     """
     data = {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
     if scan_name_fits(data):
@@ -51,7 +51,7 @@ def mechanism_data(running: Mechanism) -> dict[str, Any]:
 
 
 def first_difference(data: dict[str, Any], market: Market | None, running: Mechanism | None) -> str | None:
-    """What of a certificate's data is not as in this market and mechanism, in words; None where nothing differs."""
+    """The first difference between a certificate's data and this market and mechanism, in words; None if equal."""
     in_market = () if market is None else market_differences(data["market"], market_data(market))
     in_mechanism = () if running is None else mechanism_differences(data["mechanism"], mechanism_data(running))
     return next(chain(in_market, in_mechanism), None)
@@ -71,7 +71,7 @@ def market_differences(found: dict[str, Any], expected: dict[str, Any]) -> Itera
 
 
 def mechanism_differences(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
-    """Part by part, the name first; a part that is left out is the same as none, and what is composed has any name."""
+    """Compare part by part, the name first; a missing part counts as none, and a composition may have any name."""
     for part in dict.fromkeys(["name", *expected, *found]):
         own, other = found.get(part), expected.get(part)
         if part == "name" and COMPOSED in (own, other):
@@ -92,10 +92,10 @@ ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so tha
 
 
 def write_certificate(audit: Audit, path: str | Path) -> None:
-    """Write the certificate of an exact verdict, whole or not at all; it has passed the checker by then.
+    """Write the certificate of an exact verdict, after the checker has accepted it.
 
-    Sampled verdicts have none: what can be replayed is a record of seeds and counts (`cp.results.write_replay`), and
-    not a proof. Nor has `undecided`, which claims nothing.
+    Sampled verdicts have no certificate, only a replay record of seeds and counts (`cp.results.write_replay`), which is
+    not a proof. `undecided` claims nothing and has none either.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
 
 
 def write_json(data: dict[str, Any], path: str | Path) -> None:
-    """The data in a file, whole or not at all."""
+    """Write the data to a file, whole or not at all."""
     try:
         write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
     except OSError as problem:
@@ -122,7 +122,7 @@ def write_json(data: dict[str, Any], path: str | Path) -> None:
 
 
 def checked_certificate(audit: Audit) -> dict[str, Any]:
-    """The certificate as data; the checker has accepted it."""
+    """The certificate as data, accepted by the checker."""
     data = certificate(audit)
     verification = check(data)
     for arms in _later_starts(audit) if audit.verdict == "clone-proof" else ():
@@ -162,7 +162,7 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
 
 
 def _check_proven(audit: Audit) -> None:
-    """Refuse an attack whose payoffs are not enclosed in balls, and say what there is instead."""
+    """Refuse an attack whose payoffs are not enclosed in balls, and say what to do instead."""
     witness = audit.worst
     inexact = [each.kind for each in (witness.honest, witness.copied, witness.gain) if each.kind != "proven"]
     if not inexact:
@@ -177,9 +177,9 @@ def _check_proven(audit: Audit) -> None:
 
 
 def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str, Any]:
-    """The vectors to sweep, each with its claimed bound, and from how many arms on one bound covers all.
+    """The vectors to sweep with their claimed bounds, and the number of arms from which one bound covers all.
 
-    Where the scan theorem covers everything: the law of scores.
+    If the scan theorem covers everything: the law of scores.
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
@@ -199,7 +199,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
 
 
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
-    """The possible means of the agent's originals, exactly, and how many coins a test counts."""
+    """The exact possible means of the agent's originals, and how many coins a test counts."""
     support = case.agent.support
     if case.running.clearing.planned_epochs:
         raise CertificateError(
@@ -230,13 +230,13 @@ def _how_to_check_all_opponents(case: AuditCase) -> str:
 
 
 def _later_starts(audit: Audit) -> list[int]:
-    """Where the bound may start instead: after the vectors that were swept one by one."""
+    """Alternative starts of the bound, after the vectors that were swept."""
     most = max((sum(witness.copies) for witness in audit.tried), default=0)
     return [most, most + 1] if most else []
 
 
 def _loosen(bound: float) -> float:
-    """A bound that rests on a little less than was found; 0 is the most that still proves something."""
+    """A slightly weaker bound than the one found; at most 0, which still proves the claim."""
     return min(0.0, bound + ROOM * (1 + abs(bound))) if bound <= 0 else bound
 
 

@@ -1,8 +1,8 @@
-"""The conformance suite: what every mechanism must keep, ours or yours.
+"""The conformance suite: what every mechanism must satisfy, ours or yours.
 
-`check_mechanism(m)` runs the mechanism in small markets of its own making and tries to break it. Nothing is assumed of
-the rules but their contract (`cloneproof.mechanisms.rule`), so a rule that remembers, rolls its own dice, looks at
-the order in which it is called, or holds a market is found out.
+`check_mechanism(m)` runs the mechanism in small markets and tries to break it. It assumes only the contract of rules
+(`cloneproof.mechanisms.rule`), so it detects a rule that has a memory or random numbers of its own, depends on the
+order of calls, or holds a market.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from cloneproof.mechanisms.online.session_file import Decision
 
 
 def least_bias(events: int, error_rate: float, most: int) -> float:
-    """How far from its share an event must be to be surely found: twice Hoeffding's bound at `most` trials."""
+    """The bias that is surely detected: twice Hoeffding's bound at `most` trials."""
     return 2 * math.sqrt(math.log(4 * events / error_rate) / (2 * most))
 
 
 def biased_events(
     trials: Iterable[Sequence[int]], events: int, share: float, error_rate: float, most: int
 ) -> tuple[list[int], NDArray[np.int64], int]:
-    """Which of some events do not have the probability `share`, from as few independent trials as it takes.
+    """The events that do not have the probability `share`, from as few independent trials as needed.
 
-    An event is cleared once the ratio of likelihoods of share +- `least_bias` to `share` is error_rate / 2 on both
-    sides, and biased once one ratio is 4 events / error_rate (Wald 1945; each is Ville's inequality). What is neither
-    after `most` trials is decided by Hoeffding's inequality. Either way is wrong at half of the error rate.
+    An event is cleared once the likelihood ratio of share +- `least_bias` to `share` is error_rate / 2 on both sides,
+    and biased once one ratio is 4 events / error_rate (Wald 1945; each is Ville's inequality). Undecided events after
+    `most` trials are decided by Hoeffding's inequality. Either way is wrong at half of the error rate.
 
-    A trial lists the events, numbered from 0, that happened in it; they may depend on each other within a trial.
-    Returned are the biased events, how often each happened, and how many trials were looked at.
+    A trial lists the events, numbered from 0, that happened in it; they may depend on each other. Returns the biased
+    events, how often each happened, and the number of trials.
     """
     bias = least_bias(events, error_rate, most)
     others = np.array([[q] for q in (share - bias, share + bias) if 0 < q < 1])
@@ -68,7 +68,7 @@ _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.Module
 
 
 def private_things(root: object, name: str) -> Iterator[str]:
-    """The paths from an object to what no mechanism may know: markets, agents, priors, instances.
+    """The paths from an object to what no mechanism may hold: markets, agents, priors, instances.
 
     >>> list(private_things({"a": [Point(0.5)]}, "box"))
     ["box['a'][0] (Point)"]
@@ -108,7 +108,7 @@ def _neighbours(path: str, thing: Any) -> Iterator[tuple[str, Any]]:  # noqa: AN
 
 
 def _of_function(path: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Closure, defaults, and the globals that the code names: not all globals, which would be the whole program."""
+    """Closure, defaults, and the globals that the code names."""
     for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield f"{path} closes over {variable}", cell.cell_contents
@@ -134,7 +134,7 @@ SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2
 
 
 def _horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
-    """Long enough for an award and a second exploration, if that is not too long."""
+    """A horizon with an award and a second exploration, if that is not too long."""
     arms = max(shape.values()) if mechanism.agent is not None else sum(shape.values())
     trial = 0 if mechanism.agent is None else len(shape) * mechanism.agent.explore
     return max(1, min(trial + arms * mechanism.arm.explore + 12, LONGEST))
@@ -145,7 +145,7 @@ def _open(mechanism: Mechanism, registration: Registration, horizon: int, seed: 
 
 
 def _play(live: Session, rounds: int, reward: Callable[[Decision], float], late: int = 0) -> list[Decision]:
-    """Play some rounds from the first on, each reward so many rounds late."""
+    """Play some rounds, each reward so many rounds late."""
     decisions: list[Decision] = []
     for number in range(rounds):
         decisions.append(live.decide())
@@ -156,12 +156,12 @@ def _play(live: Session, rounds: int, reward: Callable[[Decision], float], late:
 
 
 def _coarse(*key: int, pull: int) -> float:
-    """A reward of a tape, one of few values, so that ties occur."""
+    """A reward of a tape with few values, so that ties occur."""
     return int(uniform(substream(*key), pull) * 3) / 2
 
 
 def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: int) -> list[tuple[int, int]]:
-    """Whom each round serves, by keys; rewards are from tapes that belong to the keys, and not to labels."""
+    """The keys served in each round; rewards come from tapes that belong to keys, not labels."""
     places = {name: place for place, name in enumerate(view.names)}
     pulls: Counter[tuple[int, int]] = Counter()
 
@@ -177,7 +177,7 @@ def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: i
 
 
 def every_round_served(mechanism: Mechanism) -> Iterator[str]:
-    """Each round up to the horizon gets a registered arm, with prompt rewards or none at all; then there is an end."""
+    """Each round up to the horizon serves a registered arm, with prompt rewards or none; then the session ends."""
     for shape in SHAPES:
         for horizon in (1, 2, _horizon(mechanism, shape)):
             for prompt in (True, False):
@@ -196,7 +196,7 @@ def every_round_served(mechanism: Mechanism) -> Iterator[str]:
 
 
 def same_seed_same_run(mechanism: Mechanism) -> Iterator[str]:
-    """Two sessions of one seed and the same rewards make the same decisions."""
+    """Two sessions with equal seeds and rewards make the same decisions."""
     for shape in SHAPES:
         horizon = _horizon(mechanism, shape)
         first, second = (_served_keys(mechanism, open_registration(shape), horizon, seed=5) for _ in range(2))
@@ -205,7 +205,7 @@ def same_seed_same_run(mechanism: Mechanism) -> Iterator[str]:
 
 
 def restored_run_continues(mechanism: Mechanism) -> Iterator[str]:
-    """A session saved and restored at any round, with rewards outstanding, goes on as the uninterrupted one."""
+    """A session saved and restored at any round, with rewards outstanding, continues as if uninterrupted."""
     for shape in SHAPES:
         horizon = _horizon(mechanism, shape)
         for cut in sorted({0, 1, horizon // 3, horizon // 2, horizon - 1, horizon}):
@@ -221,7 +221,7 @@ def restored_run_continues(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _play_with_late_rewards(live: Session, rounds: int, played: int) -> list[tuple[str, int]]:
-    """Play with rewards that come four rounds late, the later one of each pair first."""
+    """Play with rewards four rounds late, the later one of each pair first."""
     steps = []
     for number in range(played + 1, played + rounds + 1):
         decision = live.decide()
@@ -233,7 +233,7 @@ def _play_with_late_rewards(live: Session, rounds: int, played: int) -> list[tup
 
 
 def order_of_arrival_is_irrelevant(mechanism: Mechanism) -> Iterator[str]:
-    """Rewards of a batch may arrive in any order, and twice, without a change in what follows."""
+    """Rewards of a batch may arrive in any order, and twice, without changing what follows."""
     for shape in SHAPES:
         horizon = _horizon(mechanism, shape)
         runs = []
@@ -264,7 +264,7 @@ def ledger_pays_the_share(mechanism: Mechanism) -> Iterator[str]:
 
 
 def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
-    """Permutation invariance: relabel agents and arms, and the run is relabelled with them (the paper's PI)."""
+    """Permutation invariance: relabelling agents and arms relabels the run (the paper's PI)."""
     if not mechanism.permutation_invariant:
         return
     shape = {"ana": 3, "bo": 1, "cy": 2}
@@ -285,10 +285,10 @@ def relabelled_run(mechanism: Mechanism) -> Iterator[str]:
 
 
 def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
-    """Four arms that cannot be told apart are equally likely in every round looked at.
+    """Four indistinguishable arms are equally likely in every round.
 
-    By symmetry each has probability 1/4 over the seeds. A sequential test for all rounds and arms together lets a
-    mechanism that keeps this fail once in 1/ERROR_RATE; a bias of 0.131 (`least_bias`) is found as surely.
+    By symmetry each has probability 1/4 over the seeds. A sequential test over all rounds and arms fails a correct
+    mechanism with probability ERROR_RATE; a bias of 0.131 (`least_bias`) is found as surely.
     """
     if not mechanism.permutation_invariant:
         return
@@ -323,7 +323,7 @@ LATE = 3  # rounds after which a reward arrives, in the second half of the runs
 
 
 def reservoir(mechanism: Mechanism) -> Iterator[str]:
-    """Slots are tested, chosen and played alike whatever the numbers of registered arms."""
+    """Slots are tested, chosen and played in the same way for any numbers of registered arms."""
     if not mechanism.arm.draws:
         return
     for agents in (1, 3):
@@ -343,7 +343,7 @@ def reservoir(mechanism: Mechanism) -> Iterator[str]:
 def _served_slots(
     mechanism: Mechanism, arms: tuple[int, ...], horizon: int, seed: int, late: int
 ) -> list[tuple[str, int, str]]:
-    """Who is served, by which slot, in which phase, in each round; rewards are from tapes of the slots."""
+    """The agent, slot and phase of each round; rewards come from tapes of the slots."""
     names = ("ana", "bo", "cy")[: len(arms)]
     live = _open(mechanism, open_registration(dict(zip(names, arms, strict=True))), horizon, seed)
     pulls: Counter[tuple[str, int]] = Counter()
@@ -380,7 +380,7 @@ CHECKS: dict[str, Callable[[Mechanism], Iterator[str]]] = {
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: its name, whether it was kept, and what was seen."""
+    """One check: its name, whether it passed, and what was seen."""
 
     name: str
     passed: bool
@@ -404,12 +404,11 @@ class Conformance:
 
     @property
     def failed(self) -> list[CheckResult]:
-        """The checks that were not kept."""
+        """The checks that did not pass."""
         return [result for result in self.results if not result.passed]
 
     @property
     def scope(self) -> str:
-        """What was tried."""
         return f"{len(SHAPES)} markets of up to 3 agents and 6 arms, at most {LONGEST} rounds"
 
 
@@ -458,7 +457,7 @@ SCOPE = (
 
 @dataclass(frozen=True)
 class PermutationInvariance:
-    """What a relabelling changed. `problems` is empty where nothing was found, which is no proof beyond `scope`."""
+    """What a relabelling changed. `problems` is empty if nothing was found; `scope` says what was tried."""
 
     mechanism: str
     declared: bool
@@ -467,17 +466,15 @@ class PermutationInvariance:
 
     @property
     def holds(self) -> bool:
-        """Whether no relabelling that was tried changed anything."""
         return not self.problems
 
     @property
     def verdict(self) -> str:
-        """In words."""
         return "holds within what was tried" if self.holds else "violated"
 
 
 class _Claiming(Mechanism):
-    """The same mechanism, whatever it declares: the conformance checks pass over one that declares it is not PI."""
+    """The same mechanism declared as PI, since conformance checks skip one that declares it is not."""
 
     @property
     def permutation_invariant(self) -> bool:

@@ -1,8 +1,7 @@
 """Random permutations (paper, section 4): instances, their regret averaged over permutations, and truthfulness (TRP).
 
-One agent does not know which of its originals is the good one. So the copies that it registers land on the means as if
-by a random permutation, and what counts is the regret averaged over permutations. Two originals of equal mean stay two
-originals, so that the average over all permutations is the average over which original was copied.
+An agent does not know which of its originals is good, so its copies land on the means by a random permutation, and the
+regret averaged over permutations counts. Originals with equal means remain distinct.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class Instance:
     def permutations(self) -> Iterator[tuple[Fraction, Instance]]:
         """The different permuted instances, each with its weight under a uniformly random permutation.
 
-        Cost follows the number of different assignments of copies to groups of equal means, never l!.
+        The cost follows the number of different assignments of copies to groups of equal means, not l!.
         """
         groups = Counter(self.means)
         dealt: Counter[tuple[tuple[int, ...], ...]] = Counter({((),) * len(groups): 1})  # ways to hand the copies out
@@ -194,10 +193,10 @@ def sorted_copies(originals: int, max_copies: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Trp:
-    """Whether copies can lower the RP-regret: the nearest miss or the worst violation of a search, and its scope.
+    """Whether copies can lower the RP-regret: the smallest margin that a search found, and its scope.
 
-    margin      RP-regret with the copies minus honest RP-regret; negative where TRP is violated
-    instance    the means and the copies with which the margin is smallest (any of them, where several are)
+    margin      RP-regret with the copies minus honest RP-regret; negative if TRP is violated
+    instance    the means and the copies with the smallest margin
     horizon     the rounds of that instance
     """
 
@@ -310,7 +309,7 @@ def _margins(
 
 
 def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
-    """The same violation as an enclosure, where the closed form applies and confirms it; else as it was found."""
+    """The same violation as an enclosure, if the closed form applies and confirms it; else unchanged."""
     _, instance, horizon, *_ = margin
     try:
         honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")
