@@ -168,9 +168,6 @@ cp.parts.HoldOut(0, 1)
 cp.parts.Sample("x")
 cp.parts.Doubling(-1)
 cp.results.write_replay(AUDIT, "x.json")
-cp.paper.simulate_runs(MARKET, UCB1, runs=0)
-cp.paper.summarise(x for x in [])
-cp.paper.summarise([1, 2])
 cp.paper.evaluate_horizons(MARKET, UCB1, [0])
 cp.paper.evaluate_horizons(MARKET, UCB1, 5)
 cp.paper.evaluate_horizons(MARKET, "ucb1", [5])
@@ -293,9 +290,9 @@ evaluate m.toml -m ucb1 --copies ana=1,1 --copies ana=2,1
 evaluate m.toml -m ucb1 --copies ana=99999999999999999999,1
 evaluate m.toml -m ucb1 --engine monte-carlo --budget 0
 evaluate m.toml -m ucb1 --horizons 1:99999999
-simulate m.toml -m ucb1 --runs 0
-simulate m.toml -m ucb1 --seed -1
-simulate m.toml -m h-etc-r --set choice=never
+evaluate m.toml -m ucb1 --runs 0
+evaluate m.toml -m ucb1 --seed -1
+evaluate m.toml -m h-etc-r --set choice=never
 mechanisms missing.toml
 mechanisms m.toml --award-table
 sweep

@@ -1,7 +1,7 @@
 """What the statements of the paper need beyond an audit.
 
 Instances and their random permutations (section 4), the regret averaged over permutations, the properties TRP and PI
-that its theorems rest on, one evaluation for each of many horizons, and whole runs of the reference simulator.
+that its theorems rest on, and one evaluation for each of many horizons.
 
 >>> import cloneproof as cp
 >>> instance = cp.paper.Instance((1.0, 0.0), (2, 1))
@@ -12,9 +12,5 @@ that its theorems rest on, one evaluation for each of many horizons, and whole r
 from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.analysis.properties.conformance import check_permutation_invariance
 from cloneproof.analysis.properties.permutations import Instance, check_trp, rp_regret
-from cloneproof.engines.reference import simulate_runs, summarise
 
-__all__ = [
-    "Instance", "check_permutation_invariance", "check_trp", "evaluate_horizons", "rp_regret", "simulate_runs",
-    "summarise",
-]  # fmt: skip
+__all__ = ["Instance", "check_permutation_invariance", "check_trp", "evaluate_horizons", "rp_regret"]

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
@@ -25,22 +24,6 @@ from support.command import run
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
-
-
-def test_simulate_as_json_is_the_library():
-    done = run("simulate", CREATORS, "-m", "etc", "--set", "arm_rounds=5", "--copies", "ana=2,1", "--runs", 3, "--json")
-    data = json.loads(done.stdout)
-    market = cp.load_market(CREATORS)
-    runs = list(cp.paper.simulate_runs(market, cp.mechanism("etc", arm_rounds=5), {"ana": (2, 1)}, runs=3, seed=0))
-    expected = cp.paper.summarise(runs)
-    assert data["payoff"]["ana"]["mean"] == expected.payoff["ana"].mean
-    assert data["regret"]["standard_error"] == expected.regret.standard_error
-    assert (data["runs"], data["partial"], data["copies"]["bo"]) == (3, False, [1])
-
-
-def test_conditions_are_noted_on_stderr():
-    done = run("simulate", CREATORS, "-m", "h-etc-r", "--copies", "ana=3,1", "--runs", 1)
-    assert "cannot explore the 4 arms of 'ana'" in done.stderr
 
 
 def test_evaluate_prints_estimates_with_errors():
@@ -109,7 +92,7 @@ def test_the_award_table():
 def test_a_bad_market_file_names_key_and_line(tmp_path):
     path = tmp_path / "market.toml"
     path.write_text(CREATORS.read_text().replace("originals = 1", "orginals = 1"))
-    done = run("simulate", path, "-m", "ucb1")
+    done = run("evaluate", path, "-m", "ucb1")
     assert done.returncode == 2
     assert "line 15" in done.stderr
     assert "did you mean 'originals'" in done.stderr
@@ -122,11 +105,11 @@ def test_odd_names_are_printed_as_they_are(tmp_path):
     path = tmp_path / "odd.toml"
     for name in ("[/bo] [bold]bo b\u00f6 :smile:", "x" * 150):
         path.write_text(ODD.format(name=name, values="[0, 1]"), encoding="utf-8")
-        done = run("simulate", path, "-m", "ucb1", "--runs", 2)
+        done = run("evaluate", path, "-m", "ucb1")
         assert done.returncode == 0, done.stderr
         assert name in done.stdout.replace("\n", "") or name[:22] in done.stdout
     plain = subprocess.run(
-        [*COMMAND, "simulate", str(path), "-m", "ucb1", "--runs", "2"],
+        [*COMMAND, "evaluate", str(path), "-m", "ucb1"],
         capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert plain.returncode == 0
@@ -135,7 +118,7 @@ def test_odd_names_are_printed_as_they_are(tmp_path):
 def test_a_gap_that_no_horizon_can_use(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(ODD.format(name="ana", values="[0, 1e-200]"))
-    done = run("simulate", path, "-m", "h-etc-r")
+    done = run("evaluate", path, "-m", "h-etc-r")
     assert done.returncode == 2
     assert "a gap of at least" in done.stderr
     assert run("mechanisms", path).returncode == 0
@@ -145,13 +128,13 @@ def test_a_gap_that_no_horizon_can_use(tmp_path):
 def test_files_beyond_reason(tmp_path, text):
     path = tmp_path / "huge.toml"
     path.write_text(text)
-    done = run("simulate", path, "-m", "ucb1")
+    done = run("evaluate", path, "-m", "ucb1")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 
 
 def test_help_and_version():
-    assert "simulate" in run("--help").stdout
+    assert "evaluate" in run("--help").stdout
     assert run("--version").stdout == f"cloneproof {cp.__version__}\n"
 
 
@@ -165,7 +148,7 @@ def test_a_closed_pipe_is_no_traceback():
 
 
 def test_progress_only_on_a_terminal():
-    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "3"]
+    command = [*COMMAND, "evaluate", str(CREATORS), "-m", "ucb1", "--engine", "monte-carlo", "--runs", "3"]
     leader, follower = pty.openpty()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
         os.close(follower)
@@ -180,26 +163,8 @@ def test_progress_only_on_a_terminal():
             shown += part
         output = process.stdout.read()
     os.close(leader)
-    assert b"/3" in shown
-    assert "mean payoff" in output
-
-
-def test_an_interrupted_simulation_keeps_what_it_has():
-    command = [*COMMAND, "simulate", str(CREATORS), "-m", "etc", "--set", "arm_rounds=5", "--runs", "100000", "--json"]
-    leader, follower = pty.openpty()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, text=True) as process:
-        os.close(follower)
-        shown = b""
-        while not re.search(rb"[1-9][0-9]*/100000", shown):  # a run is in; now somebody loses patience
-            shown += os.read(leader, 4096)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
-    os.close(leader)
-    assert process.returncode == 130
-    data = json.loads(output)
-    assert data["partial"] is True
-    assert 0 < data["runs"] < 100_000
-    assert any("partial result" in text for text in data["notes"])
+    assert b"pulls/s" in shown
+    assert "payoff" in output
 
 
 INTERRUPTED = """

@@ -10,13 +10,14 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from cloneproof.engines.reference import simulate_run, summarise
+from cloneproof.engines.reference import simulate_run
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import rule
 from support.brute_force import brute_force
 from support.market_strategies import cases
+from support.reference_runs import summarise
 
 F = Fraction
 COIN = Discrete([0, 1], [0.5, 0.5])

@@ -19,6 +19,7 @@ from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.uniform import uniform
 from support.brute_force import brute_force
+from support.reference_runs import simulate_runs, summarise
 
 ORDERS = ("round-robin", "block", "index")
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -149,7 +150,7 @@ def test_averages_that_are_equal_in_the_session_tie_here():
     mechanism = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=3, order="index")
     found = evaluate(market, mechanism)
     assert found.payoff["bo"].value == pytest.approx(2.4 + 0.5 * 24)
-    runs = cp.paper.summarise(list(cp.paper.simulate_runs(market, mechanism, None, runs=300, seed=1)))
+    runs = summarise(simulate_runs(market, mechanism, None, runs=300, seed=1))
     assert abs(runs.payoff["bo"].mean - found.payoff["bo"].value) < 5 * runs.payoff["bo"].standard_error
 
 

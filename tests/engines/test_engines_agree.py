@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
-from cloneproof.engines.reference import SampleMean, simulate_runs
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market import full_copies
 from support.brute_force import brute_force
 from support.market_strategies import COMMITTING, EXACT_NAMES, cases
+from support.reference_runs import SampleMean, simulate_runs
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "20"))
 RUNS = 300

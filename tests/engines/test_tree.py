@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import best_mean
-from cloneproof.engines.reference import simulate_run, summarise
+from cloneproof.engines.reference import simulate_run
 from cloneproof.engines.tree.choice import best, exceeds
 from cloneproof.engines.tree.shape import belief_of
 from cloneproof.engines.tree.state_tree import samples, tree
@@ -21,6 +21,7 @@ from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
 from support.brute_force import brute_force
+from support.reference_runs import summarise
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])

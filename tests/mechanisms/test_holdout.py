@@ -11,6 +11,7 @@ from cloneproof import bounds
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import theorem
 from cloneproof.mechanisms.mechanism import epoch_mechanism, mechanism_from_dict, running_epochs
+from support.reference_runs import simulate_runs, summarise
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 
@@ -201,7 +202,7 @@ def test_sessions_and_kernels_sample_what_the_closed_form_computes():
     made = own(market=case, horizon="unknown")
     copies = {"a0": (1, 1), "a1": (2, 1)}
     exact = cp.evaluate(case, made, copies)
-    runs = cp.paper.summarise(list(cp.paper.simulate_runs(case, made, copies, runs=120, seed=5)))
+    runs = summarise(simulate_runs(case, made, copies, runs=120, seed=5))
     sampled = cp.evaluate(
         case, made, copies, engine="monte-carlo", search=cp.Search(runs=20_000, seed=5), confidence=1 - 1e-6
     )

@@ -16,6 +16,7 @@ import cloneproof as cp
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market import full_copies
 from support.brute_force import brute_force
+from support.reference_runs import simulate_runs
 
 STUDY = Path(__file__).parents[2] / "studies" / "extensions"
 
@@ -89,7 +90,7 @@ def test_steady_ucb_on_fresh_rewards_means_the_same_to_tree_brute_force_and_kern
         assert leaves.payoff[name].value == pytest.approx(float(exact), rel=1e-12)
     assert leaves.regret.value == pytest.approx(float(regret), rel=1e-12)
     sampled = cp.evaluate(market, made, full, engine="monte-carlo", search=cp.Search(runs=50, seed=3))
-    reference = [run.payoff["ana"] for run in cp.paper.simulate_runs(market, made, full, 50, seed=3)]
+    reference = [run.payoff["ana"] for run in simulate_runs(market, made, full, 50, seed=3)]
     assert sampled.payoff["ana"].value == pytest.approx(np.mean(reference), abs=1e-12)
 
 

@@ -1,8 +1,7 @@
-"""`cloneproof evaluate` (payoffs and regret with error bounds) and `cloneproof simulate` (means over many runs)."""
+"""`cloneproof evaluate`: payoffs and regret, with error bounds."""
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Annotated, Any
 
@@ -26,11 +25,9 @@ from cloneproof.cli.options import (
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.driver import SamplingStatus
-from cloneproof.engines.reference import Run, RunSummary, SampleMean, simulate_runs, summarise
 from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from cloneproof.market.toml import load_market
-from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
 MOST_HORIZONS = 1_000_000
 
@@ -147,66 +144,3 @@ def _show(found: dict[int, Evaluation], title: str) -> None:
         table.caption = f"engine {first.engine}: {first.regret.method}"
     table.caption_justify = "left"
     print_table(table)
-
-
-def simulate(
-    market_file: MarketFile,
-    mechanism: MechanismName = None,
-    rule: RuleName = None,
-    settings: Settings = None,
-    copies: CopiesOption = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Independent runs.")] = 200,
-    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal results.")] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Simulate a market many times.
-
-    Prints mean payoffs, standard errors and regret. `evaluate` is faster and often exact.
-    """
-    name, made = mechanism_or_rule(mechanism, rule, settings)
-    market = load_market(market_file)
-    chosen = made(market)
-    full = full_copies(market.agents, parsed_copies(copies))
-    done: list[Run] = []
-    partial = False
-    with progress_bar() as bar:
-        task = bar.add_task(f"{name}, {market.horizon} rounds", total=runs)
-        try:
-            for outcome in simulate_runs(market, chosen, full, runs, seed):
-                done.append(outcome)
-                bar.advance(task)
-        except KeyboardInterrupt:
-            partial = True
-    if not done:
-        raise typer.Exit(130)
-    summary = summarise(done)
-    notes = outside_conditions(chosen, {name: sum(numbers) for name, numbers in full.items()}, market.horizon)
-    if partial:
-        notes.append(f"interrupted: partial result of {len(done)} of {runs} runs")
-    if as_json:
-        facts = {"mechanism": chosen.name, "parameters": dict(chosen.parameters), "horizon": market.horizon}
-        facts |= {"seed": seed, "runs": len(done), "partial": partial, "copies": full}
-        payoff = {name: _number(mean) for name, mean in summary.payoff.items()}
-        print_json(facts | {"payoff": payoff, "regret": _number(summary.regret), "notes": notes})
-    else:
-        _show_means(summary, full, f"{chosen.name} ({chosen}): {market.horizon} rounds, {len(done)} runs, seed {seed}")
-        for text in notes:
-            note(text)
-    if partial:
-        raise typer.Exit(130)
-
-
-def _show_means(summary: RunSummary, copies: dict[str, tuple[int, ...]], title: str) -> None:
-    rows = [
-        (name, ",".join(map(str, copies[name])), f"{payoff.mean:.3f}", f"{payoff.standard_error:.3f}")
-        for name, payoff in summary.payoff.items()
-    ]
-    table = new_table(title, "agent", "copies", "mean payoff", "standard error", right=2, rows=rows)
-    table.add_section()
-    table.add_row("regret", "", f"{summary.regret.mean:.3f}", f"{summary.regret.standard_error:.3f}")
-    print_table(table)
-
-
-def _number(mean: SampleMean) -> dict[str, Any]:
-    error = mean.standard_error
-    return {"mean": mean.mean, "standard_error": None if math.isinf(error) else error}

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cloneproof._checks import count
 from cloneproof._clock import check_time
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.errors import MarketError, brief
+from cloneproof.errors import MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, Means, arms_of, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.opening import checked_seed
@@ -171,89 +170,3 @@ def _steps(live: Session, arms: dict[str, list[TapedArm]]) -> Iterator[Record]:
         arm.pulls += 1
         live.reward(decision.id, reward)
         yield Record(decision.id, decision.agent, decision.arm, reward, arm.loss)
-
-
-@dataclass(frozen=True)
-class SampleMean:
-    """The mean of independent runs and its standard error (infinite for a single run)."""
-
-    mean: float
-    standard_error: float
-    runs: int
-
-    @classmethod
-    def of(cls, values: list[float]) -> SampleMean:
-        """The mean of these values."""
-        size = len(values)
-        mean = math.fsum(values) / size
-        if size == 1:
-            return cls(mean, math.inf, 1)
-        variance = math.fsum((value - mean) ** 2 for value in values) / (size - 1)
-        return cls(mean, math.sqrt(variance / size), size)
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """Payoffs and regret over many runs."""
-
-    payoff: dict[str, SampleMean]
-    regret: SampleMean
-
-
-def summarise(runs: Iterable[Run]) -> RunSummary:
-    """The sample means of some runs.
-
-    Parameters
-    ----------
-    runs : iterable of Run
-        Such as `simulate_runs` yields; at least one.
-
-    Returns
-    -------
-    RunSummary
-        Mean payoffs and regret with their standard errors.
-
-    Raises
-    ------
-    MarketError
-        Where there are no runs, or something else than runs.
-
-    Examples
-    --------
-    >>> summarise([Run({"ana": 3.0}, 1.0, {"ana": 2.5}), Run({"ana": 5.0}, 0.0, {"ana": 3.5})]).payoff["ana"]
-    SampleMean(mean=4.0, standard_error=1.0, runs=2)
-    """
-    listed = list(runs) if isinstance(runs, Iterable) else [runs]
-    if not listed or not all(isinstance(run, Run) for run in listed):
-        raise MarketError(f"expected at least one run to summarise, got {brief(runs)}; simulate some first")
-    payoff = {name: SampleMean.of([run.payoff[name] for run in listed]) for name in listed[0].payoff}
-    return RunSummary(payoff, SampleMean.of([run.regret for run in listed]))
-
-
-def simulate_runs(
-    market: Market, mechanism: Mechanism, copies: Copies | None = None, runs: int = 1, seed: int = 0
-) -> Iterator[Run]:
-    """Independent runs 0, 1, .. of one seed; summarise what you have whenever you like.
-
-    Parameters
-    ----------
-    market, mechanism, copies, seed
-        As in `simulate`.
-    runs : int, default 1
-        How many.
-
-    Yields
-    ------
-    Run
-        What each agent was paid in the run, and the platform's regret.
-
-    Examples
-    --------
-    >>> from cloneproof import Agent, Market, Point, mechanism
-    >>> market = Market([Agent("ana", 1, Point(1.0))], horizon=3, rewards="deterministic")
-    >>> [run.payoff for run in simulate_runs(market, mechanism("ucb1"), runs=2)]
-    [{'ana': 3.0}, {'ana': 3.0}]
-    """
-    runs = count(runs, "runs", error=MarketError)
-    _open_session(market, mechanism, copies, checked_seed(seed), 0)  # refuses at once what makes no sense
-    return (simulate_run(market, mechanism, copies, seed, run) for run in range(runs))

@@ -1,6 +1,6 @@
 """The attacks on H-ETC-R, and the scores on which the proof of Theorem 4 rests.
 
-*Attacks* are markets and copies: the row on Theorem 4 plays them, the hold-out row plays them again. *Harder* ones
+*Attacks* are markets and copies: the row on Theorem 4 plays them. *Harder* ones
 answer what may be said in its defence: L read off registrations, other orders of exploration, a longer m. Where L is
 read off, honest registration is played with L = 2 and copies (2, 1) with L = 3, so that their exploration fits.
 

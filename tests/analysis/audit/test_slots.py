@@ -12,11 +12,11 @@ import cloneproof as cp
 from cloneproof._discovery import factories
 from cloneproof.analysis.audit.coverage import slot_concavity
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.engines.reference import simulate_runs
 from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
 from support.brute_force import brute_force
+from support.reference_runs import simulate_runs
 
 HALVES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 COIN = cp.Discrete([0, 1], [0.5, 0.5])

@@ -110,7 +110,7 @@ def _table(cases: list[_DominatedCase]) -> FindingsTable:
 
 
 ROW = Row(
-    12,
+    11,
     "Appendix C: different priors for different originals",
     "Appendix C, a remark: “one can find some evidences .. if an agent has "
     "two types of arms each sampling from distributions F₁ and F₂ and if F₁ is "

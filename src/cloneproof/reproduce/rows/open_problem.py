@@ -103,7 +103,7 @@ def on_a_schedule(runs: Sequence[Sequence[int]]) -> bool:
 
 
 ROW = Row(
-    13,
+    12,
     "The open problem: adaptive and TRP?",
     "Section 1.1: “It remains as a major open problem whether it is necessary for the algorithm to have non-adaptive "
     "structure in order to satisfy TRP.” A question, no claim.",
