@@ -16,7 +16,7 @@ _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of
 
 
 def real(value: object) -> float | None:
-    """The value as a finite float; None for anything else (text, NaN, infinity, a bool, an integer beyond floats).
+    """The value as a finite float; None for anything else (text, NaN, infinity, a bool, a huge integer).
 
     >>> real(2), real(True), real(10**400), real(float("nan"))
     (2.0, None, None, None)
@@ -31,7 +31,7 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """The value as an int; None for anything that is not a whole number. A float counts where it is whole: 1e6.
+    """The value as an int; None for anything that is not a whole number. A whole float such as 1e6 is accepted.
 
     >>> whole(3), whole(1e6), whole(2.5), whole(1e30), whole(True)
     (3, 1000000, None, None, None)
@@ -46,7 +46,7 @@ def whole(value: object) -> int | None:
 
 
 def is_one_line(text: str) -> bool:
-    r"""Whether a text has no control character and no line break, so that it can stand in a table or a log.
+    r"""Whether a text has no control character and no line break.
 
     >>> is_one_line("Zoë & co"), is_one_line("an\na"), is_one_line("a\u2028b")
     (True, False, False)
@@ -55,7 +55,7 @@ def is_one_line(text: str) -> bool:
 
 
 def one_of(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
-    """The value, if it is one of the names; otherwise the error says which there are.
+    """The value if it is one of the names; otherwise the error lists them.
 
     >>> one_of("gpu", ("auto", "cpu", "gpu"), "device")
     'gpu'
@@ -68,7 +68,7 @@ def one_of(value: object, names: Iterable[str], what: str, error: type[Cloneproo
 
 
 def known(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
-    """The value, if it is one of the names of what there is; otherwise the error names the nearest.
+    """The value if it is one of the known names; otherwise the error suggests the nearest.
 
     >>> known("ana", {"ana": 1, "bo": 2}, "agent")
     'ana'
@@ -81,7 +81,7 @@ def known(value: object, names: Iterable[str], what: str, error: type[Cloneproof
 
 
 def listed(value: object, what: str, error: type[CloneproofError] = CloneproofError) -> list[Any]:
-    """The items of a list, a tuple or the like, of which there is at least one; text and mappings are none.
+    """The items of a non-empty list or tuple; refuses text and mappings.
 
     >>> listed((0.2, 0.8), "values")
     [0.2, 0.8]

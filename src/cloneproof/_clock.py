@@ -1,4 +1,4 @@
-"""Until when exact computations may go on: told once by whoever has a budget, asked wherever there is a loop."""
+"""The time limit of exact computations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # 
 
 
 def time_is_over() -> bool:
-    """Whether nothing exact should be begun any more; a search returns the best it has."""
+    """Whether no further exact work should start; a search returns the best it has."""
     return time.monotonic() >= EXACT_UNTIL.get()
 
 
 def check_time(engine: str) -> None:
-    """Raise `OutOfTimeError` where the time of exact engines is over.
+    """Raise `OutOfTimeError` if the time of exact engines is over.
 
     >>> from cloneproof.engines.deadline import Deadline
     >>> with Deadline(0.0).for_engines():

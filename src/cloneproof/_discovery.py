@@ -1,8 +1,8 @@
-"""One file, one factory: how a new rule, reward family, score or restart is found without editing a list.
+"""How a new rule, reward family, score or restart is found without editing a list.
 
-Every module of a package that defines a function of its own name contributes that function. The public name has
-hyphens for underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are
-classes, and a module contributes those that it defines. What somebody names as MODULE:NAME is imported from there.
+Every module of a package that defines a function of its own name contributes that function, with hyphens for
+underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are classes. An
+object named as MODULE:NAME is imported from there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def call(
     options: Mapping[str, Any],
     error: type[CloneproofError],
 ) -> Any:  # noqa: ANN401 (what a factory makes is its own affair)
-    """Call the factory of that name; an unknown name or option gets one sentence."""
+    """Call the factory of that name; raises an error for an unknown name or option."""
     factory = there[known(name, there, what, error)]
     parameters = inspect.signature(factory).parameters
     check_options(f"{what} {name!r}", options, parameters, error)
@@ -59,9 +59,9 @@ def check_options(
 
 
 def imported(text: object, what: str, example: str, error: type[CloneproofError]) -> Any:  # noqa: ANN401 (theirs)
-    """The object that MODULE:NAME stands for; whatever is wrong with it gets one sentence.
+    """The object at MODULE:NAME; raises an error if it cannot be imported.
 
-    Never for a name that came from a file or over a network: importing runs code.
+    Never use it for a name from a file or a network: importing runs code.
     """
     module_name, colon, name = text.partition(":") if isinstance(text, str) else ("", "", "")
     if not colon or not module_name or not name:

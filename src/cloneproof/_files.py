@@ -1,4 +1,4 @@
-"""Writing files so that nothing is ever half written."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cloneproof.errors import FileError, brief
 
 
 def checked_path(path: object) -> Path:
-    """The path, or one sentence for what is none."""
+    """Return the path, or raise an error."""
     if not isinstance(path, str | os.PathLike):
         raise FileError(f"expected the path of a file, got {brief(path)}; give its name as text")
     return Path(path)
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse a place where no file can be written, before anybody works for it."""
+    """Refuse a path where no file can be written, before any work."""
     target = checked_path(path).resolve()
     if target.is_dir():
         raise FileError(f"expected a file to write, got the folder {path}; add a name")

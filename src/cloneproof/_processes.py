@@ -1,4 +1,4 @@
-"""Worker processes: fresh ones, which end with the process that started them, however that one ends."""
+"""Worker processes that end with the process that started them, however it ends."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from multiprocessing import get_context, parent_process
 
 
 def process_pool(count: int) -> ProcessPoolExecutor:
-    """That many processes; spawned, not forked, as threads and compiled code do not survive a fork."""
+    """A pool of spawned processes; threads and compiled code do not survive a fork."""
     return ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin)
 
 
 def _begin() -> None:
-    """Ctrl-C ends a worker at once and without a word: the driver speaks for all. So does the driver's own end."""
+    """Make Ctrl-C, and the end of the driver, end a worker silently."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     if parent is not None:

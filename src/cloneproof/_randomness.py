@@ -1,10 +1,10 @@
 """Counter-based randomness: every random number is a hash of where it is used.
 
-A *stream* is a 64-bit integer. A number of a stream is found by its index, in any order and on any machine, so one
-seed gives the same bits whole or resumed, on one thread or many, and two strategies can share their reward tapes.
-The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014, constants by Stafford), a bijection of 64 bits: who
-sees words of a stream can compute the stream. Where somebody would gain by that, as in a live market, a stream is a key
-of 32 bytes, and the hash BLAKE2b keyed by it.
+A *stream* is a 64-bit integer. A number of a stream is computed from its index, in any order and on any machine, so
+equal seeds give equal bits whether a run is resumed or not and on any number of threads, and two strategies can share
+their rewards. The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014, constants by Stafford), a bijection
+of 64 bits, so that words of a stream reveal the stream. Where somebody could gain by that, as in a live market, a
+stream is a key of 32 bytes and the hash is keyed BLAKE2b.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Digests of sources: stored results and compiled code are used again only where what they depend on is the same.
+"""Digests of sources: stored results and compiled code are reused only if what they depend on is unchanged.
 
-Which sources a result depends on follows from imports, from the module that computes: nobody has to keep a list. Late
-imports and those for types count as well, and a package that is named in a string counts with all its modules (that is
-how rules, scores, restarts and reward families are found).
+The sources follow from the imports of the module that computes, including late ones and those for types. A package
+named in a string counts with all its modules, since rules, scores, restarts and reward families are found that way.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
 
 @cache
 def code_version() -> str:
-    """In words that a message can show: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`.
+    """The versions in words for a message: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`.
 
-    The last bits of a beta quantile are those of a library, so the numerical ones are named.
+    Numerical libraries are included, since they decide the last bits of a beta quantile.
     """
     libraries = [f"{name} {version(name)}" for name in LIBRARIES if name != "numba" or find_spec("numba")]
     return ", ".join([f"cloneproof {__version__}", f"sources {worker_digest(PACKAGE_ROOT)}", *libraries])
@@ -58,7 +57,7 @@ def worker_digest(root: Path) -> str:
 def sources(start: str, root: Path = PACKAGE_ROOT) -> dict[str, Path]:
     """Every module of the package that a module imports, also indirectly or late.
 
-    The package's own `__init__` gathers names for users; it counts, what it imports does not.
+    The package's own `__init__` counts, but not what it imports for users.
     """
     files = _modules(root)
 
@@ -71,7 +70,7 @@ def sources(start: str, root: Path = PACKAGE_ROOT) -> dict[str, Path]:
 def closure(
     start: str, find: Callable[[str], Path | None], imports: Callable[[str, Path], Iterable[str]]
 ) -> dict[str, Path]:
-    """The files of a module and of all that follow from it; one that is not found is left out."""
+    """The files of a module and of everything it depends on; files that are not found are left out."""
     found: dict[str, Path] = {}
     ahead = [start]
     while ahead:
@@ -88,7 +87,7 @@ def _modules(root: Path) -> dict[str, Path]:
 
 
 def _imports(file: Path, known: dict[str, Path]) -> list[str]:
-    """The modules of the package that a source names; too many rather than too few."""
+    """The modules of the package that a source names; errs on the side of too many."""
     text = file.read_text(encoding="utf-8")
     named = [match for match in _IMPORT.findall(text) if match in known]
     for module, names in _FROM.findall(text):

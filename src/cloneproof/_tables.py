@@ -1,4 +1,4 @@
-"""Results that are tables: as columns, as a data frame, and as text that can be pasted into a document."""
+"""Results as tables: columns, a data frame, or text for a document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATEX = {
 
 
 def to_data(value: Any) -> Any:  # noqa: ANN401
-    """A value as JSON has it: a result as its `to_dict()`, a tuple as a list, an infinity as None.
+    """A value as JSON: a result as its `to_dict()`, a tuple as a list, an infinity as None.
 
     >>> to_data({"copies": (2, 1), "gain": float("inf")})
     {'copies': [2, 1], 'gain': None}
@@ -32,7 +32,7 @@ def to_data(value: Any) -> Any:  # noqa: ANN401
 
 
 def fields_of(result: object, *names: str) -> dict[str, Any]:
-    """These attributes of a result as JSON has them."""
+    """These attributes of a result, as JSON."""
     return {name: to_data(getattr(result, name)) for name in names}
 
 
@@ -116,7 +116,7 @@ def _latex(text: str) -> str:
 
 @singledispatch
 def html(value: object) -> str | None:
-    """The value as a piece of HTML; None, which leaves a notebook with its text, where nothing is registered."""
+    """The value as HTML; None if nothing is registered, so that a notebook shows text."""
     return None
 
 

@@ -14,7 +14,7 @@ from cloneproof.errors import EngineError
 
 
 def optional(module: str, extra: str) -> ModuleType:
-    """The module, or one sentence that says what to install."""
+    """Import the module, or raise an error that says what to install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -85,7 +85,7 @@ def mabwiser(
 
 @dataclass(frozen=True)
 class _Bandits:
-    """The factory: a class and not a closure, so that worker processes can be sent one."""
+    """The factory; a class, so that it can be sent to worker processes."""
 
     learning_policy: Any
     first_pulls: int
@@ -160,7 +160,7 @@ def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackB
 
 @dataclass(frozen=True)
 class _Clones:
-    """The factory: a class and not a closure, so that worker processes can be sent one."""
+    """The factory; a class, so that it can be sent to worker processes."""
 
     prototype: Any
 

@@ -1,6 +1,6 @@
-"""Every error that cloneproof raises on purpose, and the sentence that each one says.
+"""All errors that cloneproof raises on purpose.
 
-A message names what was expected, what came, and what to do about it.
+A message says what was expected, what was given, and what to do about it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 
 class CloneproofError(ValueError):
-    """The base of every error we raise."""
+    """The base of all errors."""
 
 
 class MarketError(CloneproofError):
-    """A market, an agent, a prior, a reward family or a copies vector that makes no sense."""
+    """An invalid market, agent, prior, reward family or vector of copies."""
 
 
 class MarketFileError(MarketError):
@@ -32,7 +32,7 @@ class SessionError(CloneproofError):
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits.
 
-    `reason` says what was expected and what came; `advice` what to do about it, such as which engine can.
+    `reason` says what was expected and given; `advice` what to do, such as which engine can.
     """
 
     def __init__(self, reason: str, advice: str = "") -> None:
@@ -44,11 +44,11 @@ class EngineError(CloneproofError):
 
 
 class OutOfTimeError(EngineError):
-    """A budget that was over in the middle of a run; whoever set it says what is known by then."""
+    """A budget that ran out in the middle of a run; the caller reports what is known by then."""
 
 
 class SweepError(CloneproofError):
-    """A grid that makes no sense, a store that cannot be used, or workers that cannot; what is stored stays usable."""
+    """An invalid grid, or a store or workers that cannot be used; what is stored stays usable."""
 
 
 class ConformanceError(CloneproofError):
@@ -56,7 +56,7 @@ class ConformanceError(CloneproofError):
 
 
 class CertificateError(CloneproofError):
-    """A certificate or replay record that cannot be read, or a verdict that none can be written for."""
+    """A certificate or replay record that cannot be read, or a verdict without one."""
 
 
 class FileError(CloneproofError):
@@ -64,7 +64,7 @@ class FileError(CloneproofError):
 
 
 class LogError(CloneproofError):
-    """A log that cannot be read, or that has rows with which nothing can be done."""
+    """A log that cannot be read, or that has invalid rows."""
 
 
 class BoardError(CloneproofError):
@@ -76,7 +76,7 @@ class ServeError(CloneproofError):
 
 
 class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
-    """An error as a service's answer to a call: its HTTP status, a code for programs and a sentence for people."""
+    """An error as a service's answer: its HTTP status, a code for programs and a sentence for people."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
 
 
 def brief(value: object) -> str:
-    """The value as it stands in a message, cut short.
+    """A value for use in a message, cut short.
 
     >>> brief("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.."

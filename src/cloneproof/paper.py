@@ -1,4 +1,4 @@
-"""What the statements of the paper need beyond an audit.
+"""What the paper's statements need in addition to an audit.
 
 Instances and their random permutations (section 4), the regret averaged over permutations, the properties TRP and PI
 that its theorems rest on, and one evaluation for each of many horizons.

@@ -1,9 +1,7 @@
-"""The types of what the functions of `cloneproof` return, and the record of a sampled audit.
+"""The types that the functions of `cloneproof` return, and the record of a sampled audit.
 
-They are made by `cp.evaluate`, `cp.gain`, `cp.audit`, `cp.equilibrium`, `cp.recommend`, `cp.compare`, `cp.simulate`,
-`cp.sweep`, `cp.check_mechanism` and `cp.verify`.
-Each has `to_dict()`, the form of the command line's `--json`, or is a plain named tuple; those that are tables have
-`to_frame()`, `to_markdown()` and `to_latex()`.
+Each has `to_dict()`, which is also the command line's `--json`, or is a plain named tuple; tables have `to_frame()`,
+`to_markdown()` and `to_latex()`.
 
 >>> import cloneproof as cp
 >>> cp.results.Estimate(2.0, 0.5, "proven", "by hand").low

@@ -102,6 +102,7 @@ class Equilibrium(Displayed, Tabular):
         return self.evaluation.regret.value / honest if honest > 0 else float("inf")
 
     def to_dict(self) -> dict[str, Any]:
+        """The equilibrium as data for JSON."""
         return {
             **fields_of(self, "status", "mechanism", "copies", "incentives", "responses", "largest_incentive"),
             "honest_regret": self.honest.regret.to_dict(),
@@ -110,6 +111,7 @@ class Equilibrium(Displayed, Tabular):
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
+        """One row for each agent."""
         names = list(self.copies)
         return {
             "agent": names,

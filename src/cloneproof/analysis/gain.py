@@ -196,6 +196,7 @@ class Gain(Displayed):
 
     @property
     def decided(self) -> GainDecision:
+        """Whether it pays, in words."""
         if self.estimate.low > 0:
             return "pays"
         return "does not pay" if self.estimate.high <= 0 else "undecided"
@@ -206,6 +207,7 @@ class Gain(Displayed):
         return self.stopped in ("budget", "interrupted")
 
     def to_dict(self) -> dict[str, Any]:
+        """The gain as data for JSON."""
         parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
         return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
 

@@ -1,1 +1,1 @@
-"""EXPECTATION: how a market and a mechanism become numbers."""
+"""Engines: how a market and a mechanism become numbers."""

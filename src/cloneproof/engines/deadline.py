@@ -1,4 +1,4 @@
-"""Time budgets: how long something may take, told once and asked wherever there is a loop."""
+"""Time budgets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # wheth
 
 @dataclass(frozen=True)
 class Deadline:
-    """A budget of seconds since a start (None: no limit), and a listener to progress (None: nobody)."""
+    """A budget of seconds since a start (None: no limit), and a progress callback (None: none)."""
 
     budget: float | None = None
     report: ProgressCallback | None = None
@@ -30,7 +30,6 @@ class Deadline:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
         return time.monotonic() - self.start
 
     @property
@@ -40,7 +39,6 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the budget is spent."""
         if self.interrupted:
             return 0.0
         return None if self.limit is None else max(0.0, self.limit - self.seconds)
@@ -55,25 +53,24 @@ class Deadline:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
         return self.left == 0.0
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody pressed Ctrl-C: nothing is left then."""
+        """Whether Ctrl-C was pressed; nothing is left then."""
         return self.stop.is_set()
 
     def interrupt(self) -> None:
-        """Nothing is left from now on; what there is can still be told."""
+        """End the budget now."""
         self.stop.set()
 
     def tell(self, done: int, total: int, what: str) -> None:
-        """Report progress, where somebody listens; a notebook does."""
+        """Report progress to the callback, or in a notebook."""
         (self.report or notebook_line)(done, total, what)
 
     @contextmanager
     def for_engines(self) -> Iterator[None]:
-        """Within this context exact engines and tuning stop at this deadline; one inside another cannot prolong it."""
+        """Within this context exact engines and tuning stop at this deadline; a nested one cannot extend it."""
         until = math.inf if self.left is None else time.monotonic() + self.left
         token = EXACT_UNTIL.set(min(until, EXACT_UNTIL.get()))
         try:
@@ -84,7 +81,7 @@ class Deadline:
 
 @contextmanager
 def interrupts_raised() -> Iterator[None]:
-    """Within this context Ctrl-C raises `KeyboardInterrupt` out of a sampler, which else returns what it has."""
+    """Within this context Ctrl-C raises `KeyboardInterrupt` in a sampler, which otherwise returns what it has."""
     token = _INTERRUPTS.set(True)
     try:
         yield
@@ -98,7 +95,7 @@ def raises_interrupts() -> bool:
 
 
 class NotebookLine:
-    """Progress as a line below the cell that runs, in Jupyter; elsewhere nothing."""
+    """Progress as a line below the running cell, in Jupyter only."""
 
     PAUSE = 0.2  # seconds between two updates
 
@@ -108,7 +105,6 @@ class NotebookLine:
         self.last = -math.inf
 
     def __call__(self, done: int, total: int | None, what: str) -> None:
-        """So much is done of so much, if that is known."""
         get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
         shell: Any = get_shell() if get_shell is not None else None
         now = time.monotonic()

@@ -58,7 +58,7 @@ class Estimate(Displayed):
         return self.value + self.error
 
     def __sub__(self, other: Estimate) -> Estimate:
-        """The difference; it is only as sure as the less sure of the two."""
+        """The difference; its kind is the weaker of the two."""
         kind = max(self.kind, other.kind, key=_ORDER.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
@@ -66,12 +66,12 @@ class Estimate(Displayed):
         return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as data for JSON, which has no infinity: an error without a bound is None.
+        """The estimate as data for JSON; an infinite error becomes None.
 
         Returns
         -------
         dict
-            value, error, kind and method; and `heuristic`, where it is.
+            value, error, kind and method; and `heuristic` if true.
 
         Examples
         --------

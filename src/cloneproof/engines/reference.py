@@ -1,7 +1,7 @@
-"""The reference simulator: plain Python, one run as a stream of records, against which fast engines are checked.
+"""The reference simulator: plain Python, one run as a stream of records, the standard for the fast engines.
 
-The mechanism runs as the same online session that serves live traffic. Rewards come from tapes: the reward of a pull
-is a function of (seed, run, agent, original, copy, pull), so two strategies see the same rewards from the same arm.
+The mechanism runs as the same online session that serves live traffic. The reward of a pull is a function of (seed,
+run, agent, original, copy, pull), so two strategies see the same rewards from the same arm.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def simulate_run(
 
 
 class TapedArm:
-    """A registered arm as the world knows it: its agent's number, its mean, its tape, how often it was pulled."""
+    """A registered arm in a simulation: its agent's number, its mean, its tape, how often it was pulled."""
 
     __slots__ = ("agent", "loss", "mean", "pulls", "tape")
 
@@ -139,7 +139,7 @@ def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[st
 
 
 def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
-    """What the pulls of each agent are worth: the share of the sum of their means."""
+    """The worth of the pulls of each agent: the share of the sum of their means."""
     return {name: share * math.fsum(arm.pulls * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
 
 

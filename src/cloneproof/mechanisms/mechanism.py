@@ -92,9 +92,11 @@ class Sample:
 
     @property
     def words(self) -> str:
+        """The sample in a few words."""
         return f"sample of {self.factor:g} ln T arms"
 
     def to_dict(self) -> dict[str, Any]:
+        """The sample as data."""
         return {"factor": self.factor, "scope": self.scope}
 
 
@@ -144,9 +146,11 @@ class Admission:
 
     @property
     def words(self) -> str:
+        """The sample in a few words."""
         return f"arm k admitted with probability min(1, {self.first}/k)"
 
     def to_dict(self) -> dict[str, Any]:
+        """The admission as data."""
         return {"first": self.first}
 
 

@@ -46,11 +46,13 @@ class MechanismPart:
     name: ClassVar[str]
 
     def to_dict(self) -> str | dict[str, Any] | None:
+        """The part as data: its name, or its kind and its parameters."""
         parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
         return {"kind": self.name, **parameters} if parameters else self.name
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
+        """The part with these parameters, as `to_dict` wrote them."""
         return cls(**parameters)
 
 
@@ -129,9 +131,11 @@ class Score(MechanismPart):
 
     @property
     def counts_all(self) -> bool:
+        """Whether every reward of every agent counts."""
         return not self.partial and self.max_arms is None
 
     def allows(self, arms: int) -> bool:
+        """Whether an agent with so many arms has a score."""
         return self.max_arms is None or arms <= self.max_arms
 
     def counted_in(self, trial: int) -> int:

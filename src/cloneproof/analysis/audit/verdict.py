@@ -66,6 +66,7 @@ class CopyLimit(Gained):
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The limit as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "original", "horizon", "honest") | {
             "limit_payoff": self.copied.to_dict(),
             "limit_of_gain": self.gain.to_dict(),
@@ -137,6 +138,7 @@ class InformedGain(Gained, Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The gain as data for JSON; a relative gain over nothing is None."""
         parts = ("honest", "informed", "gain", "relative_gain", "complete", "responses")
         return fields_of(self, "agent", "horizon", *parts)
 
@@ -189,6 +191,7 @@ class Witness(Gained, Displayed):
 
     @property
     def horizon(self) -> int:
+        """The rounds of its market."""
         return self.market.horizon
 
     @property
@@ -204,6 +207,7 @@ class Witness(Gained, Displayed):
         return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
+        """The deviation as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
 
 

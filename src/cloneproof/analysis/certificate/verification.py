@@ -58,6 +58,7 @@ class Verification:
 
     @property
     def outcome(self) -> str:
+        """The outcome in one word."""
         if self.kind == "certificate":
             return "accepted" if self.accepted else "rejected"
         if self.out_of_time:

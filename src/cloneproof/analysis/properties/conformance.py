@@ -409,6 +409,7 @@ class Conformance:
 
     @property
     def scope(self) -> str:
+        """What was tried."""
         return f"{len(SHAPES)} markets of up to 3 agents and 6 arms, at most {LONGEST} rounds"
 
 

@@ -1,1 +1,1 @@
-"""Bandits of other people, called as they are: a contract, limits, and worker processes that outlive a crash."""
+"""Black boxes: other people's bandits, with a contract, time limits, and worker processes that survive a crash."""

@@ -1,15 +1,14 @@
-"""What a policy of someone else's must do to be audited: be made from the public view, select an arm, hear the reward.
+"""What a policy must do to be audited: be made from the public view, select an arm, receive the reward.
 
     class MyPolicy:
         def __init__(self, view): ...            # view.arms, view.owner[arm], view.registered, view.horizon, view.seed
         def select(self) -> int: ...             # one of view.arms
-        def update(self, arm, reward): ...       # what came of it
+        def update(self, arm, reward): ...       # the reward of that arm
 
     box = BlackBox(MyPolicy)
 
-That is all of it. Arms are the whole numbers 0, 1, .. over all registered arms, agent by agent in the order of the
-market. A contract is no sandbox: the view holds nothing private, but a policy that pries into the process can see
-whatever Python can.
+Arms are numbered 0, 1, .. over all registered arms, agent by agent in the order of the market. The contract is no
+sandbox: the view holds nothing private, but a policy can inspect the process like any Python code.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ class Policy(Protocol):
 
 @dataclass(frozen=True)
 class View:
-    """What a platform knows before the first round: who registered how many arms, and the horizon.
+    """What a platform knows before the first round: how many arms each agent registered, and the horizon.
 
-    `seed` is for random numbers of the policy. It is the same in two worlds of the same run, honest and copied.
+    `seed` is for the policy's random numbers. It is the same in the honest and the copied world of a run.
 
     >>> view = View({"ana": 3, "bo": 1}, horizon=100, seed=7)
     >>> list(view.arms), view.owner[3], list(view.arms_of("ana"))
@@ -77,11 +76,9 @@ class View:
 
     @property
     def arms(self) -> range:
-        """The labels of all arms."""
         return range(len(self.owner))
 
     def arms_of(self, agent: str) -> range:
-        """The labels of one agent's arms."""
         known(agent, self.registered, "agent", EngineError)
         ends = dict(zip(self.registered, accumulate(self.registered.values()), strict=True))
         return range(ends[agent] - self.registered[agent], ends[agent])
@@ -146,7 +143,7 @@ LONGEST = 200  # characters of someone else's message
 
 
 class CallPlace(NamedTuple):
-    """Where it happened: the run, the round (0: while the policy was made), and the call."""
+    """Where a call failed: the run, the round (0: while the policy was made), and the call."""
 
     run: int
     round: int
@@ -188,11 +185,10 @@ class CallTimeout(BaseException):
 
 
 class CallLimit:
-    """Makes calls, each within `seconds`; a context manager that gives the process back the alarm that it had.
+    """Makes calls, each within `seconds`; a context manager that restores the process's alarm.
 
-    In the main thread of a POSIX process an interval timer interrupts a call that runs too long, sleeping or busy; only
-    compiled code that never comes back to the interpreter escapes it. Elsewhere there is no such timer: a call that
-    takes too long is reported when it returns.
+    In the main thread of a POSIX process an interval timer interrupts a call that runs too long, unless it is in
+    compiled code that never returns to the interpreter. Elsewhere such a call is reported when it returns.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -218,7 +214,6 @@ class CallLimit:
                 signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
 
     def __call__(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        """Call it, or raise `CallTimeout`."""
         start = monotonic()
         if not self.timed:
             result = function(*arguments)
@@ -256,7 +251,7 @@ class Player:
         self.place = CallPlace(0, 0, "factory(view)")
 
     def run(self, run: int) -> Run:
-        """The outcome of that run, with means, tapes and seed as `engines.reference` has them; or a `BlackBoxError`."""
+        """The outcome of that run, with the means, tapes and seed of `engines.reference`; or a `BlackBoxError`."""
         job, market = self.job, self.job.market
         means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, job.seed, run)
         arms = taped_arms(means, job.copies, job.seed, run)
@@ -271,7 +266,7 @@ class Player:
         return Run(payoff, regret, served(market.share, arms))
 
     def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        """Call the black box; whatever goes wrong in it becomes a `BlackBoxError`."""
+        """Call the black box; any failure becomes a `BlackBoxError`."""
         try:
             return self.limit(function, *arguments)
         except CallTimeout:
@@ -281,11 +276,11 @@ class Player:
             raise self._broken("an answer", exception_text(error), "its traceback says where") from error
 
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
-        """The error of the call that is under way."""
+        """The error for the current call."""
         return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
 
     def _play_rounds(self, view: View, arms: list[TapedArm]) -> list[int]:
-        """The rewards of each agent, summed exactly in ticks as a session's ledger does."""
+        """The rewards of each agent, summed exactly in ticks like a session's ledger."""
         select, update = self._methods(self.ask(self.box.factory, view))
         sample, run = self.job.market.family.sample, self.place.run
         sums = [0] * len(self.job.market.agents)
@@ -303,7 +298,7 @@ class Player:
         return sums
 
     def _methods(self, policy: object) -> list[Callable[..., Any]]:
-        """`select` and `update` of whatever the factory made, if it is a policy and a fresh one."""
+        """`select` and `update` of what the factory made, if it is a new policy."""
         methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
         if not all(map(callable, methods)):
             expected = "an object with select() and update(arm, reward)"
@@ -315,7 +310,7 @@ class Player:
         return methods
 
     def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
-        """The arm as a Python integer; those of NumPy will do."""
+        """The arm as a Python integer; NumPy integers are accepted."""
         try:
             arm = -1 if isinstance(label, bool) else operator.index(label)
         except TypeError:
@@ -327,7 +322,7 @@ class Player:
 
 
 def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, seed: int = 0, run: int = 0) -> Run:
-    """One run, as its outcome: what `simulate_run` is for a mechanism.
+    """One run of a black box, as its outcome.
 
     >>> from cloneproof import Agent, Market, Point
     >>> class InTurn:
@@ -343,7 +338,7 @@ def black_box_run(market: Market, box: BlackBox, copies: Copies | None = None, s
 
 @contextmanager
 def _seeded_generators(seed: int) -> Iterator[None]:
-    """Seed the global generators for one run, for a policy that draws from them, and give them back as they were."""
+    """Seed the global generators for one run, for policies that use them, and restore them afterwards."""
     ours, numpys = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""Chunks of runs of a black box, played in this process or shared among worker processes; the bits are the same."""
+"""Chunks of runs of a black box, in this process or shared among worker processes, with the same bits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _players: dict[bytes, Player] = {}  # of a worker: the job that it plays
 
 
 class UnsendableError(EngineError):
-    """A job that another process cannot be told of; the text says why, and is empty where that is as it should be."""
+    """A job that cannot be sent to another process; the text says why, and is empty if that is expected."""
 
 
 def _play(message: bytes, runs: range) -> list[Run]:
@@ -41,7 +41,7 @@ def _play(message: bytes, runs: range) -> list[Run]:
 
 
 class Workers:
-    """That many processes, started when first needed; a context manager. `runs` plays a chunk on them.
+    """Worker processes, started when first needed; a context manager. `runs` plays a chunk on them.
 
     >>> with Workers(2) as workers:
     ...     workers.pool is None
@@ -61,7 +61,6 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End every worker, at once."""
         if self.pool is not None:
             for process in list((self.pool._processes or {}).values()):
                 process.kill()
@@ -69,7 +68,7 @@ class Workers:
         self.pool = None
 
     def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
-        """The runs of a chunk; of those that fail, the first one says why."""
+        """The runs of a chunk; raises the error of the first that fails."""
         message = _message(job)
         self.pool = self.pool or process_pool(self.processes)
         size = max(1, min(LARGEST_BATCH, count // (4 * self.processes)))
@@ -96,8 +95,8 @@ class Workers:
 def _message(job: BlackBoxJob) -> bytes:
     """The job for a worker, or an `UnsendableError`.
 
-    A worker imports the main module of its parent. A notebook and `python -c` have none to import, so that what was
-    typed in is not known there; a script without `if __name__ == "__main__"` would start all over again.
+    A worker imports the main module of its parent. A notebook or `python -c` has none to import, and a script without
+    `if __name__ == "__main__"` would start again.
     """
     try:
         message = pickle.dumps(job)
@@ -120,12 +119,11 @@ def _is_guarded(script: Path) -> bool:
 def black_box_outcomes(
     job: BlackBoxJob, first: int, count: int, workers: Workers | None = None, deadline: Deadline | None = None
 ) -> Outcomes:
-    """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`; from the deadline on `OutOfTimeError`.
+    """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`; `OutOfTimeError` after the deadline.
 
-    Without workers they are played here. So is, with a warning, a job that cannot be sent to another process (a lambda
-    for a factory, say) and, without a word, one from a notebook or from a script that does its work at the top.
-
-    One chunk at a time: two threads would share the global dice.
+    Without workers they are played in this process. So is a job that cannot be sent: with a warning for a lambda, say,
+    and silently for a notebook or a script without a main guard. One chunk at a time, since threads would share the
+    global generators.
     """
     first = whole_number(first, "the first run", 0, error=EngineError)
     count = whole_number(count, "the number of runs", error=EngineError)

@@ -1,1 +1,1 @@
-"""Exact payoffs of everything that explores and then commits, by its structure instead of by simulation."""
+"""Exact payoffs of mechanisms that explore and then commit, without simulation."""

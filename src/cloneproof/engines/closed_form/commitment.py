@@ -1,7 +1,7 @@
-"""Which arm explore-then-commit commits to, with the means still random, and how many rounds each arm can expect.
+"""Which arm explore-then-commit commits to, averaged over random means, and each arm's expected rounds.
 
-Exploration and commitment are piecewise linear in the number of rounds, so the expectation over a random number of
-rounds H needs E min(H, j m) for a few j, and nothing of the size of T.
+Exploration and commitment are piecewise linear in the number of rounds, so that the expectation over a random number of
+rounds H needs E min(H, j m) for a few j only.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class EqualArms(NamedTuple):
 
 @dataclass(frozen=True)
 class Commitment:
-    """For each group and value: the chance that one given original has this mean and an arm of it is committed to."""
+    """For each group and value: the probability that a given original has this mean and one of its arms is chosen."""
 
     chances: tuple[tuple[Number, ...], ...]
     roundings: int
 
     def mean(self, groups: list[EqualArms], group: int) -> Number:
-        """The mean of the arm committed to, where it belongs to one given original of the group."""
+        """The mean of the chosen arm, if it belongs to a given original of the group."""
         weighted = zip(groups[group].atoms, self.chances[group], strict=True)
         return sum(chance * value for (value, _), chance in weighted)
 
 
 def commitment(groups: list[EqualArms], comparison_law: Callable[[float], Law], arithmetic: Arithmetic) -> Commitment:
-    """The chances of commitment, where `comparison_law(mean)` is the law of what an arm is judged by.
+    """The probabilities of commitment; `comparison_law(mean)` is the law of what an arm is judged by.
 
-    Originals are independent, and copies of one are so given its mean. So the factor of an original in the tie formula
-    is its average over the prior of (F(s-) + x f(s))^copies, and no joint enumeration of means is needed.
+    Originals are independent, and so are copies of one given its mean. The factor of an original in the tie formula is
+    therefore the average over its prior of (F(s-) + x f(s))^copies, without enumerating joint means.
     """
     arms = sum(group.copies * group.number for group in groups)
     nodes, weights = tie_nodes(arms - 1, arithmetic)
@@ -88,7 +88,7 @@ def commitment(groups: list[EqualArms], comparison_law: Callable[[float], Law], 
 
 
 def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    """The weight below and at each number from low to high; one entry for all of them where the law lies elsewhere."""
+    """The weight below and at each number from low to high; a single entry if the law lies elsewhere."""
     if low <= law.high and law.low <= high:
         return law.on(low, high, arithmetic)
     return arithmetic.array([1 if law.high < low else 0]), arithmetic.array([0])
@@ -97,7 +97,7 @@ def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tupl
 def _wins(
     groups: list[EqualArms], winner: float, below: dict[float, Array], at: Array, arithmetic: Arithmetic
 ) -> list[tuple[int, Array]]:
-    """For each group that may have the winner's mean: the integrand of one given original's win, at each node."""
+    """For each group that may have the winner's mean: the integrand of a given original's win, at each node."""
     factors = []
     for group in groups:
         check_time("closed form")
@@ -119,7 +119,7 @@ def prior_mean(atoms: ExactAtoms) -> Fraction:
 
 
 def expected_best(priors: list[ExactAtoms]) -> Number:
-    """E max over independent originals, as a ball: the top value less the distribution function's integral."""
+    """E max over independent originals, as a ball: the top value minus the integral of the distribution function."""
     equal = Counter(map(tuple, priors))
     values = sorted({value for atoms in equal for value, _ in atoms})
     total = ball(values[-1])
@@ -139,7 +139,7 @@ class CopiedOriginal(NamedTuple):
 
 
 def group_originals(originals: list[CopiedOriginal]) -> list[EqualArms]:
-    """Originals of equal prior and equal number of copies together, in order of first appearance."""
+    """Group originals of equal prior and equal copies, in order of first appearance."""
     return [EqualArms(*original, number) for original, number in Counter(originals).items()]
 
 
@@ -151,7 +151,7 @@ def count_realisations(originals: list[CopiedOriginal], ordered: bool) -> int:
 
 
 def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tuple[Fraction, MeanCounts]]:
-    """Each realisation with its probability: runs of (mean, arms), in order of registration if that is wanted."""
+    """Each realisation with its probability: runs of (mean, arms), optionally in order of registration."""
     if ordered:
         for atoms in product(*(original.atoms for original in originals)):
             check_time("closed form")
@@ -182,33 +182,28 @@ class Fixed:
 
     @classmethod
     def of(cls, rounds: int) -> Fixed:
-        """Exactly that many rounds."""
         return cls(((Fraction(1), rounds),))
 
     @property
     def mean(self) -> Number:
-        """The expected number of rounds."""
         return ball(sum((chance * rounds for chance, rounds in self.chances), Fraction(0)))
 
     def minimum(self, cap: int) -> Number:
-        """The expectation of min(H, cap)."""
         return ball(sum((chance * min(rounds, cap) for chance, rounds in self.chances), Fraction(0)))
 
 
 @dataclass(frozen=True)
 class Binomial:
-    """The rounds of an agent that is chosen with this chance in each of so many rounds."""
+    """The rounds of an agent that is chosen with this probability in each of so many rounds."""
 
     rounds: int
     chance: Fraction
 
     @property
     def mean(self) -> Number:
-        """The expected number of rounds."""
         return ball(self.chance * self.rounds)
 
     def minimum(self, cap: int) -> Number:
-        """The expectation of min(H, cap)."""
         return expected_minimum(self.rounds, self.chance, cap)
 
 
@@ -226,7 +221,7 @@ class Schedule:
 def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> Schedule:
     """The schedule of ETC over entries of so many arms each, in order of registration.
 
-    round-robin and block treat all arms alike, so each expects the same number of exploration rounds.
+    With round-robin and block all arms expect the same number of exploration rounds.
     """
     arms = sum(copies)
     explored = rounds.minimum(arms * arm_rounds)
@@ -241,7 +236,7 @@ def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Round
 
 
 def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> list[Fixed]:
-    """The rounds of each agent where the horizon ends within the trials."""
+    """The rounds of each agent if the horizon ends within the trials."""
     if order == "round-robin":
         each, extra = divmod(horizon, agents)
         more = Fraction(extra, agents)

@@ -1,7 +1,7 @@
 """The closed-form engine: expected rewards of all agents under a mechanism that explores and then commits.
 
-Such a mechanism is recognised by its structure, not by its name. What would take minutes, by a rough count of products,
-is refused before it starts. Continuous priors become the atoms of a Gauss rule, at two resolutions.
+Mechanisms are recognised by structure, not by name. Work that would take minutes, by a rough count of products, is
+refused at the start. Continuous priors become the atoms of a Gauss rule, at two resolutions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_structure(mechanism: Mechanism) -> None:
 
 
 def check_slots(mechanism: Mechanism, agents: int) -> None:
-    """Refuse what is no flat scan over slots: a rule that tests draws on coins, without a contest of several agents."""
+    """Refuse everything but a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
     if not (rule.commits and rule.priority is average and rule.binarise):
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
@@ -112,7 +112,7 @@ REACH = 14.4  # standard deviations of a binomial law's window, on either side
 
 
 def check_level(groups: list[EqualArms], arm_rounds: int, arithmetic: Arithmetic) -> None:
-    """Refuse a commitment over too many arms: every value as the winner, against all others, at each node."""
+    """Refuse a commitment over too many arms."""
     means = [value for group in groups for value, _ in group.atoms]
     arms = sum(group.copies * group.number for group in groups)
     kept = sum(window(arm_rounds, mean) for mean in set(means))
@@ -130,8 +130,8 @@ def check_random_rounds(rounds: Binomial, cap: int) -> None:
 def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arithmetic: Arithmetic) -> None:
     """Refuse scores of too many realisations, or of too long trials.
 
-    A score of all rewards takes products of laws for every best value of an arm and every tie-breaker, or, where the
-    trial is cut short, for every way to share its last rounds among arms of different means.
+    A score of all rewards takes products of laws for every best value of an arm and every tie-breaker or, if the trial
+    is cut short, for every way to share its last rounds among arms of different means.
     """
     m, score, products = phases.arm_rounds, phases.mechanism.scoring, 0.0
     for originals in set(agents):
@@ -171,9 +171,9 @@ def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) 
 
 @dataclass(frozen=True)
 class Problem:
-    """Each agent's registered originals, the mechanism that runs over this horizon, and how to compute.
+    """Each agent's registered originals, the mechanism for this horizon, and the arithmetic.
 
-    `rewards` is None where the mechanism tests slots, which count coins whatever the rewards are.
+    `rewards` is None if the mechanism tests slots, which count coins whatever the rewards are.
     """
 
     agents: tuple[tuple[CopiedOriginal, ...], ...]
@@ -183,14 +183,14 @@ class Problem:
     rewards: RewardLaw | None
 
     def committed_to(self, groups: list[EqualArms], arm_rounds: int) -> Commitment:
-        """Which arm is committed to after so many rounds of each."""
+        """The commitment after so many rounds of each arm."""
         rewards = self.rewards
         assert rewards is not None
         return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), self.arithmetic)
 
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
-    """Each agent's expected reward, and a bound on the roundings behind it."""
+    """Each agent's expected reward, and a bound on its rounding errors."""
     if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem)
     if problem.mechanism.arm.draws:
@@ -217,7 +217,7 @@ def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _flat(problem: Problem) -> tuple[list[Number], int]:
-    """One level over all arms; each epoch is an ETC of its own."""
+    """One level over all arms; each epoch is a separate ETC."""
     originals = [original for of_agent in problem.agents for original in of_agent]
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
     plan = epochs(problem.mechanism, problem.horizon)
@@ -296,7 +296,7 @@ RESOLUTIONS = {1: (64, 91), 2: (24, 33), 3: (10, 13)}  # points of the two rules
 
 
 def resolutions(market: Market) -> tuple[int, int] | None:
-    """The points of the two rules, or None where every prior is discrete."""
+    """The points of the two rules; None if every prior is discrete."""
     most = 0
     for agent in market.agents:
         if any(prior.atoms is None for prior in agent.priors):
@@ -362,7 +362,7 @@ def _cuts(prior: Prior) -> tuple[float, ...]:
 
 
 def _distribution(prior: Prior) -> Callable[[float], float]:
-    """P(mean <= x); right-continuous, so the value at a cut is the value up to the next cut."""
+    """P(mean <= x), right-continuous."""
     if prior.atoms is not None:
         values = [value for value, _ in prior.atoms]
         total = math.fsum(weight for _, weight in prior.atoms)
@@ -386,8 +386,8 @@ def closed_form(
 ) -> Evaluation:
     """Every agent's ex-ante payoff and the expected regret, without sampling error.
 
-    `copies` are those of every agent, as `full_copies` gives them. "float" counts roundings for its error; "ball" is a
-    rigorous enclosure that takes every float given as the dyadic fraction it is, and weights as proportions.
+    `copies` are those of every agent, as from `full_copies`. "float" bounds its error by counting roundings. "ball" is
+    a rigorous enclosure that reads floats as exact dyadic fractions and weights as proportions.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> market = Market([Agent("ana", 2, Point(0.5))], horizon=10, rewards="deterministic")
@@ -435,7 +435,7 @@ def _estimates(
     arithmetic: Arithmetic,
     method: str,
 ) -> list[Estimate]:
-    """The payoffs and the regret, for priors replaced by rules of so many points where they are continuous."""
+    """The payoffs and the regret, with continuous priors replaced by rules of so many points."""
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
     rules = {key: discretise(prior, prior_points) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
@@ -475,7 +475,7 @@ def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> R
 
 
 def _ball_estimate(value: Number, method: str) -> Estimate:
-    """A ball as a float and a half-width that covers it, whatever was rounded."""
+    """A ball as a float and a half-width that covers it."""
     middle = float(value.mid())
     half_width = float((value - arb(middle)).abs_upper())
     return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)
@@ -488,7 +488,7 @@ def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
 
 
 def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:
-    """Near-deterministic averages decide by jumps of the means, which a rule of few points may misplace twice alike.
+    """Widen the error if near-deterministic averages make payoffs jump between points of the rule.
 
     A misplaced jump moves about the weight of one point from one agent to another, at most 2 / points of all rounds.
     """
@@ -498,7 +498,7 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
 
 
 def _jumps(market: Market, running: Mechanism, points: int) -> bool:
-    """Whether the judged averages are sharper than the distance of two points: then sums over points see steps."""
+    """Whether the judged averages are sharper than the distance of two points."""
     if market.family.quantile is deterministic.quantile:
         return True
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism

@@ -1,16 +1,15 @@
-"""Two arithmetics behind one vocabulary: floats for speed, balls for proof.
+"""Two arithmetics behind one interface: floats for speed, balls for proof.
 
-Vectors are NumPy arrays, of floats or of `flint.arb` balls (as objects), so one text computes with both. Everything
-that feeds them (binomial laws, Gauss nodes, expected rounds) is found in ball arithmetic first, so a float table is
-right to its last bit.
+Vectors are NumPy arrays of floats or of `flint.arb` balls, so that the same code computes with both. Binomial laws,
+Gauss nodes and expected rounds are computed in ball arithmetic first, so float tables are correctly rounded.
 
-Ties. Give every candidate a uniform number as a tie-breaker. Candidate a wins at value s with tie-breaker x if each
-other b is below s, or at s with a smaller tie-breaker: P(a wins at s) = f_a(s) int_0^1 prod_{b != a} (F_b(s-) + x
-f_b(s)) dx. The integrand is a polynomial in x with nonnegative coefficients, so a Gauss-Legendre rule of enough nodes
-is exact, and free of cancellation.
+Ties. Give every candidate a uniform tie-breaker. Candidate a wins at value s with tie-breaker x if each other b is
+below s, or at s with a smaller tie-breaker: P(a wins at s) = f_a(s) int_0^1 prod_{b != a} (F_b(s-) + x f_b(s)) dx. The
+integrand is a polynomial in x with nonnegative coefficients, so a Gauss-Legendre rule with enough nodes is exact and
+free of cancellation.
 
-Binomial laws. Only the window that carries all but NEGLIGIBLE of the probability is kept. Outside it terms fall from
-the mode, so what is cut on a side is at most its first term times the number of terms.
+Binomial laws. Only the window with all but NEGLIGIBLE of the probability is kept. Terms fall away from the mode, so the
+cut on one side is at most its first term times the number of terms.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ LOST: Final = 1e-30  # the probability that is lost to dropped tails, at most
 
 
 def ball(value: Fraction | float) -> Number:
-    """The exact number as a ball; a float is the dyadic fraction that it is."""
+    """The exact number as a ball; a float is read as a dyadic fraction."""
     exact = Fraction(value)
     return arb(fmpq(exact.numerator, exact.denominator))
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How numbers are kept: `proven` in balls, otherwise in floats."""
+    """The arithmetic: `proven` in balls, otherwise in floats."""
 
     proven: bool
 
@@ -58,7 +57,6 @@ class Arithmetic:
         return float(value)
 
     def array(self, values: list[Number]) -> Array:
-        """A vector of numbers in this arithmetic."""
         if not self.proven:
             return np.array([float(value) for value in values])
         made = np.empty(len(values), dtype=object)
@@ -66,7 +64,6 @@ class Arithmetic:
         return made
 
     def zeros(self, *shape: int) -> Array:
-        """An array of zeros."""
         if not self.proven:
             return np.zeros(shape)
         made = np.empty(shape, dtype=object)
@@ -245,7 +242,7 @@ def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
 
 
 def binomial_with_cdf(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
-    """The same with its distribution function, of which high powers may be taken: one rounding, not one a term."""
+    """The same with its distribution function, rounded once, so that high powers of it are accurate."""
     low, window = binomial_window(rounds, mean)
     return Law(low, arithmetic.array(list(window)), 1, arithmetic.array(list(binomial_below(rounds, mean))))
 
@@ -309,7 +306,7 @@ UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
 
 
 def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> list[Law]:
-    """For each type, the law of the number of successes in `rounds` pulls of every arm where it is committed to."""
+    """For each type, the law of the number of successes in `rounds` pulls of every arm if that type is chosen."""
     laws = [binomial(rounds, mean, arithmetic) for mean, _ in types]
     sums: list[list[Law]] = [[] for _ in types]
     low = _lowest_best(laws, types)
@@ -331,7 +328,7 @@ def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> li
 
 
 def _lowest_best(laws: list[Law], types: MeanCounts) -> int:
-    """The lowest value of the best arm that has to be looked at."""
+    """The lowest value of the best arm that matters."""
     low, high = max(law.low for law in laws), max(law.high for law in laws)
     chance = np.ones(high - low + 1)
     for law, (_, count) in zip(laws, types, strict=True):
@@ -364,7 +361,7 @@ def _best_from(law: Law, kind: tuple[float, int], low: int, rounds: int, arithme
 
 
 def _ties(kinds: list[tuple[Law, int]], low: int, high: int, arms: int, arithmetic: Arithmetic) -> list[list[Law]]:
-    """For each type, the laws of the sum where it is committed to at a value from low to high, to be added up."""
+    """For each type, the laws of the sum if it is chosen at a value from low to high, to be added up."""
     nodes, weights = tie_nodes(arms - 1, arithmetic)
     parts: list[list[Law]] = [[] for _ in kinds]
     for s in range(low, high + 1):
@@ -390,12 +387,12 @@ Sums = Any  # a law of a sum of rewards, in the form of its family
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Rewards 0 or 1: sums are binomial, on a lattice. Every family of rewards answers these questions.
+    """Rewards 0 or 1: sums are binomial, on a lattice. Every family of rewards has the methods below.
 
     comparison_law       the law of what an arm is judged by after that many rounds, on a scale common to all arms
     pulls                the law of the sum of that many rewards of one mean
     plus, mixture        the law of the sum of two independent sums; a weighted mixture
-    sums_by_commitment   for each type, the law of the sum of exploration rewards where an arm of it is committed to
+    sums_by_commitment   for each type, the law of the sum of exploration rewards if an arm of it is chosen
     scores               the scores in increasing order as the mechanism sees them, their weights, and the roundings
     """
 
@@ -422,7 +419,7 @@ class Bernoulli:
 
 @dataclass(frozen=True)
 class Deterministic:
-    """Every reward is the mean: sums are points, kept in the session's ticks of 2^-60 and judged as it judges them."""
+    """Every reward is the mean: sums are points, in the session's ticks of 2^-60, and judged as by the session."""
 
     arithmetic: Arithmetic
     ranks: dict[float, int]
@@ -452,7 +449,7 @@ class Deterministic:
         return total
 
     def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
-        """A score is the exact average rounded once to a float, so that averages equal in the session tie here."""
+        """A score is the exact average rounded once, so that averages that tie in the session tie here."""
         rounded: dict[float, Number] = {}
         for value, chance in sums.items():
             score = value / (rounds << TICK_BITS)

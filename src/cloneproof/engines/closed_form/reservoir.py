@@ -1,15 +1,15 @@
-"""Expected rewards of all agents under the flat reservoir, whatever they register: the scan over slots in closed form.
+"""Expected rewards of all agents under the flat reservoir for any registration, in closed form.
 
-Slots hold uniform draws with replacement from an agent's arms, so given the means an agent's slots are independent with
-one law each, and copies only shift its weights: a thousand copies cost what two do. An agent's pay in a round is linear
-in the law of its own slots at each place of the timetable, times what the others' slots before it did; the average over
+Slots hold uniform draws with replacement from an agent's arms, so given the means an agent's slots are independent and
+identically distributed, and copies only shift the weights: a thousand copies cost what two do. An agent's pay in a
+round is linear in the law of its own slots at each position, times what the others' earlier slots did. The average over
 the random order of the agents is a Bernstein polynomial. Counts are those of coins, so every reward law in [0, 1] with
 the same mean pays the same.
 
 1. A test is reached if nobody passed before; it pays the agent's mean draw for its rounds.
 2. A draw that passes pays its mean for all later rounds.
-3. If nobody passes, the draw of the highest count pays its mean for what is left, ties to the earlier place; or a fresh
-   draw of an agent chosen at random does.
+3. If nobody passes, the draw with the highest count pays its mean for the rest, ties to the earlier position; or a new
+   draw of a random agent does.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MOST_REALISATIONS = 50_000
 
 @dataclass(frozen=True)
 class DrawLaws:
-    """Agents of one kind: how many, the chance of each realisation, and what a draw from it does.
+    """Agents of one kind: how many, the probability of each realisation, and the law of a draw from it.
 
-    Rows are realisations. `fail`, `mean` and `passing` are the chance that a draw fails its test, its mean, and its
-    mean where it passes (0 where it fails). `below`, `at` and `paid` have a column for each level that does not pass:
-    the chance of less, of just that, and the mean where it is just that.
+    Rows are realisations. `fail`, `mean` and `passing` are the probability that a draw fails its test, its mean, and
+    its mean if it passes (else 0). `below`, `at` and `paid` have a column for each level that does not pass: the
+    probability of less, of exactly that, and the mean in the latter case.
     """
 
     agents: int
@@ -51,7 +51,7 @@ class DrawLaws:
 def reservoir_rewards(
     agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
 ) -> tuple[list[Number], int]:
-    """Each agent's expected reward, and a bound on the roundings behind it."""
+    """Each agent's expected reward, and a bound on its rounding errors."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
     laws = _draw_laws(kinds, [keys.count(kind) for kind in kinds], rule, arithmetic)
@@ -134,7 +134,7 @@ def _kind_laws(
 def _add_tests(
     earned: list[Number], laws: list[DrawLaws], rule: Rule, horizon: int, draw: int, arithmetic: Arithmetic
 ) -> None:
-    """Steps 1 and 2 for one draw of every agent, added to what each kind of agent earns."""
+    """Add steps 1 and 2 for one draw of every agent to what each kind of agent earns."""
     count, n = sum(law.agents for law in laws), rule.explore
     begins = [horizon - (draw * count + place) * n for place in range(count)]
     if begins[0] <= 0:
@@ -212,7 +212,7 @@ def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
 
 
 def _roundings(laws: list[DrawLaws], rule: Rule, agents: int) -> int:
-    """All sums are of positive products: powers multiply roundings, products and sums add them."""
+    """The rounding bound: all sums are of positive products, powers multiply roundings, products and sums add them."""
     realised = max(len(law.chances) for law in laws)
     levels = int(laws[0].at.shape[1])
     one_agent = (rule.draws + 1) * (levels + 8) + realised

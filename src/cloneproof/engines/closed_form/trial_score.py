@@ -1,7 +1,7 @@
-"""One agent in the trials of a two-phase mechanism: the law of its score, and of its score with what an award pays it.
+"""One agent in the trials of a two-phase mechanism: the law of its score, jointly with what an award pays.
 
-Given the realised means, the trial and (after a restart) the award are independent. So for each realisation the law of
-the score is found exactly, and what an award would pay multiplies it; the other agents matter only through the score.
+Given the realised means, the trial and (after a restart) the award are independent. For each realisation the law of the
+score is computed exactly and multiplied by what an award would pay; the others matter only through the score.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def sums_of_random_arms(
     rewards: RewardLaw,
     arithmetic: Arithmetic,
 ) -> Sums:
-    """The law of the rewards where `draws` random arms, without replacement, are pulled `step` times.
+    """The law of the rewards if `draws` random arms, without replacement, are pulled `step` times.
 
-    The arms of type t have base[t] pulls together anyway. How many arms of a type are drawn is hypergeometric.
+    The arms of type t have base[t] pulls together in any case. How many arms of a type are drawn is hypergeometric.
     """
 
     @cache
@@ -104,10 +104,10 @@ def sums_of_random_arms(
 
 
 def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic) -> Iterator[tuple[int, Number]]:
-    """How many of the drawn are marked, and its chance, where that is not negligible.
+    """The number of marked items among the drawn, with probabilities that are not negligible.
 
-    The ways are whole numbers, each made from the one before it by an exact division, and rounded once:
-    ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others - draws + k + 1)).
+    The ways are exact whole numbers, rounded once: ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others -
+    draws + k + 1)).
 
     >>> from cloneproof.engines.closed_form.laws import FLOATS
     >>> list(hypergeometric(2, 2, 2, FLOATS))
@@ -124,7 +124,7 @@ def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic)
 
 
 def merge_equal_means(runs: MeanCounts) -> MeanCounts:
-    """The different means and how many arms have each, the rarest first (fewest ways to draw from it)."""
+    """The different means and how many arms have each, the rarest first."""
     counts: dict[float, int] = {}
     for mean, count in runs:
         counts[mean] = counts.get(mean, 0) + count
@@ -143,7 +143,7 @@ class ScoreLaw:
 
 @dataclass(frozen=True)
 class Phases:
-    """What a realisation must know of the mechanism: the trial's and the award's rounds."""
+    """The trial's and the award's rounds of the mechanism."""
 
     mechanism: Mechanism
     trial: int
@@ -151,7 +151,6 @@ class Phases:
 
     @property
     def arm_rounds(self) -> int:
-        """Exploration rounds of each arm."""
         return self.mechanism.arm.explore
 
     def order_matters(self, arms: int) -> bool:
@@ -199,7 +198,7 @@ def _combine(parts: list[tuple[Array, Array, Number, Number]], roundings: int, a
 def _pieces(
     runs: MeanCounts, phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
 ) -> tuple[list[ScorePiece], int]:
-    """The joint law of score and award given the means, by the type of the arm that the trial committed to."""
+    """The joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
@@ -247,7 +246,7 @@ def _pieces(
 def commitment_of_types(
     types: MeanCounts, arm_rounds: int, rewards: RewardLaw, arithmetic: Arithmetic
 ) -> tuple[list[EqualArms], Commitment]:
-    """Which of the arms of known means is committed to: a group for each mean."""
+    """The commitment among arms of known means: a group for each mean."""
     groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
     if isinstance(rewards, Bernoulli):
         return groups, _among_bernoulli(types, arm_rounds, arithmetic)
@@ -256,7 +255,7 @@ def commitment_of_types(
 
 @lru_cache(maxsize=8192)
 def _among_bernoulli(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic) -> Commitment:
-    """The costly part of an audit, and the same for every number of agents, allowance of arms and score."""
+    """The costly part of an audit, cached: it is the same for every number of agents, allowance of arms and score."""
     groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
     rewards = Bernoulli(arithmetic)
     return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
@@ -265,7 +264,7 @@ def _among_bernoulli(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic)
 def etc_reward(
     runs: MeanCounts, phases: Phases, rounds: int, groups: list[EqualArms], chosen: Commitment, arithmetic: Arithmetic
 ) -> Number:
-    """What a fresh ETC over arms of known means earns in so many rounds."""
+    """What a new ETC over arms of known means earns in so many rounds."""
     plan = schedule([count for _, count in runs], phases.mechanism.arm.order, phases.arm_rounds, Fixed.of(rounds))
     total = arithmetic.number(sum(mean * pulls for (mean, _), pulls in zip(runs, plan.exploration, strict=True)))
     if rounds > sum(count for _, count in runs) * phases.arm_rounds:

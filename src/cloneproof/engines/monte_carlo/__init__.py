@@ -1,1 +1,1 @@
-"""Monte Carlo at machine speed: compiled kernels over chunks of runs."""
+"""Monte Carlo: compiled kernels over chunks of runs."""

@@ -1,10 +1,9 @@
-"""What all kernels share: how functions are compiled, the counter-based generator, exact sums, SciPy's quantiles.
+"""What all kernels share: compilation, the counter-based generator, exact sums, SciPy's quantiles.
 
-Functions that only compiled code calls have no wrappers for Python and C: a wrapper of a function that takes records of
-arrays unpacks every array of them, which took a third of the time of compiling the kernels. Records of arrays are
-passed `uncounted`: Numba counts references by atomic operations, which took a fifth of the time; the caller of the
-compiled function keeps the owners alive. Exact sums are (high, low) with value high + low / 2**60, below 2**62: equal
-averages are equal floats whatever the number of pulls, which decides ties.
+Functions that only compiled code calls have no wrappers for Python and C, whose compilation took a third of the time.
+Records of arrays are passed `uncounted`, since Numba's atomic reference counts took a fifth of the run time; the caller
+keeps the owners alive. Exact sums are (high, low) with value high + low / 2**60, below 2**62, so that equal averages
+are equal floats for any number of pulls, which decides ties.
 """
 
 # mypy: disable-error-code="no-untyped-call,no-untyped-def"
@@ -39,7 +38,7 @@ different rows, and a third process that loads both from the cache would call th
 
 
 def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The same array, number or tuple of such, compiled; arrays in it have no owner."""
+    """The same array, number or tuple of such, compiled, without owners."""
     if isinstance(kind, types.Array):
         view = context.make_array(kind)(context, builder, value)
         view.meminfo = cgutils.get_null_value(view.meminfo.type)
@@ -142,7 +141,7 @@ def average(high, low, pulls):
 
 @nb.njit(nogil=True)
 def _positive(high, low, pulls):
-    """The same from 0 on: long division with enough bits, the last of which stands for all that follow."""
+    """`average` for sums from 0: long division with a sticky last bit."""
     whole, rest = high // pulls, high % pulls
     fraction = np.int64(0)
     shift = BITS
@@ -202,9 +201,9 @@ _COMPILED = (
 
 @cache
 def source_stamp() -> int:
-    """A number from 1 that changes with what compiled code depends on, so that an edit never meets an old cache.
+    """A number that changes with the sources behind compiled code, so that an edit never meets an old cache.
 
-    Numba looks at the file of the cached function alone, not at those of the functions that it calls. So only the
-    outermost function of a kernel is cached on disk, with this stamp in its closure, which is part of the key.
+    Numba checks only the file of the cached function, not those of its callees. So only the outermost function of a
+    kernel is cached, with this stamp in its closure, which is part of the key.
     """
     return 1 + int(source_digest(path for pattern in _COMPILED for path in PACKAGE_ROOT.glob(pattern)), 16)

@@ -1,9 +1,8 @@
 """The driver: chunks of runs over threads, consumed in order, until enough is known or time is up.
 
-Nothing that it returns depends on threads, on the sizes of chunks or on interruptions: totals are a left fold over
-runs in their order, and whether enough is known is asked at fixed numbers of observations, wherever chunks end. The
-kernels release Python's lock, so threads are enough; memory holds one chunk more than there are threads, whatever the
-number of runs.
+Results do not depend on threads, chunk sizes or interruptions: totals are a left fold over runs in order, and the
+stopping rule is checked at fixed numbers of observations. Kernels release Python's lock, so threads suffice. Memory
+holds one chunk more than there are threads.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ _Task = tuple[Future[Any], Callable[[], Any]]
 
 
 class DaemonThreads(Executor):
-    """That many daemon threads, which take what is submitted in order.
-
-    The pool of the standard library joins its threads when the interpreter ends, however long they take.
+    """A pool of daemon threads, which do not delay the end of the interpreter.
 
     >>> pool = DaemonThreads(2)
     >>> pool.submit(pow, 2, 10).result()
@@ -46,14 +43,13 @@ class DaemonThreads(Executor):
             thread.start()
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
-        """The future of a call."""
         future: Future[T] = Future()
         context = copy_context()  # the deadline of the engines is part of it
         self.tasks.put((future, lambda: context.run(work, *arguments, **named)))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads when they are done with what they have, or before what is waiting."""
+        """End the threads after their current or, optionally, all waiting calls."""
         while cancel_futures and not self.tasks.empty():
             task = self.tasks.get()
             if task is not None:
@@ -86,7 +82,7 @@ FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at mos
 
 
 class SamplingStatus(NamedTuple):
-    """What a progress bar needs: totals so far, the runs that it will take as far as one can tell, and the seconds."""
+    """What a progress bar needs: totals so far, a guess of the runs needed, and the seconds."""
 
     totals: RunTotals
     aim: int | None
@@ -97,9 +93,9 @@ class SamplingStatus(NamedTuple):
 class RunPlan:
     """When to stop and with what means.
 
-    `limit` counts observations (passes over the strata), None for no limit. `enough` is asked at the looks; `aim`
-    guesses the observations that it will take. `chunk` fixes the runs of a chunk, for tests; `largest` bounds them, and
-    where that is more than usual (a GPU plays many as quickly as one) the first chunk is larger too.
+    `limit` counts observations (passes over the strata), None for no limit. `enough` is checked at the looks; `aim`
+    guesses the observations needed. `chunk` fixes the runs of a chunk, for tests. `largest` bounds them; if it is
+    larger than usual (a GPU plays many as quickly as one), so is the first chunk.
     """
 
     limit: int | None = None
@@ -114,7 +110,7 @@ class RunPlan:
 
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
-    """Go on from `start` until the plan is fulfilled; Ctrl-C and a spent budget end it early, and nothing is lost."""
+    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing."""
     deadline = Deadline(plan.budget_seconds)
     threads = plan.threads or available_threads()
     totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
@@ -144,20 +140,20 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
 
 
 class InlineExecutor(Executor):
-    """Runs what is submitted at once, in this thread: for chunks that must not run side by side."""
+    """Runs what is submitted at once, in this thread: for chunks that must not run in parallel."""
 
     def __init__(self, threads: int) -> None:
         del threads  # one is all there is
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
-        """The finished future of a call; an error goes through, an interrupt as well."""
+        """A finished future; errors and interrupts pass through."""
         done: Future[T] = Future()
         done.set_result(work(*arguments, **named))
         return done
 
 
 def looks(first: int) -> Iterator[int]:
-    """The numbers of observations, from `first` on, at which one may stop: an eighth more each time.
+    """The numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
 
     >>> from itertools import islice
     >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
@@ -198,7 +194,7 @@ def _pool(plan: RunPlan, threads: int) -> Iterator[Executor]:
 def _chunks(
     pool: Executor, observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: Deadline
 ) -> Iterator[FloatArray]:
-    """The rows of successive chunks, in order, until the limit or the deadline; the first one in any case."""
+    """The rows of successive chunks, in order, until the limit or the deadline; always at least one."""
     strata = len(start.estimands.weights)
     size = _passes(plan.chunk or first_chunk(plan.largest), strata)
     largest, fixed = _passes(plan.largest, strata), plan.chunk is not None
@@ -239,7 +235,7 @@ def _passes(runs: int, strata: int) -> int:
 
 
 def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
-    """The rows, cut at the looks; whole where nobody looks."""
+    """The rows, cut at the looks; whole without a stopping rule."""
     strata, begin = len(totals.estimands.weights), totals.count
     end = begin + len(rows) // strata
     if plan.enough is None:
@@ -259,7 +255,7 @@ def _is_look(count: int) -> bool:
 
 
 def _aim(totals: RunTotals, plan: RunPlan) -> int | None:
-    """The runs that it will take, as far as one can tell."""
+    """A guess of the runs needed."""
     guess = None if plan.aim is None else plan.aim(totals)
     if plan.limit is not None:
         guess = plan.limit if guess is None else min(guess, plan.limit)

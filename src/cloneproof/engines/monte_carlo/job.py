@@ -1,4 +1,4 @@
-"""A job: what is to be sampled, so that a chunk of it is a pure function of the job and a range of runs."""
+"""A job: what is sampled. A chunk is a pure function of the job and a range of runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's
 
 @dataclass(frozen=True)
 class SamplingJob(Generic[M_co]):
-    """A market under something that plays it, with everybody's copies and a seed.
+    """A market under a mechanism or policy, with everybody's copies and a seed.
 
-    With strata, run r does not draw its means from the priors but takes those of stratum r modulo their number; tapes
-    and ties are those of run r all the same.
+    With strata, run r takes the means of stratum r modulo their number instead of drawing them; its tapes and ties are
+    unchanged.
     """
 
     market: Market
@@ -35,15 +35,14 @@ class SamplingJob(Generic[M_co]):
 
 
 class Job(SamplingJob[Mechanism]):
-    """A market under a mechanism: what the kernels take, as a `BlackBoxJob` is what black boxes take."""
+    """A market under a mechanism, for the kernels; a `BlackBoxJob` is the same for black boxes."""
 
 
 class Outcomes(NamedTuple):
-    """What each run of a range came to: payoffs (runs x agents, the share included) and regrets (runs).
+    """The outcome of each run of a range: payoffs (runs x agents, the share included) and regrets (runs).
 
-    `served` is the payoff with every reward replaced by the mean of the arm that was pulled. A reward has that mean
-    given all that went before, so `served` has the expectation of `payoff`, without the noise of the rewards; and it
-    lies between nothing and all rounds at the agent's best mean, whatever the rewards are.
+    `served` is the payoff with every reward replaced by its arm's mean. It has the same expectation as `payoff` without
+    the noise of the rewards, and lies between 0 and all rounds at the agent's best mean.
     """
 
     payoff: FloatArray
@@ -90,7 +89,7 @@ def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:
 
 
 def _quantiles(prior: Prior, u: FloatArray) -> FloatArray:
-    """`prior.quantile` of many levels, bit for bit."""
+    """`prior.quantile` at many levels, bit for bit."""
     if prior.atoms is not None:
         values = np.array([value for value, _ in prior.atoms])
         cumulated = np.cumsum([weight for _, weight in prior.atoms])
@@ -107,18 +106,18 @@ MOST_REALISATIONS = 256
 
 
 class Strata(NamedTuple):
-    """The means of each stratum, in the order of the runs of a pass, and its weight; none: runs draw from priors."""
+    """The means of each stratum, in the order of the runs of a pass, and its weight; empty: runs draw from priors."""
 
     means: tuple[Means, ...] = ()
     weights: tuple[float, ...] = (1.0,)
 
 
 def strata_of(market: Market, short: bool = False) -> Strata:
-    """The strata of a market, or none where there is one realisation, too many, or a continuous prior.
+    """The strata of a market; empty for a single realisation, too many, or a continuous prior.
 
     A realisation of probability p is listed ceil(p / q) times, q being the least probability or 1/256 if that is more:
-    at most 512 runs in a pass. In a short pass each is listed once. Then few runs tell about how large a mean is, and
-    many of them leave a wider interval: one run of a likely realisation moves the mean by all of its probability.
+    at most 512 runs in a pass. In a short pass each is listed once. A few runs then give a rough mean, but the interval
+    after many runs is wider.
 
     >>> from cloneproof.market import Agent, Discrete
     >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9)).weights
@@ -145,13 +144,13 @@ def strata_of(market: Market, short: bool = False) -> Strata:
 
 
 def reference_run(job: Job, run: int) -> Run:
-    """One run of a job; a stratum's means are priors of one point, everything else is as drawn."""
+    """One run of a job; the means of a stratum replace those of the run."""
     market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
     return simulate_run(market, job.mechanism, job.copies, job.seed, run)
 
 
 def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1 of any job: slow, but there is nothing that it cannot run."""
+    """Runs first, .., first + count - 1 of any job, slowly, by the reference simulator."""
     runs = [reference_run(job, run) for run in range(first, first + count)]
     payoff, served = (
         np.array([list(getattr(run, field).values()) for run in runs]).reshape(count, len(job.market.agents))

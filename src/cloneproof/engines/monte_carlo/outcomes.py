@@ -1,16 +1,16 @@
-"""The outcomes of a range of runs, by the quickest kernel that can take the job.
+"""The outcomes of a range of runs, by the fastest kernel that applies.
 
-To add a kernel, write two functions and name them in `KERNELS`, the quickest kernel first:
+To add a kernel, write two functions and list them in `KERNELS`, the fastest kernel first:
 
 - `applies(job)` reads the job only, and is False for anything it does not know.
-- `kernel(job, first, count)` returns the outcomes of the runs `first`, .., `first + count - 1`. An outcome depends on
-  the job and the number of its run alone, not on the thread, the chunk or earlier work. So take random numbers by their
+- `kernel(job, first, count)` returns the outcomes of the runs `first`, .., `first + count - 1`. An outcome depends only
+  on the job and the number of its run, not on the thread, the chunk or earlier work. So take random numbers by their
   place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream numbers of
   `mechanisms/online/opening.py`, and keep sums exactly (in ticks). A kernel that steps like the session must give the
   session's bits; one that draws blocks, the session's laws.
 
-`compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a name of its
-own: the compiler's cache mixes up two of the same name.
+`compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a unique name:
+the compiler's cache confuses two of the same name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def kernel_for(job: Job) -> tuple[str, Kernel]:
 
 
 def slow_reason(job: Job) -> str | None:
-    """Why the reference simulator runs the job, round by round in Python, where its epochs are the reason."""
+    """Why the reference simulator runs the job in Python, if its epochs are the reason."""
     if kernel_for(job)[0] != "reference":
         return None
     if job.market.ends == "at-random":

@@ -94,13 +94,12 @@ class RunResults(NamedTuple):
 
     @classmethod
     def empty(cls, runs: int, agents: int) -> RunResults:
-        """For so many runs."""
         return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
 
 
 @inlined
 def close_run(arms, paid, results, r):
-    """What run r came to, by the pulls of its arms and the exact sums paid to each agent."""
+    """Store the outcome of run r from the pulls of its arms and the exact sums paid to each agent."""
     regret = 0.0
     for a in range(len(arms)):
         regret += arms[a].pulls * arms[a].loss
@@ -118,7 +117,7 @@ def pay(paid, agent, high, low):
 
 @inlined
 def begin_run(arms, count, tapes, means):
-    """The tape, mean and loss of each of the first `count` rows, no pulls; equal originals and copies share a tape."""
+    """Set the tape, mean and loss of the first `count` rows, with no pulls; equal originals and copies share a tape."""
     best = means[0]
     for o in range(1, len(means)):
         best = max(best, means[o])
@@ -133,7 +132,7 @@ def begin_run(arms, count, tapes, means):
 def rank_by_word(rows, begin, end):
     """Put the positions 0, 1, .. of the rows into their fields `rank`, in increasing order of `word`.
 
-    Shell's sort: a few lines to compile, and quick enough for thousands of rows.
+    Shell's sort: quick to compile, and fast enough for thousands of rows.
     """
     count = end - begin
     for k in range(count):
@@ -167,5 +166,5 @@ def admitted_arms(stream, arms, first):
 
 @compiled
 def all_explored(candidates, rounds):
-    """The rounds that exploration takes, at most NEVER: a product that cannot overflow."""
+    """The rounds of a whole exploration, at most NEVER, so that the product cannot overflow."""
     return candidates * rounds if rounds <= NEVER // candidates else NEVER

@@ -45,10 +45,10 @@ PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
 @dataclass(frozen=True)
 class SamplingResult:
-    """What sampling came to.
+    """The result of sampling.
 
     `stopped` says why: "enough" (the precision is reached), "runs", "budget" or "interrupted". The last two are
-    partial; sampling that resumes with `totals` goes on from there, to the same bits as if nothing had happened.
+    partial; sampling that resumes with `totals` gives the same bits as if it had not stopped.
     """
 
     evaluation: Evaluation
@@ -57,24 +57,23 @@ class SamplingResult:
 
     @property
     def runs(self) -> int:
-        """How many runs it took."""
         return self.totals.runs
 
     @property
     def partial(self) -> bool:
-        """Whether it ended before what was asked for."""
+        """Whether it stopped before reaching what was asked for."""
         return self.stopped in PARTIAL
 
 
 def kernels_installed() -> bool:
-    """Whether there is a compiler for the kernels: the extra `fast`."""
+    """Whether the compiler of the kernels is installed: the extra `fast`."""
     return find_spec("numba") is not None
 
 
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """The outcomes by the quickest kernel; the compiler is loaded when it is first needed and not before.
+    """The outcomes by the fastest kernel; the compiler is loaded when first needed.
 
-    Where it is not installed, the reference simulator plays the runs: the same law, far slower.
+    Without the compiler the reference simulator plays the runs: the same law, far slower.
     """
     if not kernels_installed():
         return reference_outcomes(job, first, count)
@@ -102,10 +101,9 @@ def sample(
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
-    It stops after `runs`, as soon as every half-width is at most `precision` (absolute, in the unit of the payoffs:
-    share times rewards over the whole horizon), or when the budget is spent, whichever comes first; after 1000 runs
-    (50 without the kernels) where none of the three is given. A job with strata expects their weights, and `runs` is
-    rounded up to whole passes over them.
+    Stops after `runs`, when every half-width is at most `precision` (absolute, in the unit of the payoffs: share times
+    rewards over the whole horizon), or when the budget is spent, whichever comes first; by default after 1000 runs (50
+    without the kernels). With strata, `runs` is rounded up to whole passes over them.
     """
     check_sampling(runs, precision, confidence, budget_seconds, threads)
     weights = tuple(weights) if job.strata else (1.0,)
@@ -143,13 +141,13 @@ def sample(
 
 
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
-    """One row a run: every payoff, then the regret."""
+    """One row per run: every payoff, then the regret."""
     played = outcomes(job, first, count)
     return np.column_stack([played.payoff, played.regret])
 
 
 def identity(job: SamplingJob[Any], *more: object) -> str:
-    """A short name of a job by what it consists of; the code of a user's function is no part of it."""
+    """A short name of a job from its parts; the code of a user's function is not included."""
     to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
     mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
     parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
@@ -175,7 +173,7 @@ def is_precise(
 def expected_count(
     totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None), bounds: BoundsName = FREE
 ) -> int | None:
-    """A guess of the observations that a precision takes, for progress bars: widths fall like the square root."""
+    """A guess of the observations for a precision, for progress bars: widths fall like the square root."""
     widest = float(totals.half_widths(alpha, bounds)[columns].max())
     return max(totals.count, math.ceil(totals.count * (widest / precision) ** 2))
 
@@ -211,7 +209,7 @@ def check_sampling(
     progress: object = None,
     bounds: object = "distribution-free",
 ) -> None:
-    """One sentence for whatever makes no sense."""
+    """Raise an error for invalid options."""
     known(bounds, get_args(BoundsName), "bounds", EngineError)
     for name, value, most in (("runs", runs, MOST_RUNS), ("threads", threads, MOST_THREADS)):
         if value is not None:
@@ -232,7 +230,7 @@ CARD_CHUNK: Final = 1 << 18  # runs of a launch
 
 
 class RunSource(NamedTuple):
-    """Who plays the runs of a job, on what kind of threads, at most how many at a time; and what the notes say."""
+    """What plays the runs of a job, on what threads, at most how many at a time; and what the notes say."""
 
     outcomes: ChunkOutcomes[Job]
     executor: Callable[[int], Executor]
@@ -241,11 +239,11 @@ class RunSource(NamedTuple):
 
     @property
     def first_step(self) -> int:
-        """The runs to begin with: one, or on a card as many as take it no longer."""
+        """The number of first runs: one, or on a GPU as many as take no longer."""
         return first_chunk(self.largest)
 
     def ahead(self) -> ChunkOutcomes[Job]:
-        """The outcomes for a race of many jobs: on a card, runs are drawn ahead and kept."""
+        """The outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
         if self.outcomes is kernel_outcomes:
             return kernel_outcomes
         from cloneproof.engines.monte_carlo.gpu.launch import ReadAheadRuns
@@ -254,7 +252,7 @@ class RunSource(NamedTuple):
 
 
 def checked_device(device: object) -> DeviceName:
-    """The name of a device, or a clear error; also where there is no GPU and one is asked for."""
+    """Return the device, or raise an error; also if a GPU is requested and there is none."""
     name = checked_device_name(device)
     if name == "gpu" and not kernels_installed():
         raise EngineError("expected a GPU for device 'gpu', got no compiler; pip install 'cloneproof[gpu]'")
@@ -268,12 +266,12 @@ def checked_device(device: object) -> DeviceName:
 
 
 def checked_device_name(device: object) -> DeviceName:
-    """The name of a device here or elsewhere, or a clear error."""
+    """Return the name of a device here or elsewhere, or raise an error."""
     return known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[return-value]
 
 
 def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
-    """Where to draw these jobs: `auto` takes a GPU that is there, plays all of them and is done sooner than the cores.
+    """Where to draw these jobs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> job = Job(Market([Agent("ana", 1, Point(0.5))], horizon=9), mechanism("ucb1"), {"ana": (1,)})

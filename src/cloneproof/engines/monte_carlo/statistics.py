@@ -1,4 +1,4 @@
-"""Confidence sequences for means of bounded observations: valid at every time at once, so at any stopping time.
+"""Confidence sequences for means of bounded observations: valid at all times together, so at any stopping time.
 
 Let observations X_1, X_2, .. lie in intervals no longer than c, with conditional means m_i, and let Y_i be any guess of
 X_i from the past that lies in the same interval. Fan, Grama and Liu (2015) show for 0 <= r < 1 that
@@ -6,23 +6,22 @@ X_i from the past that lies in the same interval. Fan, Grama and Liu (2015) show
     exp(r S / c - f(r) V / c^2),   S = sum (X_i - m_i),   V = sum (X_i - Y_i)^2,   f(r) = -ln(1 - r) - r,
 
 is a supermartingale that starts at 1 (Howard, Ramdas, McAuliffe and Sekhon 2021, Theorem 4; Waudby-Smith and Ramdas
-2023, Theorem 2): each rate r is a way of betting that S grows. A weighted sum of such bets over fixed rates is one too,
-and by Ville's inequality it reaches 2/alpha with probability at most alpha/2; likewise for -S. So with probability
-1 - alpha, at all times together, |S| stays below the solution s of
+2023, Theorem 2): each rate r is a bet that S grows. So is a weighted sum of such bets over fixed rates, and by Ville's
+inequality it reaches 2/alpha with probability at most alpha/2; likewise for -S. So with probability 1 - alpha, at all
+times together, |S| stays below the solution s of
 
     sum_k w_k exp(r_k s / c - f(r_k) V / c^2) = 2 / alpha.
 
-The inequality behind it, exp(r x - f(r) x^2) <= 1 + r x, holds for all x >= -1: a bet that S grows asks only that no
-X_i lies more than c *below* its guess. So two ways of guessing share the stake: the running mean, with c the whole
-range, which adapts to the variance that is met; and with a c of half the range the running mean as far as that c
-allows, which is worth more where observations are few or hug the middle, as differences of payoffs do. The rates form a
-geometric grid, from bold ones for tiny variance and few observations to timid ones for long samples. Nothing is tuned,
-but that for differences of payoffs half of the stake is on the boldest bet.
+The underlying inequality, exp(r x - f(r) x^2) <= 1 + r x, holds for all x >= -1: a bet that S grows needs only that no
+X_i lies more than c *below* its guess. So two guesses share the stake: the running mean with c the whole range, which
+adapts to the variance; and, with c half the range, the running mean as far as that c allows, which is better for few
+observations or those near the middle, such as differences of payoffs. The rates form a geometric grid. Nothing is
+tuned, except that for differences of payoffs half of the stake is on the boldest bet.
 
-Where observations spread over their range, the width is about 1.7 times what the central limit theorem gives at one
-fixed time, at 99 %. Where they hardly vary, it is that of the range, about c (ln(2 / alpha) + ln 2) / n, until n is as
-large as c^2 over the variance; nothing that holds for every distribution could be less than c ln(1 / alpha) / n, since
-a rare observation of -c may not have come up yet. Only S and the V are needed, O(1) an observation.
+For observations spread over their range the width is about 1.7 times that of the central limit theorem at one fixed
+time, at 99 %. For observations that hardly vary it is about c (ln(2 / alpha) + ln 2) / n until n is as large as c^2
+over the variance; no distribution-free bound can be less than c ln(1 / alpha) / n. Only S and V are needed, O(1) per
+observation.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ _STEPS = 100  # Newton needs about 6
 
 
 def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: float = 0.0) -> FloatArray:
-    """The largest |S| that is believable at confidence 1 - alpha.
+    """The largest |S| that is plausible at confidence 1 - alpha.
 
     The best single bet bounds the solution from above. The logarithm of the sum is convex and increasing in s, so
-    Newton's steps come down from there and never pass the solution: wherever they end, the bound holds.
+    Newton's steps descend from there without passing the solution, and the bound holds wherever they stop.
     """
     slopes, offsets = _bets(variations, scales, bold)
     goal = math.log(2.0 / alpha)
@@ -68,7 +67,7 @@ def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: f
 
 
 def _bets(variations: FloatArray, scales: FloatArray, bold: float) -> tuple[FloatArray, FloatArray]:
-    """The logarithm of each bet as a line in S: slope r / c, and ln w - f(r) V / c^2 where S = 0."""
+    """The logarithm of each bet as a line in S: slope r / c, and ln w - f(r) V / c^2 at S = 0."""
     ways = variations.shape[-1]
     scales = np.broadcast_to(scales, variations.shape)
     slopes = RATES / scales[..., None]
@@ -80,7 +79,7 @@ def _bets(variations: FloatArray, scales: FloatArray, bold: float) -> tuple[Floa
 
 
 def round_up(values: FloatArray) -> FloatArray:
-    """Up to 32 bits: nobody reads more of an error bound, and the last bits of exp and ln differ between machines."""
+    """Round up to 32 bits, since the last bits of exp and ln differ between machines."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.ceil(mantissa * 2.0**32) * 2.0**-32, exponent)
 
@@ -90,7 +89,7 @@ TIGHTEST = 256  # observations at which the width is least for its alpha
 
 
 def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatArray:
-    """The half-widths of means of `count` observations of these sample variances; infinite for too few.
+    """The half-widths of means of `count` observations with these sample variances; infinite for too few.
 
     >>> asymptotic_widths(np.array([1.0]), 256, 0.01).round(3)
     array([0.223])
@@ -109,7 +108,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Bounds:
-    """The mean lies in [low, high]; an observation does too, or strays beyond by sub-Gaussian noise that is cut off.
+    """The mean lies in [low, high]; so does an observation, up to sub-Gaussian noise that is cut off.
 
     >>> Bounds(0.0, 10.0, noise=0.5).least, Bounds(0.0, 10.0).bias
     (-4.0, 0.0)
@@ -141,7 +140,7 @@ class Bounds:
 
 
 def payoff_bounds(market: Market) -> Bounds:
-    """An agent's payoff; it may be served in every round, or in none."""
+    """Bounds of an agent's payoff: it may be served in every round, or in none."""
     most = market.share * market.most_rounds
     if math.isfinite(market.family.low) and math.isfinite(market.family.high):
         return Bounds(most * min(market.family.low, 0.0), most * max(market.family.high, 0.0))
@@ -149,7 +148,7 @@ def payoff_bounds(market: Market) -> Bounds:
 
 
 def regret_bounds(market: Market) -> Bounds:
-    """The regret: a sum of differences of means, so bounded for every family by the span of the priors."""
+    """Bounds of the regret, a sum of differences of means: the span of the priors."""
     supports = [agent.support for agent in market.agents]
     if any(support is None for support in supports):
         return Bounds(0.0, float(market.most_rounds))
@@ -158,23 +157,20 @@ def regret_bounds(market: Market) -> Bounds:
 
 
 def served_bounds(market: Market, agent: str) -> Bounds:
-    """What an agent is served, rewards replaced by the means of the arms pulled: at most all rounds at its best mean.
-
-    Each round adds the share of one mean, the agent's or nothing. So there is no noise to cut, whatever the rewards.
-    """
+    """Bounds of what an agent is served, in means of the arms pulled: at most all rounds at its best mean."""
     support = next(each.support for each in market.agents if each.name == agent)
     best = 1.0 if support is None else max(support)
     return Bounds(0.0, market.share * market.most_rounds * best)
 
 
 def gain_bounds(market: Market, agent: str) -> Bounds:
-    """The difference of what an agent is served in two worlds: each of the two lies in the bounds above."""
+    """Bounds of the difference of what an agent is served in two worlds."""
     width = served_bounds(market, agent).high
     return Bounds(-width, width)
 
 
 def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
-    """How far the bounds above reach in each stratum: the agent's best mean there over its best mean in any.
+    """How far the bounds reach in each stratum: the agent's best mean there over its best mean in any.
 
     >>> reach_of([{"ana": (0.2, 0.8)}, {"ana": (0.2, 0.2)}], "ana")
     (1.0, 0.25)
@@ -184,9 +180,9 @@ def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
 
 
 def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None = None) -> FloatArray:
-    """Observations (the last axis: one column for each of the bounds) inside their bounds, or a clear error.
+    """Observations (last axis: one column for each of the bounds) cut to their bounds, or an error.
 
-    `reach` scales the bounds, stratum by stratum: the axis before the last.
+    `reach` scales the bounds by stratum, the axis before the last.
     """
     scale = np.ones((1, 1)) if reach is None else reach[:, None]
     least, most = (scale * np.array([getattr(b, end) for b in bounds]) for end in ("least", "most"))
@@ -203,11 +199,11 @@ def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None =
 
 @dataclass(frozen=True)
 class Estimands:
-    """What is estimated: means of columns of numbers with known bounds, and the weights of the strata of one pass.
+    """What is estimated: means of columns with known bounds, and the weights of the strata of one pass.
 
-    `identity` names the job, the seed included: totals of one job say nothing of another. In each stratum the bounds
-    are those of the columns times its `reach`; without a reach they are the same everywhere. `bold` is the part of the
-    stake that is on the boldest bet (`confidence_sequences`).
+    `identity` names the job, including the seed; totals of different jobs must not be mixed. In each stratum the bounds
+    are those of the columns times its `reach` (default 1). `bold` is the part of the stake on the boldest bet
+    (`confidence_sequences`).
     """
 
     bounds: tuple[Bounds, ...]
@@ -223,12 +219,12 @@ class Estimands:
 
     @property
     def scale(self) -> FloatArray:
-        """The most by which a single run can move an observation, column by column."""
+        """The most that a single run can move an observation, by column."""
         return float((np.array(self.weights) * self.reaches).max()) * np.array([b.most - b.least for b in self.bounds])
 
     @property
     def room(self) -> FloatArray:
-        """How far above the middle a guess may lie, in each stratum and column, with half the scale: c / weight - c'.
+        """How far above the middle a guess may lie, by stratum and column, with half the scale: c / weight - c'.
 
         c is half the scale and c' half the stratum's own range, so that no run falls more than c / weight below it.
         """
@@ -245,8 +241,8 @@ class Estimands:
 class RunTotals:
     """Count, sums and squares of each stratum and column (from the middle of the bounds), and three V of each column.
 
-    The first V is that of the running mean as the guess; the others, with half the scale, of a guess that is kept so
-    low that no observation falls below it by more than that, and of one kept so high that none rises above it.
+    The first V is that of the running mean as the guess. The others, with half the scale, belong to a guess so low that
+    no observation falls below it by more than that, and to one so high that none rises above it.
     """
 
     estimands: Estimands
@@ -257,7 +253,6 @@ class RunTotals:
 
     @classmethod
     def empty(cls, estimands: Estimands) -> RunTotals:
-        """Nothing observed yet."""
         shape = (len(estimands.weights), len(estimands.bounds))
         return cls(estimands, 0, np.zeros(shape), np.zeros(shape), np.zeros((3, shape[1])))
 
@@ -269,11 +264,10 @@ class RunTotals:
 
     @property
     def runs(self) -> int:
-        """How many runs it has seen."""
         return self.count * len(self.estimands.weights)
 
     def plus(self, rows: FloatArray) -> RunTotals:
-        """The totals after more runs (whole passes, strata in turn, one row a run)."""
+        """The totals after more runs (whole passes, strata in turn, one row per run)."""
         strata, columns = self.sums.shape
         reach = self.estimands.reaches
         middle = reach[:, None] * np.array([b.middle for b in self.estimands.bounds])
@@ -304,7 +298,7 @@ class RunTotals:
 
     @property
     def variances(self) -> FloatArray:
-        """The variance of one observation, column by column, as met inside the strata; 0 for a single one."""
+        """The variance of one observation, by column, inside the strata; 0 for a single one."""
         weights = np.array(self.estimands.weights)[:, None]
         if self.count < 2:
             return np.zeros(len(self.estimands.bounds))
@@ -314,8 +308,8 @@ class RunTotals:
     def half_widths(self, alpha: float, bounds: BoundsName = "distribution-free") -> FloatArray:
         """The half-widths of the confidence sequences, each at confidence 1 - alpha by itself.
 
-        The bias of cutting and the rounding of the sums are added; no half-width passes the bounds of the mean. Each
-        end holds at 1 - alpha / 2.
+        Includes the bias of cutting and the rounding of the sums; at most the bounds of the mean. Each end holds at 1 -
+        alpha / 2.
         """
         if bounds == "asymptotic":
             return np.minimum(asymptotic_widths(self.variances, self.count, alpha), self._widest())
@@ -364,7 +358,7 @@ class RunTotals:
         }
 
     def check_same(self, estimands: Estimands) -> RunTotals:
-        """Itself, if it is of that job; else a clear error."""
+        """Return itself if it belongs to that job; else raise an error."""
         if self.estimands != estimands:
             raise EngineError(
                 f"expected totals of the job {estimands.identity}, got those of {self.estimands.identity}; "
@@ -374,7 +368,7 @@ class RunTotals:
 
 
 def _partial_sums(start: FloatArray, values: FloatArray) -> FloatArray:
-    """Partial sums from `start`, in order: accumulate adds one at a time, where sum() would group by length."""
+    """Partial sums from `start`, added one at a time and in order, unlike sum()."""
     return np.add.accumulate(np.concatenate([start[None], values]), axis=0)
 
 

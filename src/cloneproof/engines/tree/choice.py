@@ -1,13 +1,13 @@
-"""How a level spreads over its candidates in many states at once: `mechanisms.online.levels` without the dice.
+"""How a level spreads over its candidates in many states at once: `mechanisms.online.levels` without random numbers.
 
 Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-60, divided by the pulls and rounded once,
-so equal averages are equal floats whatever the pulls.
+so equal averages are equal floats.
 
 Priorities. The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any
-other function is called once for each different argument. UCB indices are compared in floats and, where two come within
-1e-9, in ball arithmetic at growing precision: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make
-ln t algebraic, which it is not for t >= 2, so a decision is always reached. Steady indices do not watch the clock; they
-are floats by a procedure that is the same everywhere, and are compared as such.
+other function is called once for each different argument. UCB indices are compared in floats and, if two are within
+1e-9, in ball arithmetic at growing precision. A decision is always reached: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t /
+n2) with n1 != n2 would make ln t algebraic, which it is not for t >= 2. Steady indices are floats by a fixed procedure,
+and are compared as such.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def spread(
 ) -> tuple[FloatArray, Mask]:
     """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
-    Exploration comes first: least-pulled with ties uniform, or block after block in an order drawn as it goes (the
-    next block is uniform among the untouched), or by registration. Then the highest priority, ties uniform.
+    Exploration comes first: least-pulled with ties uniform, block after block in random order, or by registration. Then
+    the highest priority, ties uniform.
     """
     owed = decided < explore
     exploring = owed.any(axis=0)
@@ -260,8 +260,8 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArr
 def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     """The rewards that a partial score counts so far: after the rounds that it skips, until it is full.
 
-    A score of fresh rewards starts with the round that commits. Where an index over agents goes on counting after the
-    arms were cleared, the rounds in which they are explored once more do not count either.
+    A score of fresh rewards starts with the round that commits. If an index over agents keeps counting after the arms
+    were cleared, the rounds of their second exploration do not count either.
     """
     score, agent = shape.mechanism.scoring, shape.mechanism.agent
     assert agent is not None
@@ -289,7 +289,7 @@ def _score_statistics(shape: Shape, states: States, decided: Ints) -> tuple[Ints
 
 
 def _exact_mean(shape: Shape, states: States, originals: list[int], observations: list[Ints]) -> FloatArray:
-    """The mean of different deterministic rewards, by whole numbers of any size where floats would not be exact."""
+    """The mean of different deterministic rewards, in whole numbers of any size where floats are inexact."""
     coarse = all((v * 2**20).is_integer() for o in originals for v in shape.originals[o].belief.values)
     kind = np.float64 if coarse else object
     total = np.zeros(states.shape[1], dtype=kind)

@@ -1,12 +1,11 @@
-"""States that have the same future become one.
+"""Merge states with the same future.
 
-Copies of one original are exchangeable, so are originals of one owner with the same prior and the same number of
-copies, and owners whose originals are (if agents are not explored in the order of registration: their payoffs then
-differ). Blocks are sorted downwards, pulls first: exploration in the order of registration pulls earlier arms first,
-so sorting never takes a turn from an arm that has it. A restart that lets arms be explored in that order once more is
-the exception: then originals stay where they are registered.
+Copies of one original are exchangeable. So are originals of one owner with equal prior and copies, and owners with
+equal originals unless agents are explored in the order of registration. Blocks are sorted downwards, pulls first:
+exploration in the order of registration pulls earlier arms first, so sorting never takes a turn from an arm. If a
+restart lets arms be explored in that order once more, originals stay in place.
 
-How much work a recursion may be, and the refusal of more before it is done, stand here too (`WorkLimit`).
+`WorkLimit` refuses a recursion that would be too large before it is done.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def _order(states: States, first: StateBlock, second: StateBlock) -> None:
 
 
 def merge_states(states: States, weights: FloatArray) -> tuple[States, FloatArray, int]:
-    """Equal columns as one, their weights added; and the most columns that became one. Weights of 0 go."""
+    """Merge equal columns and add their weights; also returns the most columns merged. Drops weights of 0."""
     if not weights.all():
         some = np.flatnonzero(weights)
         states, weights = states[:, some], weights[some]
@@ -157,7 +156,7 @@ MANY = 50_000  # states from which on the growth is looked at often
 
 
 class WorkLimit:
-    """Looks at the growth of the number of states, and refuses what it leads to."""
+    """Watches the growth of the number of states, and refuses what would be too large."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -175,10 +174,10 @@ class WorkLimit:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
     def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
-        """Note the states after this round and what it took to get there, and now and then look ahead.
+        """Record the states after this round and its cost, and occasionally extrapolate.
 
-        `round_` and `horizon` count from the last restart. The states are taken to go on growing like a power of the
-        rounds, the one seen since half as many rounds, up to the end of the phase that the mechanism is in.
+        `round_` and `horizon` count from the last restart. States are assumed to grow like a power of the rounds, as
+        since half as many rounds, up to the end of the current phase.
         """
         check_time("tree")
         if not states:
@@ -201,7 +200,7 @@ class WorkLimit:
         return max(0.0, math.log2(self.sizes[-1] / before))
 
     def _end_of_phase(self, round_: int, explore: int) -> float:
-        """The last round in which states can go on growing as they do, as far as the structure tells."""
+        """The last round in which states can keep growing as they do, judged by the structure."""
         m = self.shape.mechanism
         arms = max(len(level) for level in self.shape.levels) * explore
         if self.shape.flat:
@@ -226,7 +225,7 @@ class WorkLimit:
 
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
-    """The most rewards of one original that are ever looked at: those before the commitment, where there is one."""
+    """The most rewards of one original that matter: those before the commitment, if there is one."""
     if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
         return horizon
     trial = 0 if mechanism.agent is None else len(registered) * mechanism.agent.explore

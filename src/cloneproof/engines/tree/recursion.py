@@ -3,10 +3,10 @@
 Realised means are not enumerated. Given the history, an original's next reward follows its predictive law, so one
 distribution over states, moved by choices and predictive laws, is the ex-ante one. Two facts keep it small:
 
-1. Where no later choice depends on a reward, the reward is not looked at: the predictive mean is a martingale, so each
-   later round of the same arm is worth what it is worth now. States in which that is so for every choice leave
-   the recursion, and pay the same in every later round.
-2. A restart of everything makes what follows independent of what was, in expectation: it begins at the prior again.
+1. Where no later choice depends on a reward, the reward is ignored: the predictive mean is a martingale, so each later
+   round of the same arm has the same expected reward. States in which this holds for every choice leave the recursion,
+   and pay the same in every later round.
+2. After a restart of everything, what follows is independent of the past in expectation and begins at the prior.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
 
 
 def arms_decided(shape: Shape, states: States, level: int) -> Mask:
-    """Where a level of arms needs no reward any more."""
+    """Where a level of arms needs no further reward."""
     if shape.idle[level]:
         return np.ones(states.shape[1], dtype=bool)
     if not shape.mechanism.arm.commits:
@@ -86,7 +86,7 @@ class RoundStep:
         return agents, first and (rule.commits or shape.mechanism.clearing.at_award)
 
     def _award(self, states: States, owner: int) -> None:
-        """Clear the arms' statistics, and forget the losers where the choice is for good."""
+        """Clear the arms' statistics, and forget the losers if the choice is final."""
         shape = self.shape
         if shape.mechanism.clearing.at_award:
             for a in range(len(shape.arms)):
@@ -101,7 +101,7 @@ class RoundStep:
             states[row] = 1
 
     def _level(self, level: int, states: States, weights: FloatArray, agents_decided: Mask) -> None:
-        """Pick among the arms of a level; `agents_decided` is where the agents' level needs no reward any more."""
+        """Pick among the arms of a level; `agents_decided` is where the agents' level needs no further reward."""
         shape, rule = self.shape, self.shape.mechanism.arm
         arms, count = shape.levels[level], len(weights)
         if shape.idle[level]:
@@ -146,7 +146,7 @@ class RoundStep:
             states[self.shape.row("chosen", arm), now] = 1
 
     def _forget(self, states: States, arm: int, unobserved: Mask) -> None:
-        """Where one arm is played for good, the other originals of its level do not matter any more."""
+        """Where one arm is played until the end, forget the other originals of its level."""
         shape = self.shape
         if not shape.mechanism.arm.commits or not unobserved.any():
             return
@@ -233,10 +233,10 @@ ROUNDINGS = 16  # of a weight in one round: choice on two levels, outcome, produ
 
 @dataclass(frozen=True)
 class RoundRewards:
-    """Expected rewards of each owner up to a horizon, and how far off they can be.
+    """Expected rewards of each owner up to a horizon, and their error.
 
-    relative_error   by roundings: weights are sums of products of positive numbers, so nothing cancels
-    lost             by states that were dropped because they weigh too little, absolute
+    relative_error   from rounding: weights are sums of products of positive numbers, so nothing cancels
+    lost             from states that were dropped because of their small weight, absolute
     """
 
     values: FloatArray
@@ -289,9 +289,9 @@ def _begin(shape: Shape) -> tuple[States, FloatArray]:
 
 
 class NextStates:
-    """One round: what it pays, the merged states after it, and how much work and how many additions that was.
+    """One round: what it pays, the merged states after it, and how much work it was.
 
-    States are moved on part by part, so that what has not been merged yet stays small.
+    States are expanded part by part, to limit memory before merging.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class NextStates:
 
 
 def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray) -> tuple[States, FloatArray]:
-    """Take out the states that nothing can change any more; they pay a rate from now on."""
+    """Take out the states that nothing can change any more; they pay a constant rate from now on."""
     done = is_decided(shape, states)
     if not done.any():
         return states, weights

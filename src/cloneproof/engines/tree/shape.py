@@ -1,7 +1,7 @@
-"""What a recursion runs on: who owns which originals, how often each is registered, and what a state remembers.
+"""What a recursion runs on: who owns which originals, how often each is registered, and what a state holds.
 
-A state is a column of whole numbers; a `Shape` says what each row of the matrix of states means. Nothing is remembered
-that the mechanism or the law of the next reward does not need, for that is what states differ in.
+A state is a column of whole numbers; a `Shape` says what each row means. States hold only what the mechanism or the law
+of the next reward needs.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _log_likelihood(value: float, weight: float, successes: Ints, failures: Ints
 
 
 def belief_of(prior: Prior, pulls: int, deterministic: bool) -> MeanBelief:
-    """The belief that a prior starts as, right for histories of up to `pulls` rewards of the original.
+    """The belief that a prior starts as, exact for histories of up to `pulls` rewards of the original.
 
-    A uniform prior becomes its Gauss-Legendre nodes: the moments asked for are those of polynomials of degree at most
-    pulls + 1, which the quadrature integrates exactly, and all terms are positive.
+    A uniform prior becomes its Gauss-Legendre nodes, which integrate the needed polynomials of degree at most pulls + 1
+    exactly, with positive terms.
     """
     atoms = prior.atoms
     if atoms is not None:
@@ -137,12 +137,11 @@ class Shape:
 
     @property
     def owners(self) -> int:
-        """How many agents there are, also those without an arm in the sample."""
         return len(self.registered)
 
     @cached_property
     def flat(self) -> bool:
-        """One level only; so is an agent's level that has nobody to compare and nothing to clear."""
+        """Whether there is only one level, or an agents' level with nobody to compare and nothing to clear."""
         m = self.mechanism
         return m.agent is None or (self.owners == 1 and m.restart is None and m.scoring.counts_all)
 
@@ -163,7 +162,6 @@ class Shape:
 
     @cached_property
     def level_of(self) -> tuple[int, ...]:
-        """The level of each arm."""
         return tuple(0 if self.flat else self.originals[o].owner for o in self.arms)
 
     @cached_property
@@ -179,7 +177,7 @@ class Shape:
 
     @cached_property
     def counts_anew(self) -> bool:
-        """Whether scores of fresh rewards go on after the arms were cleared, and their exploration, once more, ends."""
+        """Whether scores of fresh rewards continue after the arms were cleared and explored once more."""
         agent = self.mechanism.agent
         return (
             self.mechanism.scoring.fresh
@@ -231,7 +229,7 @@ class Shape:
         return len(self._rows)
 
     def row(self, name: str, number: int) -> int | None:
-        """The row of a statistic, or None where it is not kept.
+        """The row of a statistic; None if it is not kept.
 
         pulls, sum, chosen   of an arm: rewards that count on its level, their sum, whether its level committed to it
         observations         of an original: rewards ever observed
@@ -245,7 +243,7 @@ class Shape:
         return [self._rows[name, number] for number in numbers]
 
     def rows_of_owner(self, owner: int) -> list[int]:
-        """Every row that speaks of this owner or its arms."""
+        """Every row about this owner or its arms."""
         return [
             row
             for (name, number), row in self._rows.items()
@@ -258,7 +256,6 @@ class Shape:
         return self.originals[number].owner if name in ("observations", "successes") else number
 
     def arms_of(self, original: int) -> list[int]:
-        """The arms of an original."""
         return self._arms_of[original]
 
     @cached_property
@@ -269,7 +266,6 @@ class Shape:
         return arms_of
 
     def observations(self, states: States, original: int) -> Ints:
-        """How many rewards of an original have been observed."""
         return self._row_or_sum(states, "observations", "pulls", original)
 
     def successes(self, states: States, original: int) -> Ints:

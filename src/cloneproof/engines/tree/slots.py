@@ -1,17 +1,15 @@
-"""Rules on slots, exactly: a contest of champions, and somebody's own rule. The flat reservoir has a closed form.
+"""Rules on slots, exactly: a contest of champions, and user-defined rules. The flat reservoir has a closed form.
 
-Contest of champions (`contest_rewards`). What an agent does in its tests does not depend on the others, and the contest
-counts fresh rewards only. So given the means of the champions the contest is that of one arm for each agent, and before
-they are known that of arms whose prior is the law of the champion. Counts are those of coins, so every reward law in
-[0, 1] of the same mean does the same.
+Contest of champions (`contest_rewards`). An agent's tests do not depend on the others, and the contest counts fresh
+rewards only. So the contest is one between single arms, one for each agent, whose prior is the law of its champion's
+mean. Counts are those of coins, so every reward law in [0, 1] with the same mean gives the same result.
 
 Any other rule (`drawn_arms`): an average over what the slots hold. A slot is a uniform draw with replacement from an
-agent's registered arms, so how many slots hold each original is multinomial, with weights in proportion to the copies.
-Given that, a slot is an arm like any other, and a mechanism whose rule picks among slots is one whose rule picks among
-arms. The order of the slots does not matter: draws are exchangeable.
+agent's arms, so the numbers of slots that hold each original are multinomial, with weights in proportion to the copies.
+Given them, a slot is an arm like any other. The order of the slots does not matter.
 
-A rule that commits tests its slots one after the other, and takes the highest sum; with one agent that is explore-then-
-commit over the slots.
+A rule that commits tests its slots one after the other and takes the highest sum; with one agent that is
+explore-then-commit over the slots.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ def coin_law(mean: float, pulls: int) -> FloatArray:
 
 
 def _realisations(agent: Agent) -> int:
-    """How many realisations the means of an agent have; a refusal of continuous priors."""
+    """How many realisations the means of an agent have; refuses continuous priors."""
     if any(prior.atoms is None for prior in agent.priors):
         advice = "use engine='monte-carlo', or prior.discretised(n)"
         raise refusal("discrete priors for a reservoir", "a continuous one", advice)
@@ -116,7 +114,7 @@ def contest_rewards(
 
 
 def _check(market: Market, mechanism: Mechanism) -> int:
-    """The rounds of each agent before the contest, after a refusal of what is no contest on coins."""
+    """The rounds of each agent before the contest; refuses everything but a contest on coins."""
     rule, agent, score = mechanism.arm, mechanism.agent, mechanism.scoring
     sure = market.family.quantile is bernoulli.quantile  # rewards are coins themselves
     index = agent is not None and agent.priority in (steady_kl_ucb.index, steady_ucb.index) and not agent.commits
@@ -293,7 +291,7 @@ def _average(
 
 
 def _check_ways(market: Market, slots: int) -> None:
-    """Refuse what would take long only to be counted."""
+    """Refuse what would take long even to count."""
     ways = max(math.comb(slots + agent.count - 1, slots) for agent in market.agents)
     if ways > 20 * MOST_TABLES:
         raise _too_many(ways)

@@ -29,7 +29,7 @@ SAMPLES_LIMIT = 2_000
 def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
     """How many copies of each original are kept in a uniform sample of `size` arms, with probabilities.
 
-    The law is multivariate hypergeometric. Originals of equal kind are exchangeable, so only the sorted outcome counts.
+    The law is multivariate hypergeometric. Only the sorted outcome counts among exchangeable originals.
 
     >>> samples((2, 1), 1, ("x", "y"))
     {(1, 0): 0.6666666666666666, (0, 1): 0.3333333333333333}
@@ -62,8 +62,8 @@ def tree(
 ) -> dict[int, Evaluation]:
     """Evaluate a mechanism at the market's horizon, or at each of the given ones.
 
-    Exact up to rounding for Bernoulli and deterministic rewards that arrive at once. Horizons for which the mechanism
-    is the same share one pass; the hold-out fallback and the size of a sample depend on the horizon.
+    Exact up to rounding for Bernoulli and deterministic rewards that arrive at once. Horizons with the same mechanism
+    share one pass; the hold-out fallback and the size of a sample depend on the horizon.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> ana = Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))
@@ -148,7 +148,7 @@ def _check_rule(rule: Rule, deterministic: bool) -> None:
 
 
 def _check_score(mechanism: Mechanism) -> None:
-    """A state with deterministic rewards remembers of a score no more than the arm committed to."""
+    """Refuse a score that a state with deterministic rewards cannot hold."""
     score, goes_on = mechanism.scoring, mechanism.agent is not None and not mechanism.agent.commits
     if score.partial and (not score.fresh or (goes_on and mechanism.clearing.at_award)):
         expected = "scores that count all rewards, or fresh ones of one arm, where rewards are sure"
@@ -172,7 +172,7 @@ def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> Siz
 def _average_over_samples(
     market: Market, mechanism: Mechanism, copies: FullCopies, sizes: SizeLaws, horizons: list[int], sure: bool
 ) -> dict[int, RoundRewards]:
-    """Rewards over all samples of arms, weighted; without sampling there is just one."""
+    """The weighted average of rewards over all samples of arms."""
     registered = tuple(sum(counts) for counts in copies.values())
     pulls = most_observations(mechanism, registered, max(horizons))
     known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
@@ -220,7 +220,7 @@ def _configurations(
 def _over_sizes(
     copies: Sequence[int], sizes: tuple[tuple[int, float], ...], kinds: Sequence[object]
 ) -> dict[tuple[int, ...], float]:
-    """How many copies of each original are kept where the size of the sample has this law."""
+    """How many copies of each original are kept if the size of the sample has this law."""
     return {
         kept: weight * chance for size, weight in sizes for kept, chance in samples(copies, size, kinds).items()
     }  # samples of different sizes differ

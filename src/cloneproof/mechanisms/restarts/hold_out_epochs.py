@@ -72,6 +72,7 @@ class HoldOutEpochs(DoublingEpochs):
         return f"hold-out of at most {self.max_arms} arms, restart at every power of 2"
 
     def rounds(self, epoch: int, agents: int) -> tuple[int, int]:
+        """M and W of an epoch."""
         length = doubling_length(epoch)
         return holdout_rounds(agents, self.max_originals, self.gap, self.agent_gap, length, self.spread)
 

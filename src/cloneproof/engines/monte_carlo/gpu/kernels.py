@@ -46,7 +46,7 @@ class KernelChoice(NamedTuple):
 
 
 def refusal(job: Job) -> str | None:
-    """Why no kernel on the GPU plays the job; None where one does."""
+    """Why no kernel on the GPU plays the job; None if one does."""
     name = kernel_for(job)[0]
     if name in ("blocks", "slot blocks"):
         return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
@@ -60,7 +60,7 @@ def refusal(job: Job) -> str | None:
 
 
 def _stepped(job: Job) -> int | None:
-    """The kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for whatever else is stepped."""
+    """The kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
     mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
     if job.market.family.quantile is not bernoulli.quantile or loop_of(job) != "any":
         return None
@@ -190,7 +190,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
 
 
 def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str, Any]:
-    """What a hold-out contest needs besides; numbers of rounds are cut at T + 1, which no run can tell from more."""
+    """The further numbers of a hold-out contest; rounds are cut at T + 1, which changes no run."""
     arm, agent, score = job.mechanism.arm, job.mechanism.agent, job.mechanism.scoring
     assert agent is not None
     most = job.market.horizon + 1
@@ -232,7 +232,7 @@ def ziggurat() -> FloatArray:
 
 
 def means_table(job: Job, first: int, count: int) -> MeansTable:
-    """The means of a range of runs; one row for each stratum, or one for all, where that is enough."""
+    """The means of a range of runs; one row for each stratum, or a single row if that suffices."""
     if job.strata:
         return MeansTable(means_of_runs(job, 0, len(job.strata)), 0)
     if all(prior.atoms is not None and len(prior.atoms) == 1 for agent in job.market.agents for prior in agent.priors):
@@ -246,7 +246,7 @@ QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
-    """Whether so many runs of each job take the cores longer than a card that must be started first.
+    """Whether so many runs of each job take the CPU longer than a GPU that must first be started.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> def job(name, horizon, copies):

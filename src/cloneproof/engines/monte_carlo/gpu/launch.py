@@ -1,6 +1,6 @@
-"""A launch: from ranges of runs for one kernel to outcomes, on the GPU of this machine or wherever the kernel runs.
+"""Launch a kernel: from ranges of runs to outcomes, on this machine's GPU or another host of the kernel.
 
-CuPy keeps what NVRTC compiled on disk, by source and options, so a second process starts at once.
+CuPy caches compiled code on disk by source and options, so that a second process starts at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _STREAMS: Final = {
 
 @cache
 def source_text() -> str:
-    """`kernels.cu` with every header in its place once, so that a compiler's cache sees all of it."""
+    """`kernels.cu` with every header included once, so that a compiler's cache sees all of it."""
     seen: set[str] = set()
 
     def text(name: str) -> str:
@@ -95,7 +95,7 @@ class KernelShape(NamedTuple):
 
 @cache
 def why_no_card() -> str | None:
-    """Why there is no GPU to use; None where there is one."""
+    """Why there is no GPU to use; None if there is one."""
     try:
         import cupy
     except ImportError:
@@ -126,19 +126,15 @@ class Card:
         self.functions: dict[tuple[int, int, int, KernelShape], tuple[Any, int]] = {}
 
     def upload(self, array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 (CuPy has no types)
-        """A copy of an array on the card."""
         return self.cupy.asarray(array)
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:  # noqa: ANN401
-        """An array on the card."""
         return self.cupy.empty(shape, dtype)
 
     def address(self, array: Any) -> int:  # noqa: ANN401
-        """Where an array lies on the card."""
         return int(array.data.ptr)
 
     def download(self, array: Any) -> npt.NDArray[Any]:  # noqa: ANN401
-        """A copy of an array here."""
         return np.asarray(self.cupy.asnumpy(array))
 
     def play(self, choice: KernelChoice, records: PlanRecords, runs: int) -> None:
@@ -158,9 +154,9 @@ class Card:
             self.cupy.cuda.get_current_stream().synchronize()
 
     def shape_of(self, choice: KernelChoice, runs: int) -> KernelShape:
-        """The blocks of which most runs fit into shared memory at a time; narrow ones where runs are few.
+        """The block shape with which most runs fit into shared memory at a time; narrow blocks for few runs.
 
-        Global memory where not even four narrow ones fit.
+        Global memory if not even four narrow ones fit.
         """
         base = ZIGGURAT_BYTES if choice.kernel == THOMPSON else 0
         few = runs < 2 * WIDE * self.processors
@@ -214,7 +210,7 @@ class _Results(NamedTuple):
 
 
 def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
-    """Which ranges can be played together: those of one kernel, and for flat UCB of as many arms."""
+    """Ranges that can be played together: those of one kernel, and for flat UCB with equally many arms."""
     found: dict[tuple[int, int], tuple[KernelChoice, list[int]]] = {}
     for number, runs in enumerate(ranges):
         choice = choice_of(runs.job)
@@ -264,7 +260,7 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 
 
 def _outcomes(host: KernelHost, choice: KernelChoice, runs: RunRange, table: MeansTable, results: _Results) -> Outcomes:
-    """Payoffs and regrets as the CPU's engines make them of the same pulls and wins."""
+    """Payoffs and regrets, computed as the CPU's engines do from the same pulls and wins."""
     job = runs.job
     wins, regret = host.download(results.wins), np.array(host.download(results.regret))
     served = host.download(results.served) * job.market.share
@@ -298,7 +294,7 @@ def _means(table: MeansTable, first: int, numbers: IntArray) -> FloatArray:
 
 
 def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1 of a job, on the card where one of its kernels plays it, else on the CPU."""
+    """Runs first, .., first + count - 1 of a job, on the GPU if one of its kernels plays it, else on the CPU."""
     if refusal(job) is not None:
         return outcomes(job, first, count)
     return play_ranges(card(), [RunRange(job, first, count)])[0]
@@ -317,7 +313,7 @@ MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are as
 
 
 class ReadAheadRuns:
-    """`gpu_outcomes` with runs drawn ahead of those that are asked for."""
+    """`gpu_outcomes` with runs drawn ahead."""
 
     def __init__(self) -> None:
         self.drawn: dict[tuple[Any, ...], tuple[FloatArray, Job]] = {}  # with the job, whose parts are its key
@@ -330,7 +326,6 @@ class ReadAheadRuns:
             self._draw([RunRange(job, 0, FIRST) for key, job in new.items() if key not in self.drawn])
 
     def __call__(self, job: Job, first: int, count: int) -> Outcomes:
-        """Runs first, .., first + count - 1 of a job."""
         if refusal(job) is not None:
             return outcomes(job, first, count)
         key, end = _key(job), first + count

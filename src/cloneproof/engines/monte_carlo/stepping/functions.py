@@ -1,7 +1,7 @@
-"""All rules behind one compiled function, and all reward families behind another, which a number directs.
+"""All rules behind one compiled function, and all reward families behind another, selected by a number.
 
-One function for all of them makes one kernel for all of them, compiled once and cached on disk. The functions
-themselves are those of the rules and families, compiled as they are; a user's is called by its address.
+This makes a single kernel, compiled once and cached on disk. The functions are those of the rules and families,
+compiled as they are; a user's is called by its address.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -60,9 +60,9 @@ def _once(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @_once
 def user_priority(function: Callable[..., float], parameters: tuple[float, ...], siblings: bool) -> Any:
-    """A rule's priority with its parameters, compiled (NaN where it raises), or None where it does not compile.
+    """A rule's priority with its parameters, compiled (NaN where it raises); None if it does not compile.
 
-    It is called with the addresses of the siblings' pulls and means, which a rule that does not look at them ignores.
+    It is called with the addresses of the siblings' pulls and means, which most rules ignore.
     """
     compiled = with_callees(function)
 
@@ -118,7 +118,7 @@ def with_callees(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Any, known: dict[int, Any]) -> Any:
-    """The function with all Python functions that it can reach compiled; anything else is given back."""
+    """The function with all Python functions that it can reach compiled; anything else unchanged."""
     if not isinstance(function, FunctionType) or is_jitted(function):
         return function
     if id(function) in known:
@@ -215,9 +215,9 @@ KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 @compiled
 def surely_above(bar, pulls, mean, width):
-    """Whether steady KL-UCB's index is above `bar` by more than it is rounded: n kl(mean, bar) < ln T, with room.
+    """Whether steady KL-UCB's index is above `bar` by more than rounding: n kl(mean, bar) < ln T, with a margin.
 
-    One divergence in place of an inversion, which is all that a leader needs who keeps its lead.
+    One divergence instead of an inversion; enough to see that a leader keeps its lead.
     """
     if mean > bar + 1e-12:
         return pulls > 0

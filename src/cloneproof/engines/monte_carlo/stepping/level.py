@@ -1,7 +1,7 @@
-"""One level of a running mechanism in compiled code: `mechanisms.level` where every reward arrives at once.
+"""One level of a running mechanism in compiled code: `mechanisms.level` with rewards that arrive at once.
 
-No reward is ever outstanding here, so nothing is parked and nothing waits: the rounds of a level are its exploration,
-in a fixed sequence, and then picks by priority.
+No reward is outstanding, so nothing waits: the rounds of a level are its exploration, in a fixed sequence, and then
+picks by priority.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -73,7 +73,7 @@ def pick(level, clock, rule, logarithms, rows):
 
 @compiled
 def best(level, clock, rule, logarithms, rows):
-    """The candidate of highest priority, ties uniformly at random: one priority each is what bounds the speed."""
+    """The candidate with the highest priority, ties uniformly at random."""
     if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
         return best_steady(level, rule, rows)
     if rule.completed:
@@ -127,7 +127,7 @@ def show_siblings(level, rows, all_pulls, all_means):
 
 @compiled
 def best_steady(level, rule, rows):
-    """`best` for an index of a candidate's own rewards: it changes only when its own candidate was played."""
+    """`best` for an index of a candidate's own rewards, which changes only when the candidate was played."""
     begin, count = level.begin, level.end - level.begin
     highest, stale = -np.inf, np.int64(-1)
     for k in range(begin, level.end):
@@ -158,10 +158,10 @@ def best_steady(level, rule, rows):
 
 @compiled
 def best_kl(level, clock, log_clock, rule, rows):
-    """`best` for KL-UCB: the index is found where a bound of it exceeds the best, for one or two candidates a round.
+    """`best` for KL-UCB, computing the index only where a bound of it exceeds the best: once or twice per round.
 
     The index is the inverse of a convex function of its width c ln t, hence concave in it: until its candidate is
-    pulled it stays below the tangent at the width for which it was found last.
+    pulled it stays below the tangent at the width where it was last computed.
     """
     begin, count, width = level.begin, level.end - level.begin, rule.priority.parameter * log_clock
     leader, top = begin, -np.inf
@@ -183,13 +183,13 @@ def best_kl(level, clock, log_clock, rule, rows):
 
 @compiled
 def bound_kl(row, width):
-    """An upper bound of the candidate's index at this width; infinite where none is known."""
+    """An upper bound of the candidate's index at this width; infinite if unknown."""
     return row.index + (width - row.width) * row.slope + KL_MARGIN if row.indexed == row.arrived else np.inf
 
 
 @compiled
 def exact_kl(level, row, clock, log_clock, width, rule, count):
-    """The index itself, kept with the slope of its tangent: 1 / (n kl'(mean, index)), a little more."""
+    """The index, cached with the slope of its tangent: 1 / (n kl'(mean, index)), rounded up."""
     inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, 0.5, 0.5, count)
     value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
     distance = value - row.mean

@@ -1,20 +1,19 @@
-"""The quick loops over rounds: UCB at one level or both; Thompson sampling and epsilon-greedy over all arms.
+"""The fast loops over rounds: UCB at one level or both; Thompson sampling and epsilon-greedy over all arms.
 
 UCB pulls the leader while no rival can have overtaken it:
 
-1. Find the candidate of the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over some rounds
+1. Find the candidate with the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over some rounds
    ahead. A rival is not pulled meanwhile, so its index at the last of these rounds bounds it in all of them.
-2. Pull the leader until its own index falls to that bound, or the rounds are over; and go on with 1.
+2. Pull the leader until its own index falls to that bound, or the rounds are over; then repeat.
 
-With two levels both must lead, the agent and its arm. Indices are estimated by lines, mean + root(t) / sqrt(n). Where
-two estimates are closer than rounding can tell, the round is decided by the indices of the session, and ties by its
-lots, so every decision is the session's. Of many copies most have equal statistics: where those lead, they are listed
-and taken one by one, each by the lot of its round.
+With two levels both the agent and its arm must lead. Indices are estimated by lines, mean + root(t) / sqrt(n). If two
+estimates are too close for rounding, the round is decided by the indices of the session, and ties by its random
+numbers, so every decision is the session's. Copies with equal statistics that lead are listed and taken one by one.
 
-Thompson sampling takes one Beta variate for each arm in each round, which is what bounds its speed: about 50
-nanoseconds, five of six words hashed and the arithmetic of two gamma variates. What depends on an arm's statistics
-alone is kept in its row and changes only when it is pulled. Epsilon-greedy takes two words and a division a round while
-one arm leads; arms are scanned only when its average has fallen to the next one's, or another arm has passed that.
+Thompson sampling takes one Beta variate for each arm in each round, about 50 nanoseconds. What depends only on an arm's
+statistics is kept in its row and changes when it is pulled. Epsilon-greedy takes two words and a division per round
+while one arm leads; arms are scanned only when its average has fallen to the next one's, or another arm has passed
+that.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def leader_rounds(plan, tables, streams, decisions):
 
 @inlined
 def _lead(level, bonus, rows, lead, k, t):
-    """The lead of a candidate from round t on; others with its statistics are rivals, too."""
+    """The lead of a candidate from round t on; others with its statistics count as rivals."""
     last, rivals = t + level.until - (level.rounds + 1 - bonus.shift), level.rivals
     if level.leader >= 0 and level.leader != k:
         rivals = max(rivals, lead.means[k] + bonus.root[level.until] * lead.slopes[k] + bonus.margin)
@@ -117,7 +116,7 @@ def _lead(level, bonus, rows, lead, k, t):
 
 @inlined
 def _pull(plan, arm, t, clock, lead, agent_lead):
-    """Pull an arm from round t on while it leads, and so does its agent; its successes, and the next round."""
+    """Pull an arm from round t on while it and its agent lead; returns its successes and the next round."""
     root, agent_root, shift = plan.arm_rule.bonus.root, plan.agent_rule.bonus.root, plan.agent_rule.bonus.shift
     state, wins, gain = arm.tape + GOLDEN * np.uint64(arm.pulls + 1), ZERO, arm.mean if plan.constant else 1.0
     last, threshold = min(lead.last, agent_lead.last, plan.horizon), arm.threshold
@@ -199,7 +198,7 @@ def _one_alike(level, lead):
 
 @compiled
 def _exact_leader(level, bonus, rows, lead, clock, near):
-    """The candidate of the highest index as the session computes it; ties by its lot, in the order of candidates."""
+    """The candidate with the highest index as the session computes it, with the session's tie-breaking."""
     now, exact, highest, ties = bonus.root[clock], bonus.exact[clock], -math.inf, ZERO
     for k in range(level.begin, level.end):
         if lead.means[k] + now * lead.slopes[k] >= near:

@@ -1,4 +1,4 @@
-"""What the stepping kernel must know of a job: a plan, and the tables that its runs work in."""
+"""What the stepping kernel needs of a job: a plan, and the tables that its runs work in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_LEADING: Final = 100_000  # arms of UCB
 
 
 def loop_of(job: Job) -> Loop:
-    """The quickest loop over rounds that takes a job which the stepping kernel takes."""
+    """The fastest loop over rounds for a job of the stepping kernel."""
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
     if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return "any"
@@ -57,9 +57,9 @@ def _is_ucb(rule: Rule, or_slow: bool = False) -> bool:
 
 
 class Functions(NamedTuple):
-    """The functions of a job: priorities of agents (those of the arms, where there is one level) and arms, rewards.
+    """The functions of a job: priorities of agents (of arms, if there is one level) and arms, rewards.
 
-    `kept` must not be forgotten while addresses are in use.
+    `kept` must stay alive while addresses are in use.
     """
 
     agent: Function
@@ -69,7 +69,7 @@ class Functions(NamedTuple):
 
 
 def functions_of(job: Job, running: Mechanism) -> Functions | None:
-    """The functions of a job as the kernel calls them, if all compile; `running` is what runs over its horizon."""
+    """The functions of a job as the kernel calls them, if all compile; `running` is the mechanism for its horizon."""
     family, rules = job.market.family, (running.agent or running.arm, running.arm)
     wanted = [(PRIORITIES, rule.priority, rule.parameters, (rule.siblings,)) for rule in rules]
     found, kept = [], []
@@ -118,9 +118,9 @@ LEVEL: Final = np.dtype(
 
 
 class Bonus(NamedTuple):
-    """UCB's f(t) = c ln t, or c sqrt(t) ln t of the slow rule, at clocks 0, 1, .. as a session computes it; its root.
+    """UCB's f(t) = c ln t, or c sqrt(t) ln t of the slow rule, at clocks 0, 1, .. as in a session; and its root.
 
-    `shift` is 1 where completed rounds are counted. Estimates of indices closer than `margin` decide nothing.
+    `shift` is 1 if completed rounds are counted. Estimates of indices closer than `margin` decide nothing.
     """
 
     exact: FloatArray
@@ -145,7 +145,7 @@ class RuleNumbers(NamedTuple):
 
 
 class SteppingPlan(NamedTuple):
-    """A job as numbers and arrays. Rounds of exploration are cut at T + 1, which no run can tell from more."""
+    """A job as numbers and arrays. Rounds of exploration are cut at T + 1, which changes no run."""
 
     arms: int
     agents: int
@@ -255,7 +255,7 @@ def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> S
 
 
 class LeaderTables(NamedTuple):
-    """What UCB works in besides: each candidate's estimated index, mean + root * slope; a list of those alike."""
+    """Further tables of UCB: each candidate's estimated index, mean + root * slope; a list of those alike."""
 
     means: FloatArray
     slopes: FloatArray
@@ -302,7 +302,7 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan, leads: bool) -> 
 
 
 def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
-    """The last round of epochs 0 (there is none), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
+    """The last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
     ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
     explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
     return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)

@@ -1,4 +1,4 @@
-"""The rounds of one run: `mechanisms.online.state` where every reward arrives at once, with one level or two."""
+"""The rounds of one run: `mechanisms.online.state` with rewards that arrive at once, with one level or two."""
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
@@ -34,7 +34,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 @compiled
 def any_rounds(plan, tables, streams, decisions):
-    """All rounds of a run of any mechanism; False where it cannot go on. With two levels, row i is agent i."""
+    """All rounds of a run of any mechanism; False if it cannot continue. With two levels, row i is agent i."""
     plan = uncounted(plan)
     arms, rows, levels, paid, _ = uncounted(tables)
     agent_rule, arm_rule, agents, level = plan.agent_rule, plan.arm_rule, levels[0], levels[0]
@@ -96,7 +96,7 @@ def _scores(plan, judged, level):
 
 @compiled
 def _pull(plan, arm, paid):
-    """The next reward of the arm's tape, paid to its agent; NaN for one that a session or an exact sum cannot take."""
+    """The next reward of the arm's tape, paid to its agent; NaN if a session or an exact sum cannot take it."""
     reward = reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls))
     arm.pulls += 1
     if not abs(reward) <= plan.largest:
@@ -112,7 +112,7 @@ def _pull(plan, arm, paid):
 
 
 class SteppingTrace(NamedTuple):
-    """The pulls of each original in each run of a chunk, and the arms of the last run; empty where nobody asks."""
+    """The pulls of each original in each run of a chunk, and the arms of the last run; empty if not requested."""
 
     pulls: IntArray
     decisions: IntArray
@@ -131,10 +131,10 @@ def _open_run(plan, tables, run_stream, means):
 
 @compiled
 def _close_run(tables, results, trace, r, done):
-    """What run r came to.
+    """Store the outcome of run r.
 
-    NaN for a reward says that the run must be left to the reference: a priority was NaN, or a reward is outside its
-    family's support or too large for exact sums.
+    A NaN reward leaves the run to the reference simulator: a priority was NaN, or a reward is outside its family's
+    support or too large for exact sums.
     """
     arms = tables.arms
     close_run(arms, tables.paid, results, r)
@@ -170,9 +170,9 @@ def _sample_arms(plan, sample_stream, tables):
 
 
 def _cached(sources: int) -> dict[Loop, Any]:
-    """The kernels, each compiled when it is first needed and kept on disk for these sources.
+    """The kernels, each compiled when first needed and kept on disk for these sources.
 
-    They have names of their own: Numba links what it keeps on disk by the names of functions.
+    Their names are unique, since Numba links cached functions by name.
     """
 
     @nb.njit(cache=True, nogil=True)
@@ -215,7 +215,7 @@ def stepping_applies(job: Job) -> bool:
 def step_outcomes(job: Job, first: int, count: int, loop: Loop | None = None) -> Outcomes:
     """Runs first, .., first + count - 1 of a job that compiles: payoffs bit for bit those of `simulate_run`.
 
-    The loop is the quickest that takes the job; every loop that does makes the same decisions.
+    Uses the fastest loop for the job; all loops make the same decisions.
     """
     return _outcomes(job, first, count, np.zeros(0, np.int64), loop or loop_of(job))
 
