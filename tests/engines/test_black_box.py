@@ -242,7 +242,7 @@ import cloneproof as cp
 market = cp.Market([cp.Agent("ana", 1, cp.Point(0.6)), cp.Agent("bo", 1, cp.Point(0.4))], horizon=20)
 for _ in range(2):
     print(cp.evaluate(market, cp.BlackBox(Mine), threads=2, search=cp.Search(runs=30)).payoff["ana"])
-gain = cp.audit(market, cp.BlackBox(Mine), agent="ana", search=cp.Search(copies=2, seconds=1)).worst.gain
+gain = cp.audit(market, cp.BlackBox(Mine), agent="ana", search=cp.Search(copies=2, runs=100)).worst.gain
 print(gain.kind, gain.error < 12)
 """
 TYPED_IN = """
@@ -267,7 +267,7 @@ def test_a_policy_from_a_notebook_cell_or_a_script_without_a_guard_is_played_her
     )  # fmt: skip
     first, second, gain = done.stdout.splitlines()
     assert first == second
-    assert gain == "confidence True" or way == "module"  # where processes start, the second may be over
+    assert gain == "confidence True"
     assert "Traceback" not in done.stderr
     assert "played in this process" not in done.stderr  # that is as it should be, and nothing to warn of
 
